@@ -88,6 +88,11 @@ class Table:
         return (self.schema, self.name)
 
     @property
+    def declared_keys(self) -> list[tuple[str, ...]]:
+        """Return the columns of each key that the table declares, the primary key's first."""
+        return [key for key in (self.primary_key, *self.unique_keys) if key]
+
+    @property
     def referring_columns(self) -> frozenset[str]:
         """Return the names of all columns of its foreign keys."""
         names: set[str] = set()

@@ -1,4 +1,4 @@
-"""An artefact as a zip archive: what is in it, read back from its bytes."""
+"""Reads the files of an artefact, and the target of its plan, from its zip archive."""
 
 import hashlib
 import io
@@ -20,41 +20,41 @@ _LANGUAGES = {
 
 @dataclass(frozen=True)
 class ArchivedFile:
-    """A file of an archive; `language` is what editors call its kind."""
+    """A file of an archive."""
 
     path: str
     data: bytes
 
     @property
     def sha256(self) -> str:
-        """The digest of the file, in hexadecimal."""
+        """Return the SHA-256 digest of the file, in hexadecimal."""
         return hashlib.sha256(self.data).hexdigest()
 
     @property
     def language(self) -> str:
-        """The kind of text, `text` where it has no name."""
+        """Return the name that editors have for the kind of file; `text` for an unknown ending."""
         ending = self.path[self.path.rfind(".") :]
         return _LANGUAGES.get(ending, "text")
 
     def listed(self) -> dict[str, Any]:
-        """Return what answers say of it."""
+        """Return the path, size in bytes and digest, as answers of the API list files."""
         return {"path": self.path, "bytes": len(self.data), "sha256": self.sha256}
 
 
 @dataclass(frozen=True)
 class Archive:
-    """The archive with these bytes."""
+    """A zip archive, read when its files are asked for."""
 
     data: bytes
 
     @cached_property
     def sha256(self) -> str:
-        """The digest of the archive, in hexadecimal."""
+        """Return the SHA-256 digest of the archive, in hexadecimal."""
         return hashlib.sha256(self.data).hexdigest()
 
     @cached_property
     def files(self) -> tuple[ArchivedFile, ...]:
-        """Its files, in the order in which they lie there."""
+        """Return the files in their order in the archive."""
         with zipfile.ZipFile(io.BytesIO(self.data)) as archive:
             return tuple(ArchivedFile(name, archive.read(name)) for name in archive.namelist())
 
@@ -67,7 +67,11 @@ class Archive:
 
     @property
     def target(self) -> dict[str, Any]:
-        """What its plan says of the relation that it builds; empty when it says nothing."""
+        """Return the plan's target, the relation that is built; empty where the plan names none."""
         plan = self.file(_PLAN)
-        target = json.loads(plan.data).get("target") if plan is not None else None
-        return target if isinstance(target, dict) else {}
+        if plan is None:
+            return {}
+        target = json.loads(plan.data).get("target")
+        if not isinstance(target, dict):
+            return {}
+        return target

@@ -5,14 +5,14 @@ parent and child tables, generated columns and views.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
-from itertools import chain
+from itertools import chain, filterfalse
 
 from common.errors import ForbiddenObject, StatementRejected
 from guard import refusal_texts as texts
 from guard.columns import ColumnCheck, Read, missing
-from guard.facts import Key, Name, ServerFacts
+from guard.facts import Key, Name, ServerFacts, qualifier_of
 from guard.functions import probed_types, reads_unseen
 from guard.readings import ReadingRule
 from guard.refusal_texts import refused
@@ -59,35 +59,35 @@ class AccessCheck(ColumnCheck):
         key = read.key
         name = _dotted(key)
         parents = self.facts.parents.get(key, ())
-        is_denied = not self.rules.may_read(key) or any(map(self.rules.denies, parents))
-        if is_denied:
+        is_denied = any(map(self.rules.denies, parents))
+        if is_denied or not self.rules.may_read(key):
             return refused(name, texts.DENIED_TABLE)
         if self._is_closed_view(key):
             return refused(name, texts.CLOSED_VIEW)
-        if any(map(self.rules.denies, self._family(read))):
+        family = self._family(read)
+        has_denied_part = any(map(self.rules.denies, family))
+        if has_denied_part:
             return refused(name, texts.CLOSED_PARTS)
         return None
 
     def may_read_column(self, read: Read, column: str) -> bool:
         """Tell whether that column of a readable relation may be read."""
         family = self._family(read)
-        if not self._is_open(read.key, column, family):
-            return False
-        for relative in family:
-            name = (*relative, column)
-            if self.rules.names(name):  # the operator opened it by name, as with views
-                continue
-            for source in self.facts.column_sources.get(name, ()):
-                if not self._is_open(read.key, source, family):
-                    return False
-        return True
+        names = [(*relative, column) for relative in family]
+        # What the operator opened by name is open whatever it is made of, as with views.
+        followed = filterfalse(self.rules.names, names)
+        sources = [self.facts.column_sources.get(name, ()) for name in followed]
+        read_columns = {column}.union(*sources)
+        return all(self._is_open(read.key, each, family) for each in read_columns)
 
-    def _is_open(self, key: Key, column: str, family: Collection[Key]) -> bool:
+    def _is_open(self, key: Key, column: str, family: frozenset[Key]) -> bool:
         """Tell whether the rules open the column, and deny it in no relation of the family."""
         if not self.rules.may_read_column(key, column):
             return False
-        others = [(*relative, column) for relative in family if relative != key]
-        return not any(map(self.rules.denies, others))
+        relatives = family - {key}
+        names = [(*relative, column) for relative in relatives]
+        is_denied = any(map(self.rules.denies, names))
+        return not is_denied
 
     def has_secrets(self, read: Read) -> bool:
         """Tell whether there are columns of the readable relation that may not be read."""
@@ -147,7 +147,8 @@ class AccessCheck(ColumnCheck):
 
     def _may_follow(self, key: Key, definition: str) -> bool:
         """Tell whether the definition, and the functions behind it, read nothing that is closed."""
-        if not all(map(self._is_vouched, self.facts.read_functions.get(key, ()))):
+        functions = self.facts.read_functions.get(key, ())
+        if not all(map(self._is_vouched, functions)):
             return False
         check = self
         if self.rules.names_columns(key):
@@ -159,7 +160,8 @@ class AccessCheck(ColumnCheck):
             if is_unseen:
                 return False
             refusals = chain(self._readings.refusals(found), check.refusals(found))
-            return next(refusals, None) is None
+            first = next(refusals, None)
+            return first is None
         except (
             StatementRejected,
             ValueError,
@@ -182,19 +184,18 @@ class AccessCheck(ColumnCheck):
     # statements
 
     def refusals(self, found: Findings) -> Iterator[StatementRejected]:
-        """Return every refusal; those of relations that do not exist come last."""
+        """Yield every refusal; those of relations that do not exist come last."""
         if not self.rules:
             return
         blocks = self.blocks(found)
-        reads: set[Read] = set()
-        for block in blocks:
-            reads.update(read for _, read in block.tables)
+        tables = chain.from_iterable(block.tables for block in blocks)
+        reads = {read for _, read in tables}
         yield from filter(None, map(self.refusal, sorted(reads)))
         yield from self._type_refusals(found)
         yield from self.column_refusals(found, blocks)
-        for block in blocks:
-            for relation, place in block.unknown:
-                yield missing(relation, place)
+        unknown = [block.unknown for block in blocks]
+        for relation, place in chain.from_iterable(unknown):
+            yield missing(relation, place)
 
     def closed_column(self, read: Read, column: str) -> ForbiddenObject:
         return refused(_dotted((*read.key, column)), texts.DENIED_COLUMN)
@@ -208,20 +209,18 @@ class AccessCheck(ColumnCheck):
         `json_populate_record(NULL::t, '{}')` is one.
         """
         for name in found.types:
-            schema = None
-            if len(name) > 1:
-                schema = name[-2]
+            schema = qualifier_of(name)
             yield from self._row_type_refusals(schema, name[-1])
-        for call in found.calls:
-            for word in probed_types(call):
-                yield from self._row_type_refusals(None, word)
+        probed = map(probed_types, found.calls)
+        for word in chain.from_iterable(probed):
+            yield from self._row_type_refusals(None, word)
 
     def _row_type_refusals(self, schema: str | None, name: str) -> Iterator[ForbiddenObject]:
-        for candidate in {name, name.lstrip("_")}:  # `_t` is another way to write `t[]`
-            is_other = schema is None and candidate in self.facts.types
-            key = self.facts.key(schema, candidate)
-            if is_other or key not in self.facts.relations:
-                continue
+        candidates = {name, name.lstrip("_")}  # `_t` is another way to write `t[]`
+        if schema is None:
+            candidates -= self.facts.types
+        keys = {self.facts.key(schema, candidate) for candidate in candidates}
+        for key in keys & self.facts.relations:
             read = Read(key)
             is_closed = self.refusal(read) or self.has_secrets(read)
             if is_closed:
@@ -232,13 +231,12 @@ class AccessCheck(ColumnCheck):
         if not self.facts.is_complete:
             return
         relations = (*self.facts.relations, *self.facts.extension_relations)
+        column_names = [(name,) for name in self.facts.column_names]
         for rule in self.rules.denied:
             relation_rule = AccessRules(denied=[rule[:2]])
+            column_rule = AccessRules(denied=[rule[2:] or ("*",)])
             has_relation = any(map(relation_rule.denies, relations))
-            column = rule[2:] or ("*",)
-            column_rule = AccessRules(denied=[column])
-            names = [(name,) for name in self.facts.column_names]
-            has_column = any(map(column_rule.denies, names))
+            has_column = any(map(column_rule.denies, column_names))
             is_idle = not has_relation or not has_column
             if is_idle:
                 yield rule

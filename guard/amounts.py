@@ -20,14 +20,16 @@ MOST_COUNT = 1_023
 """Largest count that PostgreSQL lets `factorial` multiply."""
 _SCALE = 32  # by which that gets as large as a smallint
 _AMOUNT_AT = 1  # among the arguments
-_SUMS = frozenset(("+", "-"))
+_SUMS = frozenset((("+",), ("-",)))
+_LEAVES = frozenset(("ColumnRef", "A_Const"))
 
 
 def limit_amounts(select: Node, places: Collection[int]) -> bool:
     """Limit the amounts of the calls at `places` in the text; return whether there are any."""
     for kind, node in nodes(select):
-        is_marked = node.get("location", 0) in places
-        if is_marked and kind == "FuncCall":
+        location = node.get("location", 0)
+        is_limited = kind == "FuncCall" and location in places
+        if is_limited:
             _limit(node)
     return bool(places)
 
@@ -37,7 +39,16 @@ def is_countable(call: Node) -> bool:
 
     It is written twice, so it has to be plain: columns, constants, and their sums.
     """
-    return all(map(_is_plain, call.get("args", ())))
+    pending = list(call.get("args", ()))
+    while pending:
+        ((kind, node),) = pending.pop().items()
+        is_leaf = kind in _LEAVES
+        is_sum = kind == "A_Expr" and _is_sum(node)
+        if is_sum:
+            pending += [node["lexpr"], node["rexpr"]]
+        elif not is_leaf:
+            return False
+    return True
 
 
 def dimensions_of(call: Node) -> list[Node]:
@@ -49,26 +60,12 @@ def dimensions_of(call: Node) -> list[Node]:
     return counts
 
 
-def _is_plain(value: Node) -> bool:
-    """Tell whether the value is made of columns and constants, by sums at most."""
-    pending = [value]
-    while pending:
-        ((kind, node),) = pending.pop().items()
-        if kind == "A_Expr":
-            pending += _summands(node)
-        elif kind not in ("ColumnRef", "A_Const"):
-            return False
-    return True
-
-
-def _summands(node: Node) -> list[Node]:
-    """Return both sides of a sum; what else is computed is not plain."""
+def _is_sum(node: Node) -> bool:
+    """Tell whether the operation is a sum or difference of two values."""
+    symbol = strings(node.get("name", ()))[-1:]
     is_operator = node.get("kind", "AEXPR_OP") == "AEXPR_OP"
-    is_sum = is_operator and strings(node["name"])[-1] in _SUMS
     has_two_sides = "lexpr" in node
-    if is_sum and has_two_sides:
-        return [node["lexpr"], node["rexpr"]]
-    return [{"": node}]
+    return is_operator and has_two_sides and symbol in _SUMS
 
 
 def _limit(call: Node) -> None:
@@ -78,9 +75,11 @@ def _limit(call: Node) -> None:
         arguments[0] = _counted(arguments[0])
     elif name == "array_fill":
         counts = dimensions_of(call)
-        counts[:] = [_cast(_cast(count, "int2"), "int4") for count in counts]
+        limited = [_cast(count, "int2") for count in counts]
+        counts[:] = [_cast(count, "int4") for count in limited]
     elif name in AMOUNT_FUNCTIONS:
-        arguments[_AMOUNT_AT] = _cast(arguments[_AMOUNT_AT], "int2")
+        amount = arguments[_AMOUNT_AT]
+        arguments[_AMOUNT_AT] = _cast(amount, "int2")
 
 
 def _counted(value: Node) -> Node:

@@ -17,7 +17,7 @@ from dataclasses import replace
 from common.errors import ForbiddenObject, StatementRejected
 from guard import refusal_texts as texts
 from guard.columns import Block, ColumnCheck, Read
-from guard.facts import CodeEdge, CodeNode, Key, Name, ServerFacts
+from guard.facts import CodeEdge, CodeNode, Key, Name, ServerFacts, qualifier_of
 from guard.functions import Call, FunctionRule, probed_types
 from guard.refusal_texts import refused
 from guard.walk import Findings, last_names, walk
@@ -101,7 +101,9 @@ class Closure:
         return not self._functions.is_configured((name[0], name[1]))
 
     def _is_vouched(self, edge: CodeEdge, reached: Mapping[CodeNode, str]) -> bool:
-        """Tell whether it is known already, or an aggregate that the operator allows as a whole."""
+        """Tell whether what runs the code is noted already, or is a function that the operator
+        allows: an aggregate is allowed as a whole.
+        """
         if edge.runner in reached:
             return True
         name = self._graph.names.get(edge.runner, ())
@@ -134,7 +136,7 @@ class Closure:
                 self.makers[maker].add((name[0], name[1]))
 
     def report(self) -> dict[str, list[str]]:
-        """For each function, some of the relations and columns that it closes."""
+        """Return some of the relations and columns that each function closes, by its name."""
         closed: defaultdict[str, list[str]] = defaultdict(list)
         for key, function in sorted(self.relations.items()):
             closed[function].append(".".join(key))
@@ -155,11 +157,10 @@ def _is_barred(kind: str, node: CodeNode, edge: CodeEdge) -> bool:
     """
     if edge.way == "policy":
         return kind in ("d", "s")
-    if edge.way == "view":
-        if kind != "s":
-            return False
-        return node[0] == "f"
-    return False
+    is_of_view = edge.way == "view"
+    is_stable = kind == "s"
+    is_function = node[0] == "f"
+    return is_of_view and is_stable and is_function
 
 
 class ClosureRule:
@@ -245,15 +246,15 @@ class ClosureRule:
         return None
 
     def _is_risky_cast(self, name: Name, source: str) -> bool:
+        """Tell whether the cast of a constant (`text`), a row or another value may run code."""
         if source == "text":
-            return False
-        if not name:
             return False
         # A row is cast field by field.
         targets = self._targets
         if source == "row":
             targets = self._row_targets
-        return name[-1] in targets
+        last = name[-1:]
+        return not targets.isdisjoint(last)
 
     def judge_call(self, name: Name) -> ForbiddenObject | None:
         """Return the refusal of `type(value)` or `value.type`, which is a cast when there is no
@@ -271,13 +272,11 @@ class ClosureRule:
     def _maker_refusals(self, found: Findings) -> Iterator[ForbiddenObject]:
         """Refuse calls and operators that give values of a type that may not be named."""
         for call in found.calls:
+            dotted = ".".join(call.parts)
             is_builtin = call.name in self._facts.builtins
             if self._may_make(call.name, is_builtin=is_builtin):
-                name = ".".join(call.parts)
-                yield refused(name, texts.RISKY_RESULT)
-        for operator in found.operators:
-            if not operator:
-                continue
+                yield refused(dotted, texts.RISKY_RESULT)
+        for operator in filter(None, found.operators):
             symbol = operator[-1]
             is_builtin = symbol in self._facts.builtin_operators
             if self._may_make(symbol, is_builtin=is_builtin):
@@ -295,11 +294,10 @@ class ClosureRule:
 
     def _may_make(self, maker: str, *, is_builtin: bool) -> bool:
         """Tell whether it may give such a type; what is built in gives built-in types only."""
-        made = self._closure.makers.get(maker, ())
-        if made and not is_builtin:
-            return True
-        schemas = [schema for schema, _ in made]
-        return _SYSTEM in schemas
+        made = self._closure.makers.get(maker, set())
+        if is_builtin:
+            made = {(schema, name) for schema, name in made if schema == _SYSTEM}
+        return bool(made)
 
 
 def types_at_hand(found: Findings, facts: ServerFacts) -> set[Key]:
@@ -312,11 +310,13 @@ def types_at_hand(found: Findings, facts: ServerFacts) -> set[Key]:
             if column.row:
                 types.add(column.row)
     for name in found.types:
+        last = name[-1]
+        schema = qualifier_of(name)
         schemas: Sequence[str] = (_SYSTEM, *facts.search_path)
-        if len(name) > 1:
-            schemas = [name[-2]]
-        for schema in schemas:
-            types.add((schema, name[-1]))
+        if schema is not None:
+            schemas = (schema,)
+        for each in schemas:
+            types.add((each, last))
     # Arrays of a type hold it, too.
     elements = {(schema, name.removeprefix("_")) for schema, name in types}
     return types | elements
@@ -339,7 +339,9 @@ def _used_names(found: Findings) -> set[str]:
 def _cast_targets(found: Findings) -> set[str]:
     """Return the names of types that values are cast to, in either way of writing it."""
     casts = [name for name, source in found.casts if source != "text"]
-    return found.called | last_names(casts)
+    written = last_names(casts)
+    called_like_functions = found.called
+    return called_like_functions | written
 
 
 class RunningColumns(ColumnCheck):

@@ -7,16 +7,17 @@ which table an unqualified name belongs to, the closed one is assumed.
 
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from typing import NamedTuple
 
 from common.errors import ForbiddenObject, InvalidSql
-from guard.facts import Key, Name, ServerFacts
+from guard.facts import Key, Name, ServerFacts, qualifier_of
 from guard.readings import ReadNames, folded
 from guard.scopes import Scope
-from guard.walk import Findings, Relation, relation_of, strings
+from guard.walk import Findings, Relation, is_star, relation_of, strings
 from sqltree.parsing import Node
 
 _UNDEFINED_TABLE = "42P01"
@@ -95,10 +96,11 @@ class ColumnCheck(ABC):
         return self.closed_row(read)
 
     def blocks(self, found: Findings) -> list[Block]:
-        """Return what each SELECT of the statement reads from."""
+        """Return what each SELECT of the statement reads from, the outermost first."""
         blocks = [self._block(select, scope) for select, scope in found.selects]
-        for block in blocks[:1]:
-            block.is_outermost = block.select.get("op") == "SETOP_NONE"
+        if blocks:
+            outermost = blocks[0]
+            outermost.is_outermost = outermost.select.get("op") == "SETOP_NONE"
         return blocks
 
     def column_refusals(self, found: Findings, blocks: list[Block]) -> Iterator[ForbiddenObject]:
@@ -108,8 +110,9 @@ class ColumnCheck(ABC):
             for name, read in block.tables:
                 if not self.has_secrets(read):
                     continue
-                for alias in (name, *block.join_aliases):
-                    exposed[folded(alias)].add(read)
+                aliases = (name, *block.join_aliases)
+                for alias in map(folded, aliases):
+                    exposed[alias].add(read)
                 yield from self._block_refusals(block, read)
         if not exposed:
             return
@@ -124,43 +127,42 @@ class ColumnCheck(ABC):
         may_show = is_renamed or self.shows_star(block, read)
         if may_show:
             yield self.closed_row(read)
-        for name in block.merged:
-            if not self._may_mean(read, name):
-                yield self.closed_column(read, name)
+        yield from self._closed_among(read, block.merged)
+
+    def _closed_among(self, read: Read, columns: Iterable[str]) -> Iterator[ForbiddenObject]:
+        """Yield the refusals of those of the columns that may not be read."""
+        for column in columns:
+            if not self._may_mean(read, column):
+                yield self.closed_column(read, column)
 
     def _star_refusals(
         self, column: Name, exposed: dict[str, set[Read]], found: Findings
     ) -> Iterator[ForbiddenObject]:
-        """Refusals of `t.*`; `*` alone is judged by block."""
-        qualifier = ""
-        if len(column) > 1:
-            qualifier = folded(column[-2])
+        """Yield the refusals of `t.*`; `*` alone is judged by block."""
+        qualifier = folded(qualifier_of(column) or "")
+        readers = exposed.get(qualifier, ())
         is_expanded = found.columns.count(column) == found.stars.count(column)
-        for read in exposed.get(qualifier, ()):
-            refusal = self.row_refusal(read, is_expanded=is_expanded)
-            if refusal is not None:
-                yield refusal
+        refusals = [self.row_refusal(read, is_expanded=is_expanded) for read in readers]
+        yield from filter(None, refusals)
 
     def _reference_refusals(
         self, column: Name, exposed: dict[str, set[Read]]
     ) -> Iterator[ForbiddenObject]:
         """Refuse what `column` may read: `name`, `t.name`, `schema.t.name`, or a row `t`."""
         last = column[-1]
-        qualifier = None
-        if len(column) > 1:
-            qualifier = folded(column[-2])
-        owners: set[Read] = set()
-        if qualifier is None:
-            owners = owners.union(*exposed.values())
-        else:
-            owners = exposed.get(qualifier, owners)
+        written = qualifier_of(column)
+        qualifier = folded(written or "")
+        is_qualified = written is not None
+        owners = exposed.get(qualifier, set())
+        if not is_qualified:
+            owners = set().union(*exposed.values())
         for read in sorted(owners):
-            if not self._may_mean(read, last):
-                yield self.closed_column(read, last)
-        for read in sorted(exposed.get(folded(last), ())):
-            is_row = qualifier is None and last not in self.columns_of(read.key)
-            may_be_row = is_row or qualifier == read.key[0]
-            if may_be_row:
+            yield from self._closed_among(read, [last])
+        called_so = exposed.get(folded(last), ())
+        for read in sorted(called_so):
+            is_row = not is_qualified and last not in self.columns_of(read.key)
+            has_schema = is_qualified and qualifier == read.key[0]
+            if is_row or has_schema:
                 yield self.closed_row(read)
 
     def _may_mean(self, read: Read, column: str) -> bool:
@@ -183,14 +185,12 @@ class ColumnCheck(ABC):
     @cached_property
     def _columns_above(self) -> dict[Key, frozenset[str]]:
         columns = self.facts.columns
+        unlisted = self.facts.parents.keys() - columns.keys()
         found = {}
-        for key, parents in self.facts.parents.items():
-            if key in columns:
-                continue
-            above: set[str] = set()
-            for parent in parents:
-                above.update(columns.get(parent, ()))
-            found[key] = frozenset(above)
+        for key in unlisted:
+            parents = self.facts.parents[key]
+            of_parents = [columns.get(parent, ()) for parent in parents]
+            found[key] = frozenset(chain.from_iterable(of_parents))
         return found
 
     # --------------------------------------------------------------------------
@@ -210,9 +210,9 @@ class ColumnCheck(ABC):
                 _add_join(block, node)
             else:
                 block.has_others = True
-        targets = select.get("targetList", ())
-        values = [target.get("ResTarget", {}).get("val", {}) for target in targets]
-        block.has_star = any(map(_is_star, values))
+        targets = [item.get("ResTarget", {}) for item in select.get("targetList", ())]
+        values = [target.get("val", {}) for target in targets]
+        block.has_star = any(map(is_star, values))
         return block
 
     def _add_table(self, block: Block, node: Node, scope: Scope) -> None:
@@ -233,10 +233,9 @@ class ColumnCheck(ABC):
 
         What a later view reads is not known.
         """
-        is_unknown = not self.facts.is_complete and not self.facts.relations
-        if is_unknown:
-            return True
-        if key in self.facts.relations:
+        has_catalog = self.facts.is_complete or self.facts.relations
+        is_listed = key in self.facts.relations
+        if is_listed or not has_catalog:
             return True
         schemas: Sequence[str] = self.facts.search_path
         if relation.schema is not None:
@@ -249,19 +248,22 @@ def _add_join(block: Block, node: Node) -> None:
     alias = node.get("alias", {})
     # NATURAL merges columns it doesn't name, and `(a JOIN b …) AS j (x, y)` calls them something
     # else.
-    block.hides_names = block.hides_names or bool(node.get("isNatural")) or "colnames" in alias
+    is_natural = bool(node.get("isNatural"))
+    renames = "colnames" in alias
+    block.hides_names |= is_natural or renames
     block.merged += strings(node.get("usingClause", ()))
     if alias:
         block.join_aliases.append(alias["aliasname"])
 
 
-def _is_star(value: Node) -> bool:
-    return strings(value.get("ColumnRef", {}).get("fields", ())) == ("*",)
-
-
 def missing(relation: Relation, location: int) -> InvalidSql:
-    """PostgreSQL's message, made here: if PostgreSQL were asked, a view created meanwhile could
-    get through.
+    """Return PostgreSQL's own refusal of a relation that does not exist.
+
+    It is made here, because a view that is created meanwhile could get through if PostgreSQL were
+    asked.
+
+    Args:
+        location: byte offset in the text.
     """
     name = ".".join(relation.parts)
     said, zh = f'relation "{name}" does not exist', f"表或视图 {name} 不存在"

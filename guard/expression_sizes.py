@@ -64,6 +64,8 @@ _FLOAT_TYPES = words("float4 float8")
 _NUMBERS_OF_FIXED_SIZE = _MOST_WHOLE.keys() | _FLOAT_TYPES
 _TIME_TYPES = words("date timestamp timestamptz time timetz interval")
 _PLAIN_TYPES = _TEXT_TYPES | _NUMBERS_OF_FIXED_SIZE | _TIME_TYPES | words("numeric uuid")
+_READ_AS_TEXT = _TEXT_TYPES | PADDED_TYPES | {"jsonpath"}
+_FIELD_OPERATORS = frozenset(("->", "->>", "#>", "#>>"))
 _SPELLED_TYPES = words("jsonb numeric")
 _PLAIN_BYTES, _RENDERED_BYTES = 5, 32  # that a character of an array costs; of rows and ranges
 _CHARS_OF_TIME = 12
@@ -133,21 +135,34 @@ class Expressions(ABC):
         if isinstance(value, list):
             found = [self.anything(item, place) for item in value]
         elif isinstance(value, dict):
-            for key, child in value.items():
-                handler = _handler(key)
-                if handler is not None:
-                    found.append(handler(self, child, place))
-                elif isinstance(child, (dict, list)):
-                    found.append(self.anything(child, place))
+            found = self._fields(value, place)
         if not found:
             return EMPTY
-        return self._built("", together(found))
+        whole = together(found)
+        return self._built("", whole)
+
+    def _fields(self, node: Node, place: Place) -> list[Size]:
+        """Return the bounds of a node's fields; what is neither a node nor a list has none."""
+        found = []
+        for key, child in node.items():
+            handler = _handler(key)
+            if handler is not None:
+                size = handler(self, child, place)
+                found.append(size)
+            elif isinstance(child, (dict, list)):
+                size = self.anything(child, place)
+                found.append(size)
+        return found
 
     # --------------------------------------------------------------------------
     # limits
 
     def _built(self, name: str, size: Size) -> Size:
-        """`size`, unless it is too long (`TooLong`)."""
+        """Return `size`.
+
+        Raises:
+            TooLong: it is too long, or too much is built by now.
+        """
         if not size.is_long:
             return size
         most = MAX_LENGTH
@@ -170,7 +185,7 @@ class Expressions(ABC):
         """Refuse XML that is too long for a path."""
         try:
             for size in self.each(nodes, place):
-                _parse(name, size)
+                _refuse_long_document(name, size)
         except TooLong as exc:
             raise TooLong(name) from exc
 
@@ -179,29 +194,28 @@ class Expressions(ABC):
         if path.text is None:
             is_short = not document.is_long and not path.is_long
             is_plain = path.is_stored and is_short
-            if is_plain:
-                return
-            raise TooLong(name)
+            if not is_plain:
+                raise TooLong(name)
+            return
         degree = json_path_degree(path.text)
         has_long = any(size.is_long for size in others)
-        if degree is None:
+        if degree is None or has_long:
             raise TooLong(name)
-        if has_long:
-            raise TooLong(name)
-        read = math.pow(max(document.length, 1.0), degree)
+        length = max(document.length, 1.0)
+        read = math.pow(length, degree)
         times = max(1.0, len(path.text) / _SHORT_PATH)
         self._spend(name, _PATH_NS * read * times)
 
     def json_syntax(self, node: Node, place: Place) -> Size:
         """Return the bound of what `JSON_VALUE` and its like read from a document by paths."""
-        document = self.anything(node.get("context_item"), place)
-        for path in _paths_in(node):
-            self.json_path("json", document, self.value(path, place))
-        others = {}
-        for key, child in node.items():
-            if key != "context_item":
-                others[key] = child
-        return together([document, self.anything(others, place)])
+        others = dict(node)
+        item = others.pop("context_item", None)
+        document = self.anything(item, place)
+        for written in _paths_in(node):
+            path = self.value(written, place)
+            self.json_path("json", document, path)
+        rest = self.anything(others, place)
+        return together([document, rest])
 
     # --------------------------------------------------------------------------
     # leaves
@@ -217,14 +231,18 @@ class Expressions(ABC):
 
     def _constant(self, node: Node, _: Place) -> Size:
         if "sval" in node:
-            return of_text(node["sval"].get("sval", ""))
+            text = node["sval"].get("sval", "")
+            return of_text(text)
         if "ival" in node:
-            return of_number(float(node["ival"].get("ival", 0)))
+            number = node["ival"].get("ival", 0)
+            return of_number(float(number))
         if "fval" in node:
-            return replace(of_digits(node["fval"].get("fval", "0")), text=None)
+            digits = node["fval"].get("fval", "0")
+            return of_digits(digits)
         if "bsval" in node:
             bits = 4 * len(node["bsval"].get("bsval", ""))
-            return Size(0, 2.0 ** min(bits, LONG_CHARS), bits)
+            most = 2.0 ** min(bits, LONG_CHARS)
+            return Size(0, most, bits)
         return TRUTH
 
     def _now(self, _node: Node, _: Place) -> Size:
@@ -236,12 +254,14 @@ class Expressions(ABC):
     def _cast(self, node: Node, place: Place) -> Size:
         size = self.value(node["arg"], place)
         type_name = node.get("typeName", {})
-        name = (strings(type_name.get("names", ())) or ("",))[-1]
+        name = _last_name(type_name.get("names", ()))
         modifiers = self.each(type_name.get("typmods", ()), place)
         is_padded = name in PADDED_TYPES and modifiers
         if is_padded:
-            padded = max(size.length, modifiers[0].high)
-            return self._built(name, replace(inexact(size), length=padded))
+            width = modifiers[0].high
+            length = max(size.length, width)
+            padded = replace(inexact(size), length=length)
+            return self._built(name, padded)
         is_unlisted = size.is_long and name not in LINEAR_TYPES
         if is_unlisted:
             raise TooLong(name)
@@ -249,14 +269,15 @@ class Expressions(ABC):
             array = replace(size, item=size.item or size.length)
             return self._built(name, _expanded(array, name))
         if name.endswith("multirange"):
-            return self._built(name, _expanded(unnumbered(size), name))
-        return self._converted(size, name, is_column="ColumnRef" in node["arg"])
+            ranges = unnumbered(size)
+            return self._built(name, _expanded(ranges, name))
+        is_column = "ColumnRef" in node["arg"]
+        return self._converted(size, name, is_column=is_column)
 
     def _converted(self, size: Size, name: str, *, is_column: bool) -> Size:
         """Return the bound of a value that is cast to a type without modifiers."""
-        is_parsed = name == "xml" and size.is_long
-        if is_parsed:
-            _parse(name, size)
+        if name == "xml":
+            _refuse_long_document(name, size)
         is_any_path = name == "jsonpath" and size.is_unknown
         if is_any_path:
             raise TooLong(name)
@@ -273,11 +294,13 @@ class Expressions(ABC):
         if is_spelled:
             # A text that nobody knows may be `1e130000`.
             found = self._built(name, _expanded(found, name))
-            found = replace(found, length=max(found.length, MOST_DIGITS))
+            length = max(found.length, MOST_DIGITS)
+            found = replace(found, length=length)
         is_quoted = name in _TEXT_TYPES and size.is_long
         if is_quoted:
             # `\x6162`, or quotes doubled
-            return self._built(name, replace(found, length=2 * found.length))
+            quoted = replace(found, length=2 * found.length)
+            return self._built(name, quoted)
         return found
 
     def _operation(self, node: Node, place: Place) -> Size:
@@ -285,36 +308,40 @@ class Expressions(ABC):
         chain = []
         left: Node = {"A_Expr": node}
         while "A_Expr" in left:
-            chain.append(left["A_Expr"])
-            left = left["A_Expr"].get("lexpr", {})
+            step = left["A_Expr"]
+            chain.append(step)
+            left = step.get("lexpr", {})
         value = EMPTY
         if left:
             value = self.value(left, place)
         for step in reversed(chain):
             other = step.get("rexpr", {})
-            is_list = isinstance(other, list)
-            right = self.anything(other, place) if is_list else self.value(other, place)
+            if isinstance(other, list):
+                right = self.anything(other, place)
+            else:
+                right = self.value(other, place)
             value = self._operate(step, value, right)
         return value
 
     def _operate(self, node: Node, left: Size, right: Size) -> Size:
         self._visit()
-        symbol = (strings(node.get("name", ())) or ("",))[-1]
+        symbol = _last_name(node.get("name", ()))
         kind = node.get("kind", "AEXPR_OP")
         if kind == "AEXPR_NULLIF":
             return left
-        is_path = symbol in JSON_PATH_OPERATORS and _may_be_json_path(symbol, right)
-        if is_path:
+        if _may_be_json_path(symbol, right):
             self.json_path(symbol, left, right)
         elif kind not in _EQUALITIES:
-            self._spend(symbol, operator_ns(symbol, left, right))
+            nanoseconds = operator_ns(symbol, left, right)
+            self._spend(symbol, nanoseconds)
         if _gives_truth(node, symbol):
             return TRUTH
-        if symbol in ("->", "->>", "#>", "#>>"):
+        if symbol in _FIELD_OPERATORS:
             return inexact(left)
         combine = OPERATORS.get(symbol)
         if combine is not None:
-            return self._built(symbol, combine(left, right))
+            combined = combine(left, right)
+            return self._built(symbol, combined)
         both = together((left, right))
         return self._built(symbol, unnumbered(both))
 
@@ -332,13 +359,14 @@ class Expressions(ABC):
     def _subquery(self, node: Node, place: Place) -> Size:
         found = self.query(node["subselect"]["SelectStmt"], place)
         self.anything(node.get("testexpr"), place)
-        if node["subLinkType"] not in ("EXPR_SUBLINK", "ARRAY_SUBLINK"):
-            return TRUTH
+        kind = node["subLinkType"]
         size = _value_of(found)
-        if node["subLinkType"] == "ARRAY_SUBLINK":
+        if kind == "EXPR_SUBLINK":
+            return size
+        if kind == "ARRAY_SUBLINK":
             rows = Place(place, sources=[("", found)], rows=found.rows)
             return self._called("array_agg", [size], rows, shown="array")
-        return size
+        return TRUTH
 
     def _case(self, node: Node, place: Place) -> Size:
         branches = [branch["CaseWhen"] for branch in node.get("args", ())]
@@ -346,10 +374,10 @@ class Expressions(ABC):
         conditions = [branch["expr"] for branch in branches]
         self.anything(conditions, place)
         results = [branch["result"] for branch in branches]
-        last = []
         if "defresult" in node:
-            last = [node["defresult"]]
-        return one_of(self.each([*results, *last], place))
+            results.append(node["defresult"])
+        sizes = self.each(results, place)
+        return one_of(sizes)
 
     def _coalesce(self, node: Node, place: Place) -> Size:
         arguments = node.get("args", ())
@@ -363,14 +391,15 @@ class Expressions(ABC):
         arguments = node.get("args", ())
         sizes = self.each(arguments, place)
         found = one_of(sizes)
+        pairs = zip(arguments, sizes, strict=True)
+        written = [size for argument, size in pairs if _is_written(argument)]
         low, high = found.low, found.high
-        for argument, size in zip(arguments, sizes, strict=True):
-            if not _is_written(argument):
-                continue
-            if node.get("op") == "IS_LEAST":
-                high = min(high, size.high)
-            else:
-                low = max(low, size.low)
+        if node.get("op") == "IS_LEAST":
+            highs = [size.high for size in written]
+            high = min([high, *highs])
+        else:
+            lows = [size.low for size in written]
+            low = max([low, *lows])
         return between(low, high, found)
 
     # --------------------------------------------------------------------------
@@ -388,16 +417,21 @@ class Expressions(ABC):
         whole = EMPTY
         if sizes:
             whole = together(sizes)
-        length = 2 * whole.length + QUOTES * len(sizes)
-        return self._built("row", replace(unnumbered(whole), length=length, item=None))
+        quotes = QUOTES * len(sizes)
+        length = 2 * whole.length + quotes
+        row = replace(unnumbered(whole), length=length, item=None)
+        return self._built("row", row)
 
     def _document(self, node: Node, place: Place) -> Size:
-        """XML or JSON that is built by its own syntax; a quote may take two characters in it."""
+        """Return the bound of XML or JSON that is built by its own syntax; a quote may take two
+        characters in it.
+        """
         whole = self.anything(node, place)
         if node.get("op") == "IS_XMLPARSE":
-            _parse("xmlparse", whole)
+            _refuse_long_document("xmlparse", whole)
         length = 2 * whole.length + QUOTES
-        return self._built("", replace(unnumbered(whole), length=length))
+        document = replace(unnumbered(whole), length=length)
+        return self._built("", document)
 
     def _aggregate(self, node: Node, place: Place) -> Size:
         """Return the bound of `JSON_ARRAYAGG` or `JSON_OBJECTAGG`."""
@@ -411,9 +445,9 @@ class Expressions(ABC):
         return self._called("json_agg", [size], rows)
 
     def _element(self, node: Node, place: Place) -> Size:
-        self.anything(node.get("indirection"), place)
+        steps = node.get("indirection", [])
+        self.anything(steps, place)
         size = self.value(node["arg"], place)
-        steps = node.get("indirection", ())
         is_element = all(map(_is_index, steps))
         if is_element:
             return element_of(size)
@@ -421,50 +455,55 @@ class Expressions(ABC):
 
     def _call(self, node: Node, place: Place) -> Size:
         name = strings(node["funcname"])[-1]
-        arguments = []
-        for item in node.get("args", ()):
-            named = item.get("NamedArgExpr", {})
-            arguments.append(named.get("arg", item))
+        arguments = _arguments_of(node)
         if name in XPATH_FUNCTIONS:
             self.documents(name, arguments[1:], place)
         sizes = self.each(arguments, place)
         if node.get("agg_within_group"):
-            sizes = [self.anything(node["agg_order"], place), *sizes]
+            ordered = self.anything(node["agg_order"], place)
+            sizes = [ordered, *sizes]
         for clause in ("agg_order", "agg_filter", "over"):
             self.anything(node.get(clause), place)
-        has_amount = name in AMOUNT_FUNCTIONS and len(sizes) > 1
-        if has_amount:
+        has_second = len(sizes) > 1
+        if has_second and name == "array_fill":
+            return self._filled_array(node, sizes, place)
+        if has_second and name in AMOUNT_FUNCTIONS:
             sizes[1] = self._amount(node, sizes)
         if name == "factorial":
             sizes = self._multiplied(node, sizes)
         if name == "generate_series":
             place.series = max(place.series, series_rows(sizes))
-        has_dimensions = name == "array_fill" and len(sizes) > 1
-        if has_dimensions:
-            cells = self._cells(node, sizes, place)
-            length = product(sizes[0].length + QUOTES, cells)
-            return self._built(name, replace(unnumbered(sizes[0]), length=length))
         return self._called(name, sizes, place)
+
+    def _filled_array(self, call: Node, sizes: list[Size], place: Place) -> Size:
+        """Return the bound of what `array_fill` makes."""
+        element = sizes[0]
+        cells = self._cells(call, sizes, place)
+        length = product(element.length + QUOTES, cells)
+        array = replace(unnumbered(element), length=length)
+        return self._built("array_fill", array)
 
     def _amount(self, node: Node, sizes: list[Size]) -> Size:
         """Return the bound of how often or how far a text is repeated or padded.
 
         Where it comes from tables and may be too large, PostgreSQL has to prove that it is not.
         """
-        amount = sizes[1]
-        is_small = product(max(sizes[0].length, 1.0), amount.high) <= MAX_LENGTH
-        if is_small:
+        text, amount = sizes[:2]
+        length = product(max(text.length, 1.0), amount.high)
+        is_small = length <= MAX_LENGTH
+        if is_small or not amount.is_stored:
             return amount
-        if not amount.is_stored:
-            return amount
-        self.amounts.add(node.get("location", 0))
+        location = node.get("location", 0)
+        self.amounts.add(location)
         return replace(amount, low=-MOST_AMOUNT, high=MOST_AMOUNT)
 
     def _multiplied(self, node: Node, sizes: list[Size]) -> list[Size]:
-        """Return the bound of what `factorial` is given."""
-        is_of_stored = len(sizes) == 1 and sizes[0].is_stored
-        if is_of_stored and self._is_proven(node):
-            return [replace(sizes[0], low=-MOST_COUNT, high=MOST_COUNT)]
+        """Return the bounds of what `factorial` is given."""
+        factor, *others = sizes or [EMPTY]
+        may_be_large = factor.is_stored and not others
+        if may_be_large and self._is_proven(node):
+            count = replace(factor, low=-MOST_COUNT, high=MOST_COUNT)
+            return [count]
         return sizes
 
     def _is_proven(self, node: Node) -> bool:
@@ -486,7 +525,8 @@ class Expressions(ABC):
             is_builtin = not self._builtins or name in self._builtins
             nanoseconds = call_ns(name, sizes, is_builtin=is_builtin)
             self._spend(name, nanoseconds)
-        return self._built(shown or name, result_of(name, sizes, place))
+        result = result_of(name, sizes, place)
+        return self._built(shown or name, result)
 
     def _cells(self, call: Node, sizes: Sequence[Size], place: Place) -> float:
         """Return how many elements `array_fill` makes."""
@@ -495,12 +535,15 @@ class Expressions(ABC):
             return _cells_of_text(sizes[1])
         counts = self.each(dimensions, place)
         cells = _cells_of(counts)
-        is_small = product(max(sizes[0].length, 1.0), cells) <= MAX_LENGTH
+        length = product(max(sizes[0].length, 1.0), cells)
+        is_small = length <= MAX_LENGTH
         is_of_stored = any(count.is_stored for count in counts)
         if is_small or not is_of_stored:
             return cells
-        self.amounts.add(call.get("location", 0))
-        return _cells_of([_limited_count(count) for count in counts])
+        location = call.get("location", 0)
+        self.amounts.add(location)
+        limited = map(_limited_count, counts)
+        return _cells_of(limited)
 
 
 def _cells_of(counts: Iterable[Size]) -> float:
@@ -513,8 +556,9 @@ def _cells_of_text(dimensions: Size) -> float:
     """Return how many elements an array of dimensions like `{3,4}` has."""
     if dimensions.text is None:
         return math.inf
-    numbers = re.findall(r"\d+", dimensions.text)[:10]
-    return _cells_of([of_number(float(number)) for number in numbers])
+    written = re.findall(r"\d+", dimensions.text)[:10]
+    numbers = map(float, written)
+    return _cells_of(map(of_number, numbers))
 
 
 def _limited_count(count: Size) -> Size:
@@ -530,24 +574,41 @@ def _value_of(rows: Rows) -> Size:
     return one_of(columns.values())
 
 
-def _parse(name: str, document: Size) -> None:
+def _refuse_long_document(name: str, document: Size) -> None:
     """Refuse XML that is too long: libxml compares all attributes of an element with each other."""
     if document.length > MAX_XML_CHARS:
         raise TooLong(name)
 
 
+def _last_name(parts: Iterable[Node]) -> str:
+    """Return the last part of a type's or operator's name; empty where it has none."""
+    names = ("", *strings(parts))
+    return names[-1]
+
+
+def _arguments_of(call: Node) -> list[Node]:
+    """Return the values that a call is given, also those with a name (`f(a => 1)`)."""
+    arguments = []
+    for item in call.get("args", ()):
+        named = item.get("NamedArgExpr", {})
+        value = named.get("arg", item)
+        arguments.append(value)
+    return arguments
+
+
 def _as_type(size: Size, name: str) -> Size:
     """Return the bound of the value once it is of the type."""
     if name in _TIME_TYPES:
-        return replace(days_of(size), length=_CHARS_OF_TIME, is_gathered=False)
-    is_text = name in _TEXT_TYPES or name in PADDED_TYPES or name == "jsonpath"
-    if is_text:
+        days = days_of(size)
+        return replace(days, length=_CHARS_OF_TIME, is_gathered=False)
+    if name in _READ_AS_TEXT:
         return replace(size, is_number=False, is_float=False)
     if name == "numeric":
         return _number_of(size)
     if name in _NUMBERS_OF_FIXED_SIZE:
         return _fixed_number(size, name)
-    return replace(unnumbered(size), text=size.text)
+    other = unnumbered(size)
+    return replace(other, text=size.text)
 
 
 def _fixed_number(size: Size, name: str) -> Size:
@@ -569,11 +630,11 @@ def _expanded(size: Size, name: str) -> Size:
     """Return what the elements of a long text take in memory as values of the type."""
     if not size.is_long:
         return size
-    is_plain = name in _PLAIN_TYPES or name == "jsonb"
     times = _RENDERED_BYTES
-    if is_plain:
+    if name in _PLAIN_TYPES:
         times = _PLAIN_BYTES
-    return replace(size, length=times * size.length)
+    length = times * size.length
+    return replace(size, length=length)
 
 
 def _number_of(size: Size) -> Size:
@@ -581,7 +642,8 @@ def _number_of(size: Size) -> Size:
     known = replace(size, text=None, is_number=True)
     if not size.is_gathered:
         return known
-    return replace(known, length=min(size.length, LONG_CHARS), is_gathered=False)
+    length = min(size.length, LONG_CHARS)
+    return replace(known, length=length, is_gathered=False)
 
 
 def _gives_truth(node: Node, symbol: str) -> bool:
@@ -595,12 +657,14 @@ def _gives_truth(node: Node, symbol: str) -> bool:
 
 
 def _may_be_json_path(symbol: str, right: Size) -> bool:
-    """Tell whether the right side is a JSON path that reads the document; `@@` is a text search,
-    too.
+    """Tell whether an operator reads the left side by a JSON path on its right; `@@` is a text
+    search, too.
     """
-    if right.text is not None:
-        return "$" in right.text
-    return symbol == "@?"
+    if symbol not in JSON_PATH_OPERATORS:
+        return False
+    if right.text is None:
+        return symbol == "@?"
+    return "$" in right.text
 
 
 def _is_written(node: Node) -> bool:

@@ -19,6 +19,13 @@ Key = tuple[str, str]
 """(schema, name) of a relation."""
 
 
+def qualifier_of(name: Name) -> str | None:
+    """Return the part before the last: a relation's schema, a column's table; None without one."""
+    if len(name) > 1:
+        return name[-2]
+    return None
+
+
 @dataclass(frozen=True)
 class ServerColumn:
     """A column of a relation or composite type.
@@ -171,7 +178,7 @@ class ServerFacts:
 
     @cached_property
     def column_names(self) -> frozenset[str]:
-        """Every column's name, in whatever relation or composite type."""
+        """Return the names of all columns of relations and composite types."""
         names: set[str] = set()
         for columns in self.attributes.values():
             names.update(column.name for column in columns)

@@ -65,7 +65,8 @@ def _made_of(name: str, sizes: list[Size]) -> Size:
     length = joined.length
     may_quote = name in EXPANSION and not joined.is_gathered  # what is stored has few quotes
     if may_quote:
-        length = EXPANSION[name] * length + QUOTES * len(sizes)
+        quotes = QUOTES * len(sizes)
+        length = EXPANSION[name] * length + quotes
     length *= SPLITTING.get(name, 1.0)
     return replace(
         joined,
@@ -85,7 +86,8 @@ def _gathered(name: str, sizes: Sequence[Size], place: Place) -> Size:
     least = _ELEMENT_BYTES
     if name == "string_agg":
         least = 1.0
-    length = product(max(each.length, least), place.rows)
+    of_row = max(each.length, least)
+    length = product(of_row, place.rows)
     if name.startswith("range"):
         length *= _RANGE_BYTES
     is_gathered = each.is_gathered or place.reads_tables
@@ -93,15 +95,18 @@ def _gathered(name: str, sizes: Sequence[Size], place: Place) -> Size:
         length = GATHERED_CHARS
     like = Size(length=length, is_stored=each.is_stored, is_gathered=is_gathered)
     holds_arguments = name in NUMBERS_OF["all"] and sizes
-    if holds_arguments:
-        return replace(between(sizes[0].low, sizes[0].high, like), item=sizes[0].length)
-    return like
+    if not holds_arguments:
+        return like
+    first = sizes[0]
+    elements = between(first.low, first.high, like)
+    return replace(elements, item=first.length)
 
 
 def _numbered(name: str, sizes: Sequence[Size], place: Place, like: Size) -> Size:
     """Return `like` with the bound of the number that the function gives."""
     if name in NUMBERS:
-        return between(-NUMBERS[name], NUMBERS[name], like, length=TEXT_OF_NUMBER)
+        most = NUMBERS[name]
+        return between(-most, most, like, length=TEXT_OF_NUMBER)
     if name in NUMBERS_OF["rows"]:
         is_stored = like.is_stored or place.reads_tables
         whole = replace(like, is_stored=is_stored, is_gathered=False)
@@ -111,20 +116,18 @@ def _numbered(name: str, sizes: Sequence[Size], place: Place, like: Size) -> Siz
     if name in NUMBERS_OF["all"]:
         found = one_of(sizes)
         return between(found.low, found.high, like)
-    if not sizes:
-        return unnumbered(like)
-    first = sizes[0]
-    if name in NUMBERS_OF["first"]:
-        return _like_first(first, like, is_positive=name == "abs")
+    is_like_first = name in NUMBERS_OF["first"]
+    if sizes and is_like_first:
+        return _like_first(sizes[0], like, is_positive=name == "abs")
     return unnumbered(like)
 
 
 def _like_first(first: Size, like: Size, *, is_positive: bool) -> Size:
     """Return the bound of a number that is about as large as the first argument."""
     most = first.magnitude + 1
-    low = 0.0
-    if not (is_positive or first.low >= 0):
-        low = -most
+    low = -most
+    if is_positive or first.low >= 0:
+        low = 0.0
     return between(low, most, like)
 
 
@@ -133,34 +136,39 @@ def _length(sizes: Sequence[Size], like: Size) -> Size:
     if not sizes:
         return like
     is_of_tables = like.is_stored or like.is_gathered
-    most = math.inf
-    if not is_of_tables:
-        most = max(size.length for size in sizes)
+    lengths = [1.0, *(size.length for size in sizes)]
+    most = max(lengths)
+    if is_of_tables:
+        most = math.inf
     number = replace(like, is_stored=is_of_tables, is_gathered=False)
-    return between(0, max(most, 1.0), number, length=TEXT_OF_NUMBER)
+    return between(0, most, number, length=TEXT_OF_NUMBER)
 
 
 def _repeated(sizes: list[Size]) -> Size:
+    text = sizes[0]
     times = 1.0
     if len(sizes) > 1:
         times = max(sizes[1].high, 0.0)
-    return _text_of(sizes, product(sizes[0].length, times))
+    length = product(text.length, times)
+    return _text_of(sizes, length)
 
 
 def _padded(sizes: list[Size]) -> Size:
+    text = sizes[0]
     if len(sizes) == 1:
-        return _text_of(sizes, sizes[0].length)
+        return _text_of(sizes, text.length)
     width = sizes[1]
     length = max(width.high, 0.0)
     is_known = width.constant is not None
     if not is_known:
-        length = max(length, sizes[0].length)
+        length = max(length, text.length)
     return _text_of(sizes, length)
 
 
 def _text_of(sizes: list[Size], length: float) -> Size:
     """Return a text that is made of the arguments."""
-    return replace(unnumbered(together(sizes)), length=length)
+    made = unnumbered(together(sizes))
+    return replace(made, length=length)
 
 
 def _inserted_chars(inserted: Size, into: Size) -> float:
@@ -182,40 +190,50 @@ def _replaced(sizes: list[Size]) -> Size:
     replaced = 1.0
     if old.text is not None:
         replaced = max(1.0, old.length)
-    times = _inserted_chars(new, text) / replaced
-    return _text_of(sizes, product(text.length, max(1.0, times)))
+    growth = _inserted_chars(new, text) / replaced
+    times = max(1.0, growth)
+    length = product(text.length, times)
+    return _text_of(sizes, length)
 
 
 def _replaced_by_pattern(sizes: list[Size]) -> Size:
     """Bound a replacement by a pattern: the new text may hold the found one (`\\&`)."""
     if len(sizes) < 3:  # noqa: PLR2004 - the text, the pattern and the new
         return sizes[0]
-    new = sizes[2]
-    inserted = _inserted_chars(new, sizes[0])
+    text, _, new = sizes[:3]
+    inserted = _inserted_chars(new, text)
     groups = 0.0
     if new.text is not None:
         groups = new.text.count("\\")
-    may_have_groups = new.text is None and not new.is_stored
-    if may_have_groups:
+    elif not new.is_stored:
         groups = new.length
-    return _text_of(sizes, product(sizes[0].length, max(1.0, inserted, groups)))
+    times = max(1.0, inserted, groups)
+    length = product(text.length, times)
+    return _text_of(sizes, length)
 
 
 def _formatted(sizes: list[Size]) -> Size:
     """Bound `format`: the widths it asks for, and its arguments as often as it shows them."""
-    arguments = sizes[1:]
+    shape, *arguments = sizes
+    pattern = constant_text(shape)
+    if pattern is None:
+        return _formatted_by_unknown(sizes)
     lengths = [size.length for size in arguments]
     longest = max(lengths, default=0.0)
-    pattern = constant_text(sizes[0])
-    whole = unnumbered(together(sizes))
-    if pattern is None:
-        is_stored = sizes[0].is_stored
-        return replace(whole, length=whole.length if is_stored else math.inf)
     widest = _widest(pattern, arguments)
-    length = sizes[0].length
+    length = shape.length
     for match in _WIDTH.finditer(pattern):
         length += _shown_length(match, longest, widest)
-    return replace(whole, length=length)
+    return _text_of(sizes, length)
+
+
+def _formatted_by_unknown(sizes: list[Size]) -> Size:
+    """Bound a `format` of a pattern that is stored, which counts as short, or computed."""
+    whole = unnumbered(together(sizes))
+    pattern = sizes[0]
+    if pattern.is_stored:
+        return whole
+    return replace(whole, length=math.inf)
 
 
 def _shown_length(match: re.Match[str], longest: float, widest: float) -> float:
@@ -248,51 +266,66 @@ def _widest(pattern: str, arguments: Sequence[Size]) -> float:
 
 
 def _joined_by(sizes: list[Size]) -> Size:
-    """Array elements with a text between them: between any two characters of the array's, at worst.
+    """Bound array elements with a text between them: between any two characters of the array's, at
+    worst.
 
     What is gathered has some characters a row.
     """
-    inserted = [_inserted_chars(size, sizes[0]) for size in sizes[1:]]
+    array, *others = sizes
+    inserted = [_inserted_chars(size, array) for size in others]
     between_them = max(inserted, default=1.0)
-    if sizes[0].is_gathered:
+    if array.is_gathered:
         between_them = between_them / _CHARS_OF_ELEMENT - 1
-    length = sizes[0].length + product(sizes[0].length, max(between_them, 0.0))
-    return replace(unnumbered(together(sizes)), length=length)
+    added = product(array.length, max(between_them, 0.0))
+    length = array.length + added
+    return _text_of(sizes, length)
 
 
 def _separated(sizes: list[Size]) -> Size:
     """Bound `concat_ws`, whose values may be the elements of one array (VARIADIC)."""
-    gathered = [size for size in sizes[1:] if size.is_gathered]
-    if gathered:
-        return _joined_by([together(sizes[1:]), sizes[0]])
+    separator, *values = sizes
+    is_gathered = any(size.is_gathered for size in values)
+    if is_gathered:
+        array = together(values)
+        return _joined_by([array, separator])
     joined = together(sizes)
-    return replace(unnumbered(joined), length=joined.length + product(sizes[0].length, len(sizes)))
+    separators = product(separator.length, len(sizes))
+    length = joined.length + separators
+    return _text_of(sizes, length)
 
 
 def _cut(sizes: list[Size]) -> Size:
-    wanted = sizes[-1].constant
-    has_amount = len(sizes) > 1
-    if not has_amount or wanted is None or wanted < 0:
-        return _text_of(sizes, sizes[0].length)
-    found = _text_of(sizes, min(sizes[0].length, wanted))
-    if found.length < GATHERED_CHARS:
+    whole = sizes[0].length
+    amount = None
+    if len(sizes) > 1:
+        amount = sizes[-1].constant
+    is_known = amount is not None and amount >= 0
+    if not is_known:
+        return _text_of(sizes, whole)
+    length = min(whole, amount or 0.0)
+    found = _text_of(sizes, length)
+    if length < GATHERED_CHARS:
         return replace(found, is_gathered=False)
     return found
 
 
 def _substring(sizes: list[Size]) -> Size:
     """Bound a part of a text: from where and how long, or by a pattern and its escape."""
-    is_by_place = len(sizes) > 2 and sizes[2].text is None  # noqa: PLR2004
+    has_three = len(sizes) > 2  # noqa: PLR2004
+    is_by_place = has_three and sizes[2].text is None
     if is_by_place:
         return _cut(sizes)
-    return _text_of(sizes, sizes[0].length)
+    whole = sizes[0].length
+    return _text_of(sizes, whole)
 
 
 def _polygon(sizes: list[Size]) -> Size:
     points = 0.0
     if len(sizes) > 1:
         points = max(sizes[0].high, 0.0)
-    return replace(unnumbered(together(sizes)), length=max(sizes[0].length, _POINT_CHARS * points))
+    drawn = _POINT_CHARS * points
+    length = max(sizes[0].length, drawn)
+    return _text_of(sizes, length)
 
 
 def _raised(sizes: list[Size]) -> Size:
@@ -306,95 +339,106 @@ def _exponential(sizes: list[Size]) -> Size:
 
 
 def _factorial(sizes: list[Size]) -> Size:
-    most = min(_FACTORIAL_DIGITS * max(sizes[0].high, 1.0), MOST_DIGITS)
-    return replace(unnumbered(sizes[0]), length=most)
+    factor = sizes[0]
+    digits = _FACTORIAL_DIGITS * max(factor.high, 1.0)
+    length = min(digits, MOST_DIGITS)
+    return replace(unnumbered(factor), length=length)
 
 
 def _rounded(sizes: list[Size]) -> Size:
-    """Return a number with as many digits after its point as it is told to have."""
-    first = sizes[0]
-    most = first.magnitude + 1
-    low = 0.0
-    if not (first.low >= 0):
-        low = -most
-    found = between(low, most, inexact(together(sizes)))
+    """Bound a number with as many digits after its point as it is told to have."""
+    like = inexact(together(sizes))
+    found = _like_first(sizes[0], like, is_positive=False)
     places = 0.0
     has_places = len(sizes) > 1 and not sizes[1].is_stored
     if has_places:
         places = max(sizes[1].high, 0.0)
-    return replace(found, length=found.length + min(places, _MOST_SCALE))
+    length = found.length + min(places, _MOST_SCALE)
+    return replace(found, length=length)
 
 
 def _series(sizes: list[Size]) -> Size:
-    moments = [days_of(size) for size in sizes[:2]]
+    moments = map(days_of, sizes[:2])
     limits = one_of(moments)
-    whole = between(limits.low, limits.high, inexact(together(sizes)))
+    like = inexact(together(sizes))
+    whole = between(limits.low, limits.high, like)
     is_of_numbers = all(size.text is None for size in sizes)
-    is_of_any_length = not is_of_numbers or math.isinf(limits.magnitude)
-    if is_of_any_length:
+    is_bounded = is_of_numbers and not math.isinf(limits.magnitude)
+    if not is_bounded:
         return replace(whole, length=TEXT_OF_NUMBER)
-    ends = [f"{end:.0f}" for end in (limits.low, limits.high)]
+    ends = (f"{limits.low:.0f}", f"{limits.high:.0f}")
     digits = max(map(len, ends))
     return replace(whole, length=digits)
 
 
 def _spelled(sizes: list[Size]) -> Size:
-    """`to_number`: its digits, whatever stands between them."""
-    text = sizes[0].text
-    if text is None:
-        return _text_of(sizes, sizes[0].length)
-    digits = _DIGIT.findall(text)
-    most = float("".join(digits) or 0)
-    return between(-most, most, inexact(sizes[0]))
+    """Bound `to_number`: its digits, whatever stands between them."""
+    spelled = sizes[0]
+    if spelled.text is None:
+        return _text_of(sizes, spelled.length)
+    digits = _DIGIT.findall(spelled.text)
+    number = "".join(digits) or "0"
+    most = float(number)
+    return between(-most, most, inexact(spelled))
 
 
 def _field_of(sizes: list[Size]) -> Size:
-    """`extract`: a field of a moment, or of a span of so many days."""
+    """Bound `extract`: a field of a moment, or of a span of so many days."""
     moment = sizes[-1]
     like = replace(inexact(moment), length=TEXT_OF_NUMBER)
-    if sizes[0].text is None:
+    name = (sizes[0].text or "").lower()
+    if name not in FIELDS:
         return unnumbered(like)
-    if sizes[0].text.lower() not in FIELDS:
-        return unnumbered(like)
-    largest, in_a_day = FIELDS[sizes[0].text.lower()]
+    largest, in_a_day = FIELDS[name]
     days = days_of(moment).magnitude
-    most = max(float(largest), product(days, in_a_day))
+    of_span = product(days, in_a_day)
+    most = max(float(largest), of_span)
     return between(-most, most, like)
 
 
 def _truncated(sizes: list[Size]) -> Size:
-    """`date_trunc`: a moment of the same year."""
+    """Bound `date_trunc`: a moment of the same year."""
     moment = sizes[0]
     if len(sizes) > 1:
         moment = days_of(sizes[1])
-    return between(moment.low - _MONTHS_DAYS, moment.high, inexact(moment))
+    low = moment.low - _MONTHS_DAYS
+    return between(low, moment.high, inexact(moment))
 
 
 def _bucket(sizes: list[Size]) -> Size:
-    """`width_bucket`: at most one more than there are buckets."""
+    """Bound `width_bucket`: at most one more than there are buckets."""
+    like = replace(together(sizes), is_gathered=False, length=10)
     last = sizes[-1]
     count = last.high
-    if len(sizes) == 2:  # noqa: PLR2004 - the number and an array of bounds
-        count = math.inf if last.is_stored else last.length
-    return between(0, max(count, 0.0) + 1, replace(together(sizes), is_gathered=False, length=10))
+    is_of_bounds = len(sizes) == 2  # noqa: PLR2004 - the number and an array of bounds
+    if is_of_bounds:
+        count = last.length
+    if is_of_bounds and last.is_stored:
+        count = math.inf
+    most = max(count, 0.0) + 1
+    return between(0, most, like)
 
 
 def _elements(sizes: list[Size]) -> Size:
-    """`unnest`: an element of any of the arrays."""
-    elements = [element_of(size) for size in sizes]
+    """Bound `unnest`: an element of any of the arrays."""
+    elements = map(element_of, sizes)
     return one_of(elements)
 
 
 def _quotient(sizes: list[Size]) -> Size:
-    """`div` divides as `/` does."""
+    """Bound `div`, which divides as `/` does."""
     if len(sizes) > 1:
-        return OPERATORS["/"](sizes[0], sizes[1])
+        divided = OPERATORS["/"]
+        return divided(sizes[0], sizes[1])
     return unnumbered(sizes[0])
 
 
 def _summed(size: Size, place: Place) -> Size:
-    low, high = product(size.low, place.most_rows), product(size.high, place.most_rows)
-    like = replace(inexact(size), is_stored=size.is_stored or place.reads_tables)
+    """Bound a sum over the rows, of which there may be one."""
+    low = product(size.low, place.most_rows)
+    high = product(size.high, place.most_rows)
+    is_stored = size.is_stored or place.reads_tables
+    like = replace(inexact(size), is_stored=is_stored)
     return between(min(low, size.low), max(high, size.high), like)
 
 
@@ -440,8 +484,10 @@ def series_rows(sizes: Sequence[Size]) -> float:
     """Return how many rows `generate_series` gives."""
     if len(sizes) < 2:  # noqa: PLR2004 - from and to
         return 1
-    first, last = days_of(sizes[0]), days_of(sizes[1])
-    step = days_of(sizes[2]) if len(sizes) > 2 else of_number(1)  # noqa: PLR2004 - and a step
+    first, last = map(days_of, sizes[:2])
+    step = of_number(1)
+    if len(sizes) > 2:  # noqa: PLR2004 - and a step
+        step = days_of(sizes[2])
     distance = max(last.high - first.low, first.high - last.low)
     has_zero = step.low <= 0 <= step.high
     is_endless = has_zero or not math.isfinite(distance)

@@ -144,15 +144,8 @@ class FunctionRule:
         version = self.facts.version // 10_000
         if not version:
             return list(calls)
-        found = []
-        for call in calls:
-            is_newer = _is_newer(call.name, version)
-            if is_newer:
-                call = _as_written(call)
-            found.append(call)
-        for call in syntax:
-            if _is_newer(call.name, version):
-                found.append(call)
+        found = [_as_read_by(version, call) for call in calls]
+        found += [call for call in syntax if _is_newer(call.name, version)]
         return found
 
     def judge(self, call: Call) -> StatementRejected | None:
@@ -171,31 +164,25 @@ class FunctionRule:
     def judge_field(self, name: str) -> StatementRejected | None:
         """Return the refusal of `value.name` where that may be a call written like a field."""
         call = Call((name,))
-        schemas = []
-        for schema in self._visible_schemas(name):
-            if (schema, name) in self.facts.unary_routines:
-                schemas.append(schema)
+        visible = self._visible_schemas(name)
+        schemas = [schema for schema in visible if (schema, name) in self.facts.unary_routines]
         refusal = self._unless_configured(call, schemas)
         if refusal is not None:
             return refusal
-        if self._is_configured("pg_catalog", call):
-            return None
-        if not self._may_be_unary(name):
-            return None
-        reason = denial(call) or self._side_effect(call)
+        reason = None
+        if self._may_be_unary(name):
+            reason = self._reason_against(call)
         if reason:
             return _forbidden(call, reason)
         return None
 
     def _may_be_unary(self, name: str) -> bool:
         """Tell whether a built-in of that name may be called with one argument."""
-        if name in self.facts.unary_builtins:
-            return True
-        if name in self.facts.types:
-            return True
+        is_cast = name in self.facts.types
+        is_known = is_cast or name in self.facts.unary_builtins
         if self.facts.is_complete:
-            return False
-        return "_" in name
+            return is_known
+        return is_known or "_" in name
 
     def is_configured(self, key: Key) -> bool:
         """Tell whether the operator lists the function of that schema and name."""
@@ -205,9 +192,8 @@ class FunctionRule:
         """Return the refusal of a function in one of the schemas that the operator doesn't list."""
         for schema in schemas:
             is_harmless = (schema, call.name) in self.facts.range_constructors
-            if is_harmless:
-                continue
-            if not self._is_configured(schema, call):
+            is_allowed = is_harmless or self._is_configured(schema, call)
+            if not is_allowed:
                 return refused(f"{schema}.{call.name}", texts.RISKY_FUNCTION)
         return None
 
@@ -220,31 +206,32 @@ class FunctionRule:
             return True
         # A cast may be written like a call.
         is_type = call.name in self.facts.types
-        if not is_type:
-            return False
-        return call.name not in self.facts.routines
+        is_own = call.name in self.facts.routines
+        return is_type and not is_own
 
     def _judge_builtin(self, call: Call) -> StatementRejected | None:
-        if self._is_configured("pg_catalog", call):
-            return None
-        reason = denial(call) or self._side_effect(call)
+        reason = self._reason_against(call)
         if reason:
             return _forbidden(call, reason)
         is_function = call.name in self.facts.builtins
         is_known = is_function or call.name in self.facts.types
-        if is_known:
+        if is_known or self._is_configured("pg_catalog", call):
             return None
         if self.facts.is_complete:
             return _missing(call)
         return _forbidden(call, _UNKNOWN)
 
+    def _reason_against(self, call: Call) -> Text | None:
+        """Return why a built-in may not be called; None: it may, or the operator lists it."""
+        if self._is_configured("pg_catalog", call):
+            return None
+        return denial(call) or self._side_effect(call)
+
     def _side_effect(self, call: Call) -> Text | None:
-        if call.name in HARMLESS_VOLATILE:
-            return None
-        if call.name == "ts_rewrite":
-            return None
         is_pure = self.facts.builtins.get(call.name, True)
-        if is_pure:
+        if is_pure or call.name in HARMLESS_VOLATILE:
+            return None
+        if call.name == "ts_rewrite":  # with a query as its text, which `denial` refuses
             return None
         return _STATE
 
@@ -260,18 +247,18 @@ class FunctionRule:
 
     def _visible_schemas(self, name: str) -> Sequence[str]:
         schemas = self.facts.routines.get(name, frozenset())
-        found = []
-        for schema in self.facts.search_path:
-            if schema in schemas:
-                found.append(schema)
-        return found
+        return list(filter(schemas.__contains__, self.facts.search_path))
 
     def _is_configured(self, schema: str, call: Call) -> bool:
         return not {call.name, f"{schema}.{call.name}", f"{schema}.*"}.isdisjoint(self.allowed)
 
 
-def _as_written(call: Call) -> Call:
-    if call.schema == "pg_catalog":
+def _as_read_by(version: int, call: Call) -> Call:
+    """Return the call as a server of that major version reads it: without our grammar's schema
+    where the function has no syntax of its own there.
+    """
+    is_qualified_here = call.schema == "pg_catalog" and _is_newer(call.name, version)
+    if is_qualified_here:
         return replace(call, parts=call.parts[-1:])
     return call
 
@@ -283,12 +270,11 @@ def _is_newer(name: str, version: int) -> bool:
 def denial(call: Call) -> Text | None:
     """Return why a built-in is refused in which PostgreSQL sees no side effects; None: it isn't."""
     is_probe = call.name.startswith("pg_input_")
-    is_refused = is_probe and not _is_harmless_probe(call)
-    if is_refused:
+    if is_probe and not _is_harmless_probe(call):
         return _CATALOG
     # With two arguments, the second is SQL that it runs.
-    runs_text = call.name == "ts_rewrite" and len(call.arguments) != 3
-    if runs_text:
+    runs_text = len(call.arguments) != 3  # noqa: PLR2004
+    if runs_text and call.name == "ts_rewrite":
         return _SQL_TEXT
     name = call.name.removeprefix("_")  # `_regclass(…)` is a cast to regclass[]
     for pattern, reason in DENIED:
@@ -299,8 +285,9 @@ def denial(call: Call) -> Text | None:
 
 def probed_types(call: Call) -> list[str]:
     """Return the names in the type that `pg_input_is_valid(text, type)` is given."""
-    is_other = not call.name.startswith("pg_input_") or len(call.arguments) != 2
-    if is_other:
+    is_probe = call.name.startswith("pg_input_")
+    has_type = len(call.arguments) == 2  # noqa: PLR2004
+    if not (is_probe and has_type):
         return []
     names = []
     for found in _TYPE_NAME.finditer(call.arguments[1] or ""):
@@ -320,12 +307,11 @@ def reads_unseen(call: Call, facts: ServerFacts) -> bool:
     reason = denial(call)
     if reason is _SQL_TEXT:
         return True
-    if call.schema not in (None, "pg_catalog"):
-        return False
-    is_builtin = call.name in facts.builtins or not facts.is_complete
-    if not is_builtin:
-        return False
-    return reason in (_CATALOG, _SERVER)
+    is_named_builtin = call.schema in (None, "pg_catalog")
+    is_known = call.name in facts.builtins or not facts.is_complete
+    is_builtin = is_named_builtin and is_known
+    reads_server = reason in (_CATALOG, _SERVER)
+    return is_builtin and reads_server
 
 
 _LOOKED_UP = re.compile(r"reg(?!exp)|aclitem|pg_|information_schema", re.IGNORECASE)
@@ -338,14 +324,12 @@ def _is_harmless_probe(call: Call) -> bool:
     """Tell whether `pg_input_is_valid(text, type)` names its type plainly, and the type's input
     looks no names up.
     """
-    type_name = None
-    if len(call.arguments) == 2:
-        type_name = call.arguments[1]
-    if type_name is None:
+    if len(call.arguments) != 2:  # noqa: PLR2004 - a text and a type
         return False
-    if not _PLAIN_TYPE.fullmatch(type_name):
-        return False
-    return not _LOOKED_UP.search(type_name)
+    type_name = call.arguments[1] or ""
+    is_plain = _PLAIN_TYPE.fullmatch(type_name) is not None
+    looks_up = _LOOKED_UP.search(type_name) is not None
+    return is_plain and not looks_up
 
 
 def _forbidden(call: Call, reason: Text) -> ForbiddenObject:
@@ -355,8 +339,10 @@ def _forbidden(call: Call, reason: Text) -> ForbiddenObject:
 
 
 def _missing(call: Call) -> InvalidSql:
-    """PostgreSQL's message, made here: if PostgreSQL were asked, a function created meanwhile
-    could get through.
+    """Return PostgreSQL's own refusal of a function that does not exist.
+
+    It is made here, because a function that is created meanwhile could get through if PostgreSQL
+    were asked.
     """
     name = ".".join(call.parts)
     said, zh = f"function {name} does not exist", f"函数 {name} 不存在"

@@ -85,9 +85,8 @@ _WORDS = {
     "JsonTable": "json_table",
 }
 SYNTAX_NODES = frozenset((*_WORDS, "JsonFuncExpr"))
-# A server older than this reads `1_000`, `0x1F`, `0o7` and `0b1` as a number and a name.
-# Numbers that an older server reads as a number and a name: `1_000` as `1 AS _000`, `0x1F` as
-# `0 AS x1F`.
+# A server older than this reads some numbers as a number and a name: `1_000` as `1 AS _000`, `0x1F`
+# as `0 AS x1F`.
 NUMBERS_SINCE = 16
 _NUMBER_STARTS = frozenset("0123456789.")
 _NEW_NUMBER = re.compile(r"0[xob]|\d_\d", re.IGNORECASE)

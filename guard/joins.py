@@ -13,7 +13,7 @@ from common.errors import StatementRejected, ValidationFailed
 from common.text import Text
 from guard.facts import Key, ServerFacts
 from guard.scopes import NOWHERE, Scope
-from guard.walk import Findings, Relation, joined_items, relation_of, walk
+from guard.walk import Findings, Relation, cte_of, joined_items, relation_of, walk
 from sqltree.parsing import Node, parse
 
 MAX_JOINED = 30
@@ -58,15 +58,14 @@ class JoinRule:
 
     def _are_surely_few(self, found: Findings) -> bool:
         """Tell whether the statement has few relations, and each stands for one alone."""
-        if len(found.selects) > MAX_JOINED:
+        if found.cte_names or len(found.selects) > MAX_JOINED:
             return False
-        if found.cte_names:
-            return False
-        has_view = self._facts.view_definitions and any(map(self._is_view, found.relations))
-        if has_view:
+        has_views = bool(self._facts.view_definitions)
+        if has_views and any(map(self._is_view, found.relations)):
             return False
         widths = [len(joined_items(select)) for select, _ in found.selects]
-        return sum(widths) <= MAX_JOINED
+        total = sum(widths)
+        return total <= MAX_JOINED
 
     def _is_view(self, relation: Relation) -> bool:
         return self._key_of(relation) in self._facts.view_definitions
@@ -87,16 +86,16 @@ class JoinRule:
 
     def _width_of_view(self, key: Key) -> int:
         definition = self._facts.view_definitions.get(key)
-        if definition is None:
-            return 1
-        if key in self._facts.materialized_views:
+        is_stored = key in self._facts.materialized_views
+        if is_stored or definition is None:
             return 1
         try:
             (statement,) = parse(definition)
             found = walk(statement.kind, statement.node)
         except (StatementRejected, ValueError, RecursionError):
             return 1  # it can't be followed
-        return _Count(found, self._width_of).of_query(statement.node)
+        count = _Count(found, self._width_of)
+        return count.of_query(statement.node)
 
 
 class _Count:
@@ -112,9 +111,11 @@ class _Count:
         self._counts: dict[int, int] = {}
         self._readers: Counter[int] = Counter()
         for select, scope in found.selects:
-            for item in joined_items(select):
-                cte = _cte_of(item, scope)
-                if cte is not None:
+            tables = [item["RangeVar"] for item in joined_items(select) if "RangeVar" in item]
+            for table in tables:
+                read = cte_of(table, scope)
+                if read is not None:
+                    cte, _ = read
                     self._readers[id(cte)] += 1
 
     def of(self, select: Node) -> int:
@@ -137,24 +138,34 @@ class _Count:
 
     def _sum(self, select: Node) -> int:
         scope = self._scopes.get(id(select), NOWHERE)
-        items = [self._of_item(item, scope) for item in joined_items(select)]
-        subqueries = [self.of_query(query) for query in _joined_subqueries(select)]
-        return sum(items) + sum(subqueries)
+        items = joined_items(select)
+        widths = [self._of_item(item, scope) for item in items]
+        subqueries = map(self.of_query, _joined_subqueries(select))
+        return sum(widths) + sum(subqueries)
 
     def _of_item(self, item: Node, scope: Scope) -> int:
+        """Return how many relations an item of a FROM stands for."""
         if "RangeSubselect" in item:
-            return self.of_query(item["RangeSubselect"].get("subquery", {}).get("SelectStmt"))
+            subquery = item["RangeSubselect"].get("subquery", {})
+            return self.of_query(subquery.get("SelectStmt"))
         if "RangeVar" not in item:
             return 1
-        cte = _cte_of(item, scope)
-        if cte is not None:
-            if self._is_inlined(cte):
-                return self.of_query(cte["ctequery"].get("SelectStmt"))
-            return 1
-        relation = relation_of(item["RangeVar"], scope)
+        table = item["RangeVar"]
+        read = cte_of(table, scope)
+        if read is not None:
+            cte, _ = read
+            return self._of_cte(cte)
+        relation = relation_of(table, scope)
         if relation is None:
             return 1
         return self._width_of(relation)
+
+    def _of_cte(self, cte: Node) -> int:
+        """Return how many relations a CTE stands for where it is read."""
+        if self._is_inlined(cte):
+            query = cte["ctequery"].get("SelectStmt")
+            return self.of_query(query)
+        return 1
 
     def _is_inlined(self, cte: Node) -> bool:
         """Tell whether PostgreSQL puts the CTE's query where the CTE is read."""
@@ -164,19 +175,6 @@ class _Count:
         return bool(wanted == "CTEMaterializeNever")
 
 
-def _cte_of(item: Node, scope: Scope) -> Node | None:
-    """Return the CTE that an item of a FROM reads; None for anything else."""
-    table = item.get("RangeVar")
-    if table is None:
-        return None
-    if "schemaname" in table:
-        return None
-    found = scope.find(table["relname"])
-    if found is not None:
-        return found[0]
-    return None
-
-
 def _joined_subqueries(select: Node) -> Iterator[Node]:
     """Yield the subqueries of IN and EXISTS in the SELECT's conditions."""
     pending: list[Any] = [select.get("whereClause"), select.get("fromClause")]
@@ -184,14 +182,12 @@ def _joined_subqueries(select: Node) -> Iterator[Node]:
         node = pending.pop()
         if isinstance(node, list):
             pending += node
-        if not isinstance(node, dict):
-            continue
-        link = node.get("SubLink", {})
-        if link.get("subLinkType") in _JOINED_SUBLINKS:
-            yield link["subselect"]["SelectStmt"]
-        for key, part in node.items():
-            if key not in _QUERIES:
-                pending.append(part)
+        elif isinstance(node, dict):
+            link = node.get("SubLink", {})
+            is_joined = link.get("subLinkType") in _JOINED_SUBLINKS
+            if is_joined:
+                yield link["subselect"]["SelectStmt"]
+            pending += [part for key, part in node.items() if key not in _QUERIES]
 
 
 _QUERIES = frozenset(("SubLink", "SelectStmt"))

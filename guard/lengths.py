@@ -20,7 +20,7 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
-from common.errors import ValidationFailed
+from common.errors import ForbiddenObject, ValidationFailed
 from common.word_files import words
 from guard import refusal_texts as texts
 from guard.document_paths import JSON_PATH_FUNCTIONS
@@ -74,6 +74,10 @@ _OF_ONE_COLUMN = words(
 )  # in FROM
 # Clauses with which a set operation within another is a query of its own.
 _APART = frozenset(("withClause", "limitCount", "sortClause"))
+_OTHER_CLAUSES = (
+    *("whereClause", "groupClause", "havingClause", "windowClause"),
+    *("sortClause", "distinctClause", "limitOffset"),
+)
 _UNSORTABLE = words("xid cid xmin xmax cmin cmax")
 _HUGE_NUMBER = re.compile(r"\d[eE]\+?[\d_]{3}|\\")  # or a text that may spell one
 
@@ -107,7 +111,8 @@ def may_grow(found: Findings, text: str) -> bool:
     """
     if len(text) > LONG_CHARS:
         return True
-    if found.gathers_rows or found.has_json_syntax:
+    has_growing_syntax = found.gathers_rows or found.has_json_syntax
+    if has_growing_syntax:
         return True
     if _GROWING_OPERATORS & found.symbols:
         return True
@@ -121,10 +126,11 @@ def may_grow(found: Findings, text: str) -> bool:
 def _calls_grow(found: Findings) -> bool:
     """Tell whether a function that is called may give something long."""
     names = found.called
-    if _GROWTH & names:
-        return True
+    if not names:
+        return False
+    is_growing = not _GROWTH.isdisjoint(names)
     uses_series = "generate_series" in names and len(names) > 1
-    if uses_series:
+    if is_growing or uses_series:
         return True
     return any(map(is_gathering, names))
 
@@ -143,17 +149,17 @@ def growth_of(select: Node, text: str, found: Findings, builtins: Collection[str
     """
     visits = _MAX_VISITS + _MAX_VISITS_PER_CHAR * len(text)
     bounds = Bounds(visits, builtins)
-    try:
-        bounds.query(select, Place())
-    except TooLong as exc:
-        if not bounds.has_counts:
-            raise refused(str(exc) or "||", texts.TOO_LONG) from exc
-        bounds = _proven(select, visits, builtins)
-    except RecursionError as exc:
-        raise ValidationFailed(TOO_DEEP) from exc
+    refusal = bounds.refusal(select)
+    if refusal is not None and bounds.has_counts:
+        # PostgreSQL proves stored counts, which makes it refuse large ones.
+        bounds = Bounds(visits, builtins, proves_counts=True)
+        refusal = bounds.refusal(select)
+    if refusal is not None:
+        raise refusal
     if bounds.gathered_copies:
         _refuse_unsortable(found)
-    return Growth(bounds.gathered_copies, frozenset(bounds.amounts))
+    amounts = frozenset(bounds.amounts)
+    return Growth(bounds.gathered_copies, amounts)
 
 
 def _refuse_unsortable(found: Findings) -> None:
@@ -164,20 +170,23 @@ def _refuse_unsortable(found: Findings) -> None:
         raise refused(min(unsortable), texts.TOO_LONG)
 
 
-def _proven(select: Node, visits: int, builtins: Collection[str]) -> "Bounds":
-    """Return the bounds where PostgreSQL proves stored counts, which makes it refuse large ones."""
-    bounds = Bounds(visits, builtins, proves_counts=True)
-    try:
-        bounds.query(select, Place())
-    except TooLong as exc:
-        raise refused(str(exc) or "||", texts.TOO_LONG) from exc
-    except RecursionError as exc:
-        raise ValidationFailed(TOO_DEEP) from exc
-    return bounds
-
-
 class Bounds(Expressions):
     """One walk over a query: its parts, what it reads from, and all expressions in it."""
+
+    def refusal(self, select: Node) -> ForbiddenObject | None:
+        """Return why the statement may not be run, after a look at all of it; None: it may.
+
+        Raises:
+            ValidationFailed: it is nested too deeply.
+        """
+        try:
+            self.query(select, Place())
+        except TooLong as error:
+            name = str(error) or "||"
+            return refused(name, texts.TOO_LONG)
+        except RecursionError as error:
+            raise ValidationFailed(TOO_DEEP) from error
+        return None
 
     def query(self, select: Node, outer: Place) -> Rows:
         """Return what the query gives; look at every expression in it."""
@@ -195,7 +204,9 @@ class Bounds(Expressions):
     def _values(self, select: Node, place: Place) -> Rows:
         lists = []
         for row in select["valuesLists"]:
-            lists.append(self.each(row["List"].get("items", ()), place))
+            items = row["List"].get("items", ())
+            sizes = self.each(items, place)
+            lists.append(sizes)
         columns = {}
         for number, column in enumerate(zip(*lists, strict=False), 1):
             columns[f"column{number}"] = one_of(column)
@@ -216,16 +227,18 @@ class Bounds(Expressions):
 
     def _plain(self, select: Node, place: Place) -> Rows:
         for item in select.get("fromClause", ()):
-            place.sources.extend(self._source(item, place))
+            place.sources += self._source(item, place)
         counts = [max(1.0, rows.rows) for _, rows in place.sources]
         place.rows = math.prod(counts)
         columns: dict[str, Size] = {}
-        for number, target in enumerate(select.get("targetList", ())):
-            self._target(target["ResTarget"], number, columns, place)
+        for number, item in enumerate(select.get("targetList", ())):
+            target = item["ResTarget"]
+            self._target(target, number, columns, place)
         is_one_row = "groupClause" not in select and aggregates(select)
         if is_one_row:
             return Rows(columns)
-        return _multiplied(Rows(columns, place.rows, place.reads_tables), place.series)
+        rows = Rows(columns, place.rows, place.reads_tables)
+        return _multiplied(rows, place.series)
 
     def _target(self, target: Node, number: int, columns: dict[str, Size], place: Place) -> None:
         """Add to `columns` what an item of the SELECT's list gives."""
@@ -235,23 +248,16 @@ class Bounds(Expressions):
             columns[name] = self.value(value, place)
             return
         for _, source in place.sources:
-            if source.columns is None:
-                continue
-            for name, size in source.columns.items():
-                columns[name] = one_of([columns.get(name, size), size])
+            known = source.columns or {}
+            for name, size in known.items():
+                before = columns.get(name, size)
+                columns[name] = one_of([before, size])
 
     def _rest(self, select: Node, place: Place) -> None:
         """Look at the clauses that change neither the values nor the number of rows."""
-        for clause in (
-            "whereClause",
-            "groupClause",
-            "havingClause",
-            "windowClause",
-            "sortClause",
-            "distinctClause",
-        ):
-            self.anything(select.get(clause), place)
-        self.anything(select.get("limitOffset"), place)
+        for clause in _OTHER_CLAUSES:
+            part = select.get(clause)
+            self.anything(part, place)
 
     def _set_operation(self, select: Node, place: Place) -> Rows:
         """Return what a set operation gives.
@@ -306,16 +312,16 @@ class Bounds(Expressions):
         """
         place = Place(place)
         self._ctes(query.get("withClause"), place)
-        history = [renamed(self.query(query["larg"], place), names)]
+        first = renamed(self.query(query["larg"], place), names)
+        history = [first]
         for _ in range(_ROUNDS):
             inner = Place(place, ctes={name: history[-1]})
-            history.append(union([history[0], self.query(query["rarg"], inner)]))
+            added = self.query(query["rarg"], inner)
+            history.append(union([first, added]))
+        known = [rows.columns or {} for rows in history]
         grown = {}
-        for column in history[-1].columns or {}:
-            sizes = []
-            for rows in history:
-                columns = rows.columns or {}
-                sizes.append(columns.get(column, EMPTY))
+        for column in known[-1]:
+            sizes = [columns.get(column, EMPTY) for columns in known]
             grown[column] = outgrown(sizes)
         return Rows(grown, is_open=True)
 
@@ -391,17 +397,17 @@ class Bounds(Expressions):
         around = Place(place, sources=place.sources)
         calls = [item["List"]["items"][0] for item in node.get("functions", ())]
         sizes = []
-        found = Rows({})
-        called = ""
+        counts = []
         for call in calls:
             sizes.append(self.value(call, around))
-            counted = self._row_count(call, around)
-            is_open = found.is_open or counted.is_open
-            found = Rows({}, max(found.rows, counted.rows), is_open)
-            called = called or name_of(call)
+            counts.append(self._row_count(call, around))
+        longest = max((counted.rows for counted in counts), default=1.0)
+        is_open = any(counted.is_open for counted in counts)
+        found = Rows({}, max(longest, 1.0), is_open)
         size = one_of(sizes)
         if node.get("ordinality"):
             size = one_of([size, _ordinal(found)])
+        called = next(filter(None, map(name_of, calls)), "")
         columns: dict[str, Size] = Everything(inexact(size))
         is_one_column = called in _OF_ONE_COLUMN and len(calls) == 1
         if is_one_column:
@@ -410,15 +416,17 @@ class Bounds(Expressions):
 
     def _row_count(self, call: Node, place: Place) -> Rows:
         """Return how many rows a function gives in FROM."""
-        arguments = call.get("FuncCall", {}).get("args", ())
+        arguments = call.get("FuncCall", {}).get("args", [])
         name = name_of(call)
         given = self.each(arguments, place)
         is_stored = any(size.is_stored for size in given)
         if name == "generate_series":
-            return _multiplied(Rows({}, is_open=is_stored), series_rows(given))
-        is_of_array = name == "unnest" and arguments and "A_ArrayExpr" in arguments[0]
+            times = series_rows(given)
+            return _multiplied(Rows({}, is_open=is_stored), times)
+        first: Node = next(iter(arguments), {})
+        is_of_array = name == "unnest" and "A_ArrayExpr" in first
         if is_of_array:
-            elements = arguments[0]["A_ArrayExpr"].get("elements", ())
+            elements = first["A_ArrayExpr"].get("elements", ())
             return Rows({}, len(elements))
         if is_stored:
             return Rows({}, 1.0, is_open=True)

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import filterfalse
 
 from common.errors import ForbiddenObject
 from common.text import Text
 from common.word_files import words
 from guard import refusal_texts as texts
 from guard.document_paths import is_plain_xpath
-from guard.facts import CATALOG_TYPES, Name, ServerFacts
+from guard.facts import CATALOG_TYPES, Name, ServerFacts, qualifier_of
 from guard.refusal_texts import refused
 from guard.walk import Findings, Relation
 
@@ -23,7 +24,9 @@ _CLOCK = frozenset(
 _HARMLESS_EXTENSION_RELATIONS = words(
     "spatial_ref_sys geometry_columns geography_columns raster_columns raster_overviews"
 )
-_SAMPLING = frozenset(("bernoulli", "system"))
+_SAMPLING = frozenset(
+    (*schema, method) for schema in ((), ("pg_catalog",)) for method in ("bernoulli", "system")
+)
 
 
 def is_system_schema(name: str) -> bool:
@@ -47,42 +50,39 @@ class ObjectRule:
     def _refused(self, found: Findings) -> Iterator[tuple[Text, str]]:
         """Yield the name of everything that is refused, with the text that says why."""
         for relation in filter(self._is_system, found.relations):
-            yield texts.SYSTEM_RELATION, ".".join(relation.parts)
-        for name in found.value_functions:
-            if name not in _CLOCK:
-                yield texts.SPECIAL_VALUE, name.upper()
-        for type_name in found.types:
-            if self._is_catalog_type(type_name):
-                yield texts.CATALOG_TYPE, type_name[-1]
+            dotted = ".".join(relation.parts)
+            yield texts.SYSTEM_RELATION, dotted
+        for name in filterfalse(_CLOCK.__contains__, found.value_functions):
+            yield texts.SPECIAL_VALUE, name.upper()
+        for type_name in filter(self._is_catalog_type, found.types):
+            yield texts.CATALOG_TYPE, type_name[-1]
         for value in found.mixed_values:
             yield texts.MIXED_VALUE, value
-        is_other_name = found.has_table_names and self._renames_tableoid(found)
-        if is_other_name:
-            yield texts.RISKY_VALUE, "tableoid::regclass"
+        if found.has_table_names:
+            yield from self._refused_table_names(found)
         yield from _refused_methods(found)
 
-    def _renames_tableoid(self, found: Findings) -> bool:
-        """Tell whether another column may be meant by `tableoid`."""
-        if found.renames_tableoid:
-            return True
-        return "tableoid" in self.facts.column_names
+    def _refused_table_names(self, found: Findings) -> Iterator[tuple[Text, str]]:
+        """Yield `tableoid::regclass` where another column may be meant by `tableoid`."""
+        is_renamed = found.renames_tableoid or "tableoid" in self.facts.column_names
+        if is_renamed:
+            yield texts.RISKY_VALUE, "tableoid::regclass"
 
     def _is_system(self, relation: Relation) -> bool:
         schema, name = relation.schema, relation.name
         if schema is not None:
-            if is_system_schema(schema):
-                return True
-            return self._is_extension(schema, name)
+            is_own = is_system_schema(schema)
+            return is_own or self._is_extension(schema, name)
         if name in self.facts.system_relations:
             return True
         for visible in self.facts.search_path:
             if self._is_extension(visible, name):
                 return True
-            if (visible, name) in self.facts.relations:
+            is_users = (visible, name) in self.facts.relations
+            if is_users:
                 return False
-        if name.startswith("pg_"):
-            return True
-        return any(map(is_system_schema, self.facts.search_path))
+        has_system_name = name.startswith("pg_")
+        return has_system_name or any(map(is_system_schema, self.facts.search_path))
 
     def _is_extension(self, schema: str, name: str) -> bool:
         """Tell whether it is an extension's own table or view.
@@ -96,13 +96,12 @@ class ObjectRule:
         return (schema, name) in self.facts.extension_relations
 
     def _is_catalog_type(self, name: Name) -> bool:
-        if len(name) > 1:
-            schema = name[-2]
-            if schema != "pg_catalog":
-                return is_system_schema(schema)
+        schema = qualifier_of(name) or "pg_catalog"
+        if schema != "pg_catalog":
+            return is_system_schema(schema)
         element = name[-1].removeprefix("_")  # `_regclass` is another way to write `regclass[]`
-        is_plain = not element.startswith("pg_") or element in _PG_TYPES
-        if is_plain:
+        has_system_name = element.startswith("pg_") and element not in _PG_TYPES
+        if not has_system_name:
             return element in CATALOG_TYPES
         own_relations = {relation for _, relation in self.facts.relations}
         return element not in own_relations
@@ -114,12 +113,6 @@ def _refused_methods(found: Findings) -> Iterator[tuple[Text, str]]:
         is_plain = path is not None and is_plain_xpath(path)
         if not is_plain:
             yield texts.ENDLESS_PATH, function
-    for name in found.sampling_methods:
-        if not _is_builtin_sampling(name):
-            yield texts.SAMPLING_METHOD, ".".join(name)
-
-
-def _is_builtin_sampling(name: Name) -> bool:
-    if name[-1] not in _SAMPLING:
-        return False
-    return name[:-1] in ((), ("pg_catalog",))
+    for name in filterfalse(_SAMPLING.__contains__, found.sampling_methods):
+        method = ".".join(name)
+        yield texts.SAMPLING_METHOD, method

@@ -21,7 +21,7 @@ from common.errors import ForbiddenObject, ValidationFailed
 from guard import refusal_texts as texts
 from guard.closure import Closure, types_at_hand
 from guard.columns import Block, ColumnCheck
-from guard.facts import Key, Name, ServerFacts, UserOperator
+from guard.facts import Key, Name, ServerFacts, UserOperator, qualifier_of
 from guard.functions import FunctionRule
 from guard.grammar import SYNTAX_SINCE
 from guard.refusal_texts import refused
@@ -173,21 +173,23 @@ class Qualifier:
         is_systems = symbol in self._system_symbols and name[:-1] in ((), (_SYSTEM,))
         if is_systems:
             yield refused(".".join(name), texts.RISKY_OPERATOR)
-        if len(name) == 1:
+        schema = qualifier_of(name)
+        if schema is None:
             return
-        for operator in self._facts.operators.get(symbol, ()):
-            if operator.schema != name[-2]:
-                continue
-            if operator.oid in self._closure.operators:
-                yield refused(".".join(name), texts.RISKY_OPERATOR)
-                return
+        operators = self._facts.operators.get(symbol, ())
+        oids = {operator.oid for operator in operators if operator.schema == schema}
+        is_harmful = not oids.isdisjoint(self._closure.operators)
+        if is_harmful:
+            yield refused(".".join(name), texts.RISKY_OPERATOR)
 
     def _merging_refusals(self, blocks: list[Block]) -> Iterator[ForbiddenObject]:
         """Refuse joins by USING and NATURAL that may compare by an operator of the user's."""
         for block in blocks:
-            if not block.merged and not block.hides_names:
+            merges_columns = block.hides_names or bool(block.merged)
+            if not merges_columns:
                 continue
-            if not self._merges_surely(block):
+            is_sure = self._merges_surely(block)
+            if not is_sure:
                 yield refused("=", texts.RISKY_OPERATOR_HERE)
 
     def _merges_surely(self, block: Block) -> bool:
@@ -338,10 +340,14 @@ class _Rewriting:
 
     def sublink(self, node: Node) -> None:
         """Qualify the operator of `x IN (SELECT …)` and its relatives."""
-        if "operName" in node:
-            node["operName"] = self._qualified(node["operName"])
-        elif "testexpr" in node and self._is_contested("="):
-            node["operName"] = self._qualified([_string("=")])
+        written = node.get("operName")
+        if written is not None:
+            node["operName"] = self._qualified(written)
+            return
+        compares = "testexpr" in node
+        if compares and self._is_contested("="):
+            equal = [_string("=")]
+            node["operName"] = self._qualified(equal)
 
     def expression(self, node: Node) -> Node | None:
         """Return what stands in an operator's place; None for itself."""
@@ -355,13 +361,19 @@ class _Rewriting:
             return None
         if kind == "AEXPR_IN":
             return self._one_of(node)
+        left, right = node["lexpr"], node["rexpr"]
         if kind == "AEXPR_NULLIF":
-            is_same = self._operation("=", node["lexpr"], node["rexpr"])
-            when = {"expr": is_same, "result": _null()}
-            return _case([when], self._copy(node["lexpr"]))
+            return self._unless_equal(left, right)
         if kind in ("AEXPR_DISTINCT", "AEXPR_NOT_DISTINCT"):
-            return self._distinct(node["lexpr"], node["rexpr"], is_equal="NOT" in kind)
+            return self._distinct(left, right, is_equal="NOT" in kind)
         raise ValidationFailed(NOT_WRITABLE)
+
+    def _unless_equal(self, value: Node, other: Node) -> Node:
+        """Return `NULLIF(value, other)` as a CASE."""
+        is_same = self._operation("=", value, other)
+        when = {"expr": is_same, "result": _null()}
+        result = self._copy(value)
+        return _case([when], result)
 
     def _qualify_plain(self, node: Node) -> None:
         """Qualify an operator that is written as its symbol or a word such as LIKE."""
@@ -395,18 +407,19 @@ class _Rewriting:
         first, second, chain = ">=", "<=", "AND_EXPR"
         if is_not:
             first, second, chain = "<", ">", "OR_EXPR"
-        parts = [
-            self._operation(first, value, low),
-            self._operation(second, self._copy(value), high),
-        ]
-        return _chain(chain, parts)
+        again = self._copy(value)
+        above = self._operation(first, value, low)
+        below = self._operation(second, again, high)
+        return _chain(chain, [above, below])
 
     def _one_of(self, node: Node) -> Node:
         (symbol,) = strings(node["name"])
+        items = node["rexpr"]["List"]["items"]
         parts = []
-        for item in node["rexpr"]["List"]["items"]:
+        for item in items:
             value = self._copy(node["lexpr"])
-            parts.append(self._operation(symbol, value, item))
+            compared = self._operation(symbol, value, item)
+            parts.append(compared)
         if len(parts) == 1:
             return parts[0]
         operator = "AND_EXPR"

@@ -9,8 +9,10 @@ longer. So the tree may take a name for a CTE that is a table to the server. The
 quoted names from others either, so both readings count.
 """
 
+import re
 from collections.abc import Collection, Iterator
 from functools import cached_property
+from itertools import product
 
 from common.errors import ForbiddenObject
 from guard.facts import ServerFacts
@@ -21,6 +23,7 @@ from guard.walk import Findings
 # more than four.
 _CUT_BYTES = 60
 _MOST_CHAR_BYTES = 4
+_ACCENTED = re.compile(r"[^\x00-\x7f]")
 _SYSTEM_SCHEMAS = frozenset(("pg_catalog", "information_schema"))
 
 
@@ -31,27 +34,29 @@ def folded(name: str) -> str:
     """
     if name.isascii():
         return name
-    chars = []
-    for char in name:
-        if not char.isascii():
-            char = char.lower()[0]
-        chars.append(char)
-    return "".join(chars)
+    return _ACCENTED.sub(_first_lower, name)
+
+
+def _first_lower(match: re.Match[str]) -> str:
+    """Return the letter as a small one; where that is several characters, the first."""
+    letter: str = match[0]
+    return letter.lower()[0]
 
 
 class ReadNames:
-    """Names that a server has."""
+    """Names that a server has.
 
-    def __init__(self, names: Collection[str]) -> None:
-        self.all = frozenset(names)
+    Args:
+        system: those of them that are PostgreSQL's own or an extension's.
+    """
+
+    def __init__(self, names: Collection[str], system: frozenset[str] = frozenset()) -> None:
+        self._all = system.union(names)
+        self._system = system
 
     @cached_property
     def _long(self) -> list[str]:
-        found = []
-        for name in self.all:
-            if _may_be_cut(name):
-                found.append(name)
-        return found
+        return list(filter(_may_be_cut, self._all))
 
     def meant_by(self, written: str) -> frozenset[str]:
         """Return those that some server may read where a tree has `written`.
@@ -59,17 +64,22 @@ class ReadNames:
         There are none when every server reads just that.
         """
         spellings = {written, folded(written)}
-        is_cut = _may_be_cut(written)
-        is_read_alike = len(spellings) == 1 and not is_cut
+        found = self._all & spellings
+        if _may_be_cut(written):
+            pairs = product(self._long, spellings)
+            return found.union(name for name, spelling in pairs if _is_cut(name, spelling))
+        is_read_alike = len(spellings) == 1
         if is_read_alike:
             return frozenset()
-        found = set(self.all & spellings)
-        if is_cut:
-            for name in self._long:
-                is_cut_apart = any(_is_cut(name, spelling) for spelling in spellings)
-                if is_cut_apart:
-                    found.add(name)
-        return frozenset(found)
+        return found
+
+    def is_misread(self, name: str) -> bool:
+        """Tell whether the server may read another name than the tree's, or one of the system."""
+        others = self.meant_by(name) - {name}
+        if not others:
+            return False
+        is_known = name in self._all
+        return is_known or not self._system.isdisjoint(others)
 
 
 class ReadingRule:
@@ -82,15 +92,12 @@ class ReadingRule:
         """Yield every refusal; a server with UTF-8 reads as the parser does, so none there."""
         if self._facts.reads_as_parsed:
             return
-        for name in sorted(found.cte_names):
-            if self._is_misread_cte(name):
-                yield refused(name, OTHER_READING)
+        for name in filter(self._is_misread_cte, sorted(found.cte_names)):
+            yield refused(name, OTHER_READING)
         relations = {(relation.schema, relation.name) for relation in found.relations}
         for schema, name in sorted(relations, key=str):
-            if schema is not None and self._is_misread(schema, self._schemas, _SYSTEM_SCHEMAS):
-                yield refused(schema, OTHER_READING)
-            if self._is_misread(name, self._relations, self._system_names):
-                yield refused(name, OTHER_READING)
+            yield from _misread(self._schemas, schema)
+            yield from _misread(self._relations, name)
 
     def _is_misread_cte(self, name: str) -> bool:
         """Tell whether the name of a CTE may be one of a table's, as the server reads it.
@@ -98,42 +105,39 @@ class ReadingRule:
         It may be even if it is the table's very name: the server may read another one where the CTE
         gets its name.
         """
-        if not self._facts.is_complete:
-            if folded(name) != name:
-                return True
-            return _may_be_cut(name)
-        return bool(self._relations.meant_by(name))
-
-    def _is_misread(self, name: str, names: ReadNames, system: frozenset[str]) -> bool:
-        """Tell whether the server may read another name than the tree's, or one of the system."""
-        others = names.meant_by(name) - {name}
-        if not others:
-            return False
-        if name in names.all:
-            return True
-        return not system.isdisjoint(others)
+        if self._facts.is_complete:
+            meant = self._relations.meant_by(name)
+            return bool(meant)
+        is_folded = folded(name) != name
+        return is_folded or _may_be_cut(name)
 
     @cached_property
     def _relations(self) -> ReadNames:
         names = {name for _, name in self._facts.relations}
-        return ReadNames(names | self._system_names)
+        extension_names = {name for _, name in self._facts.extension_relations}
+        system = self._facts.system_relations | extension_names
+        return ReadNames(names, system)
 
     @cached_property
     def _schemas(self) -> ReadNames:
         names = {schema for schema, _ in self._facts.relations}
-        return ReadNames(names | _SYSTEM_SCHEMAS)
+        return ReadNames(names, _SYSTEM_SCHEMAS)
 
-    @cached_property
-    def _system_names(self) -> frozenset[str]:
-        names = {name for _, name in self._facts.extension_relations}
-        return self._facts.system_relations | names
+
+def _misread(known: ReadNames, name: str | None) -> Iterator[ForbiddenObject]:
+    """Yield the refusal of a name, if there is one, that the server may read as another."""
+    if name is None:
+        return
+    if known.is_misread(name):
+        yield refused(name, OTHER_READING)
 
 
 def _may_be_cut(name: str) -> bool:
     """Tell whether the parser or some server may have cut a longer name to this one, or cuts it."""
-    ascii_bytes = sum(map(str.isascii, name))
-    other_bytes = (len(name) - ascii_bytes) * _MOST_CHAR_BYTES
-    return ascii_bytes + other_bytes >= _CUT_BYTES
+    ascii_chars = sum(map(str.isascii, name))
+    other_chars = len(name) - ascii_chars
+    most_bytes = ascii_chars + other_chars * _MOST_CHAR_BYTES
+    return most_bytes >= _CUT_BYTES
 
 
 def _is_cut(one: str, other: str) -> bool:

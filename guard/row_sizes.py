@@ -6,9 +6,11 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import filterfalse, zip_longest
 
+from guard.facts import qualifier_of
 from guard.sizes import STORED, Size, one_of, together
-from guard.walk import strings
+from guard.walk import column_parts, strings
 from sqltree.parsing import Node
 
 _ROW_CHARS = 64  # of a row's text, or of its JSON, beside its columns
@@ -70,7 +72,7 @@ class Place:
         return self.rows
 
     def outward(self) -> "Iterator[Place]":
-        """This place, and those around it."""
+        """Yield this place and those around it, from the innermost on."""
         place: Place | None = self
         while place is not None:
             yield place
@@ -90,13 +92,11 @@ def columns_of(parts: Sequence[str], sources: Iterable[tuple[str, Rows]]) -> Ite
     It means a column, or a whole row by its alias.
     """
     name = parts[-1]
-    qualifier = None
-    if len(parts) > 1:
-        qualifier = parts[-2]
+    qualifier = qualifier_of(tuple(parts))
     for alias, rows in sources:
-        is_meant = qualifier is None or alias == qualifier
         columns = rows.columns
-        if not is_meant:
+        is_other = qualifier is not None and alias != qualifier
+        if is_other:
             continue
         if columns is None:
             yield STORED
@@ -106,24 +106,21 @@ def columns_of(parts: Sequence[str], sources: Iterable[tuple[str, Rows]]) -> Ite
             yield columns["*"]
         elif name in ("*", alias):
             row = together(columns.values())
-            yield replace(row, length=2 * row.length + _ROW_CHARS)
+            length = 2 * row.length + _ROW_CHARS
+            yield replace(row, length=length)
 
 
 def aggregates(select: Node) -> bool:
     """Tell whether what is selected is one aggregate."""
-    targets = select.get("targetList", ())
-    for target in targets:
-        name = name_of(target["ResTarget"].get("val", {}))
-        if name in _AGGREGATES:
-            continue
-        if not is_gathering(name):
-            return False
-    return bool(targets)
+    targets = [item["ResTarget"] for item in select.get("targetList", ())]
+    names = [name_of(target.get("val", {})) for target in targets]
+    others = filterfalse(_AGGREGATES.__contains__, names)
+    return bool(names) and all(map(is_gathering, others))
 
 
 def last_field(node: Node) -> str | None:
     """Return the last name of a column reference; None for any other expression."""
-    fields = strings(node.get("ColumnRef", {}).get("fields", ()))
+    fields = column_parts(node)
     if fields:
         return fields[-1]
     return None
@@ -133,29 +130,20 @@ def name_of(node: Node) -> str:
     """Return what PostgreSQL calls the column of an expression without an alias."""
     while "TypeCast" in node:
         node = node["TypeCast"]["arg"]
-    column = last_field(node)
-    if column:
-        return column
-    call = strings(node.get("FuncCall", {}).get("funcname", ()))
-    if call:
-        return call[-1]
-    return ""
+    function = node.get("FuncCall", {}).get("funcname", ())
+    names = column_parts(node) or strings(function) or ("",)
+    return names[-1]
 
 
 def renamed(rows: Rows, names: Sequence[str]) -> Rows:
     """Return the rows with their first columns called `names`."""
-    if not names:
+    is_fixed = rows.columns is None or isinstance(rows.columns, Everything)
+    if is_fixed or not names:
         return rows
-    if rows.columns is None:
-        return rows
-    if isinstance(rows.columns, Everything):
-        return rows
-    columns = {}
-    for place, (name, size) in enumerate(rows.columns.items()):
-        is_renamed = place < len(names)
-        if is_renamed:
-            name = names[place]
-        columns[name] = size
+    known = rows.columns or {}
+    others = [*known][len(names) :]
+    called = (*names, *others)
+    columns = dict(zip(called, known.values(), strict=False))
     return Rows(columns, rows.rows, rows.is_open)
 
 
@@ -169,15 +157,11 @@ def union(parts: Sequence[Rows]) -> Rows:
     if not known:
         return Rows(None, is_open=is_open)
     names = parts[0].columns or known[0]
-    columns = _largest_by_place(list(names), known)
+    sizes_of_parts = [columns.values() for columns in known]
+    sizes_by_place = zip_longest(*sizes_of_parts)
+    columns: dict[str, Size] = {}
+    for name, sizes in zip(names, sizes_by_place, strict=False):
+        present = filter(None, sizes)
+        columns[name] = one_of(present)
     counts = [part.rows for part in parts]
     return Rows(columns, sum(counts), is_open)
-
-
-def _largest_by_place(names: list[str], parts: Sequence[dict[str, Size]]) -> dict[str, Size]:
-    lists = [list(columns.values()) for columns in parts]
-    largest = {}
-    for place, name in enumerate(names):
-        sizes = [each[place] for each in lists if place < len(each)]
-        largest[name] = one_of(sizes)
-    return largest

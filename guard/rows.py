@@ -9,11 +9,12 @@ it does not matter which one is meant.
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
-from guard.facts import POPULATING, Key, ServerFacts
+from guard.facts import POPULATING, Key, ServerFacts, qualifier_of
 from guard.scopes import NOWHERE, Scope, with_queries
-from guard.walk import strings
+from guard.walk import column_parts, cte_of, strings
 from sqltree.parsing import Node, nodes
 
 
@@ -47,11 +48,9 @@ class Row:
 
     def value(self, name: str) -> "Row | None":
         """Return the row that the column holds; None when it holds none or that isn't sure."""
-        found = []
-        for column, row in self.columns:
-            if column == name:
-                found.append(row)
-        if len(found) == 1:
+        found = [row for column, row in self.columns if column == name]
+        is_sure = len(found) == 1
+        if is_sure:
             return found[0]
         return None
 
@@ -72,6 +71,7 @@ class Row:
 _MAX_COLUMNS = 1664  # PostgreSQL's own limit
 _MAX_ROW_DEPTH = 4  # rows within rows that are followed
 _UNKNOWN = Row(is_open=True)
+_NAMES_WITHOUT_ALIAS = {"RangeTableFunc": "xmltable", "JsonTable": "json_table"}
 
 
 class FieldCheck:
@@ -122,27 +122,27 @@ class FieldCheck:
                 self._visit(child, scope)
 
     def _gather(self) -> None:
-        is_sure = True
         found: list[tuple[str, Row]] = []
         for item, scope in self._items:
             found += self._exposed(item, scope)
         for name, row in found:
             self.tables[name].append(row)
-            is_sure = is_sure and row.is_sure
         self._is_gathered = True
-        self._is_sure = is_sure
+        self._is_sure = all(row.is_sure for _, row in found)
 
     # --------------------------------------------------------------------------
     # what FROM offers
 
     def _exposed(self, item: Node, scope: Scope) -> Iterator[tuple[str, Row]]:
-        """Return the names that an item of a FROM gives, each with its row."""
+        """Yield the names that an item of a FROM gives, each with its row."""
         ((kind, node),) = item.items()
         if kind == "RangeTableSample":
             yield from self._exposed(node["relation"], scope)
             return
         if kind == "JoinExpr":
-            sides = [*self._exposed(node["larg"], scope), *self._exposed(node["rarg"], scope)]
+            left = self._exposed(node["larg"], scope)
+            right = self._exposed(node["rarg"], scope)
+            sides = [*left, *right]
             yield from sides
             rows = [row for _, row in sides]
             yield from self._joined(node, rows)
@@ -151,7 +151,8 @@ class FieldCheck:
         row = self._row_of(kind, node, scope)
         if "colnames" in alias:
             row = row.renamed(strings(alias["colnames"]))
-        yield alias.get("aliasname") or _default_name(kind, node), row
+        name = alias.get("aliasname") or _default_name(kind, node)
+        yield name, row
 
     def _joined(self, node: Node, sides: list[Row]) -> Iterator[tuple[str, Row]]:
         """Yield what a join offers beside its sides: its alias, and that of its USING."""
@@ -181,13 +182,12 @@ class FieldCheck:
         return _UNKNOWN
 
     def _relation(self, node: Node, scope: Scope) -> Row:
-        name = node["relname"]
-        found = None
-        if "schemaname" not in node:
-            found = scope.find(name)
+        found = cte_of(node, scope)
         if found is not None:
-            return self._cte(*found)
-        return self._stored(self.facts.key(node.get("schemaname"), name))
+            cte, inner = found
+            return self._cte(cte, inner)
+        key = self.facts.key(node.get("schemaname"), node["relname"])
+        return self._stored(key)
 
     def _stored(self, key: Key, *, depth: int = 0) -> Row:
         """Return the row of a relation or composite type.
@@ -195,9 +195,8 @@ class FieldCheck:
         Rows within its rows are followed down to `_MAX_ROW_DEPTH`.
         """
         columns = self.facts.attributes.get(key)
-        if columns is None:
-            return _UNKNOWN
-        if depth > _MAX_ROW_DEPTH:
+        is_too_deep = depth > _MAX_ROW_DEPTH
+        if is_too_deep or columns is None:
             return _UNKNOWN
         found: list[tuple[str | None, Row | None]] = []
         for column in columns:
@@ -212,32 +211,34 @@ class FieldCheck:
         if id(cte) in self._rows:
             return self._rows[id(cte)]
         self._rows[id(cte)] = _UNKNOWN  # while it is looked at: a recursive CTE reads itself
-        row = self._output(cte["ctequery"].get("SelectStmt", {}), scope)
+        query = cte["ctequery"].get("SelectStmt", {})
+        row = self._output(query, scope)
         if "aliascolnames" in cte:
             row = row.renamed(strings(cte["aliascolnames"]))
         search = cte.get("search_clause", {})
         cycle = cte.get("cycle_clause", {})
-        added = (
+        names = (
             search.get("search_seq_column"),
             cycle.get("cycle_mark_column"),
             cycle.get("cycle_path_column"),
         )
-        for name in added:
-            if name:
-                row = Row((*row.columns, (name, None)), row.is_open)
-        self._rows[id(cte)] = row
-        return row
+        added = _scalars(filter(None, names))
+        columns = (*row.columns, *added.columns)
+        self._rows[id(cte)] = Row(columns, row.is_open)
+        return self._rows[id(cte)]
 
     def _function_row(self, node: Node) -> Row:
         """Return the row of the functions in an item of a FROM."""
-        defined = [item["ColumnDef"]["colname"] for item in node.get("coldeflist", ())]
-        if defined:
-            return _scalars(defined)
+        definitions = [item["ColumnDef"] for item in node.get("coldeflist", ())]
+        if definitions:
+            names = [definition["colname"] for definition in definitions]
+            return _scalars(names)
         row = self._single_function_row(node)
         if row is None:
             return _UNKNOWN
         if node.get("ordinality"):
-            return Row((*row.columns, ("ordinality", None)), row.is_open)
+            ordinality = ("ordinality", None)
+            return Row((*row.columns, ordinality), row.is_open)
         return row
 
     def _single_function_row(self, node: Node) -> Row | None:
@@ -251,12 +252,12 @@ class FieldCheck:
             return None
         if name in self.facts.row_results:
             return self._value(call) or _UNKNOWN
-        if not self.facts.is_complete:
-            return _UNKNOWN
-        if name in self.facts.types:
-            return _UNKNOWN
-        column = node.get("alias", {}).get("aliasname", name)
-        return _scalars([column])
+        is_scalar = self.facts.is_complete and name not in self.facts.types
+        if is_scalar:
+            alias = node.get("alias", {})
+            column = alias.get("aliasname", name)
+            return _scalars([column])
+        return _UNKNOWN
 
     # --------------------------------------------------------------------------
     # what a query gives
@@ -273,7 +274,8 @@ class FieldCheck:
         if "larg" in select:
             return self._output(select["larg"], scope)
         if "valuesLists" in select:
-            width = len(select["valuesLists"][0]["List"]["items"])
+            first_row = select["valuesLists"][0]["List"]
+            width = len(first_row["items"])
             names = [f"column{number}" for number in range(1, width + 1)]
             return _scalars(names)
         return self._targets(select, scope)
@@ -285,17 +287,21 @@ class FieldCheck:
         for item in select.get("fromClause", ()):
             offered += self._exposed(item, scope)
         for item in select.get("targetList", ()):
-            target = item["ResTarget"]
-            value = target.get("val", {})
-            stars = self._starred(value, offered)
-            if stars is not None:
-                columns += stars.columns
-                is_open = is_open or stars.is_open
-            else:
-                columns.append((target.get("name") or self._figured(value), None))
+            given = self._target(item["ResTarget"], offered)
+            columns += given.columns
+            is_open |= given.is_open
             if len(columns) > _MAX_COLUMNS:
                 return _UNKNOWN
         return Row(tuple(columns), is_open)
+
+    def _target(self, target: Node, offered: list[tuple[str, Row]]) -> Row:
+        """Return the columns that an item of a SELECT's list gives."""
+        value = target.get("val", {})
+        stars = self._starred(value, offered)
+        if stars is not None:
+            return stars
+        name = target.get("name") or self._figured(value)
+        return _scalars([name])
 
     def _starred(self, value: Node, offered: list[tuple[str, Row]]) -> Row | None:
         """Return the columns that `*`, `t.*` or `(row).*` stands for; None for any other value.
@@ -304,15 +310,14 @@ class FieldCheck:
             value: what is selected.
             offered: the names that the query's FROM gives, each with its row.
         """
-        names = _reference(value)
+        names = column_parts(value)
         if names[-1:] == ("*",):
             return _all_columns(names, offered)
-        fields = value.get("A_Indirection", {}).get("indirection", ())
-        if not fields:
-            return None
+        indirection = value.get("A_Indirection", {})
+        fields = indirection.get("indirection") or [{}]
         if "A_Star" not in fields[-1]:
             return None
-        inner = {"A_Indirection": {**value["A_Indirection"], "indirection": fields[:-1]}}
+        inner = {"A_Indirection": {**indirection, "indirection": fields[:-1]}}
         return self._value(inner) or _UNKNOWN
 
     def _figured(self, value: Node) -> str | None:
@@ -363,19 +368,18 @@ class FieldCheck:
         """Return the row of `ROW(…)`."""
         columns: list[tuple[str | None, Row | None]] = []
         for number, field in enumerate(fields, 1):
-            is_star = _reference(field)[-1:] == ("*",)
-            if is_star:
+            has_star = column_parts(field)[-1:] == ("*",)
+            if has_star:
                 return None
-            columns.append((f"f{number}", self._value(field)))
+            held = self._value(field)
+            columns.append((f"f{number}", held))
         return Row(tuple(columns))
 
     def _called(self, node: Node) -> Row | None:
         name = strings(node["funcname"])[-1]
         if name in POPULATING:
-            arguments = node.get("args")
-            if arguments:
-                return self._value(arguments[0])
-            return None
+            first: Node = next(iter(node.get("args", ())), {})
+            return self._value(first)
         columns = self.facts.row_results.get(name)
         if not columns:
             return None
@@ -399,9 +403,8 @@ class FieldCheck:
 
     def _named(self, names: tuple[str, ...]) -> Row | None:
         """Return the row that a reference gives, if everything it may mean gives the same."""
-        if names[-1] == "*":
-            return None
-        if not self._is_gathered:
+        is_known = self._is_gathered and names[-1] != "*"
+        if not is_known:
             return None
         if len(names) > 1:
             found = self._meanings_of_field(names[-2], names[-1])
@@ -417,22 +420,17 @@ class FieldCheck:
 
     def _meanings_of_field(self, table: str, name: str) -> list[Row | None]:
         """Return what `table.name` may mean, for each part of a FROM of that name."""
-        found = []
-        for row in self.tables.get(table, ()):
-            found.append(row.value(name))
-        return found
+        rows = self.tables.get(table, ())
+        return [row.value(name) for row in rows]
 
     def _meanings_of_name(self, name: str) -> list[Row | None]:
         """Return what a name without a dot may mean: a column, or a table's row."""
         if not self._is_sure:
             return []
-        found: list[Row | None] = []
-        for rows in self.tables.values():
-            owners = [row for row in rows if row.has(name)]
-            for row in owners:
-                found.append(row.value(name))
+        rows = chain.from_iterable(self.tables.values())
+        columns = [row.value(name) for row in rows if row.has(name)]
         rows_called_so = self.tables.get(name, ())
-        return [*found, *rows_called_so]
+        return [*columns, *rows_called_so]
 
     # --------------------------------------------------------------------------
     # fields
@@ -464,31 +462,18 @@ class FieldCheck:
         if name == "*":
             return True
         rows = self.tables.get(table, [])
-        if not rows:
-            return False
         has_name = [row.has(name) for row in rows]
-        return all(has_name)
-
-
-def _reference(value: Node) -> tuple[str, ...]:
-    if "ColumnRef" in value:
-        return strings(value["ColumnRef"]["fields"])
-    return ()
+        return bool(rows) and all(has_name)
 
 
 def _names_of(rows: Iterable[Row]) -> list[str | None]:
-    names: list[str | None] = []
-    for row in rows:
-        for name, _ in row.columns:
-            names.append(name)
-    return names
+    columns = chain.from_iterable(row.columns for row in rows)
+    return [name for name, _ in columns]
 
 
 def _scalars(names: Iterable[str | None], *, is_open: bool = False) -> Row:
     """Return a row of columns that hold no rows, or of which that isn't known."""
-    columns = []
-    for name in names:
-        columns.append((name, None))
+    columns = [(name, None) for name in names]
     return Row(tuple(columns), is_open)
 
 
@@ -496,23 +481,18 @@ def _has_field(row: Row | None, name: str) -> bool:
     """Tell whether a value of that row surely has the field."""
     if row is None:
         return False
-    if row.is_array:
-        return False
-    return row.has(name)
+    is_row = not row.is_array
+    return is_row and row.has(name)
 
 
 def _all_columns(names: tuple[str, ...], offered: list[tuple[str, Row]]) -> Row:
     """Return what `*` or `t.*` stands for."""
-    rows = []
-    for name, row in offered:
-        is_meant = len(names) == 1 or name == names[-2]
-        if is_meant:
-            rows.append(row)
+    qualifier = qualifier_of(names)
+    rows = [row for name, row in offered if qualifier in (None, name)]
     # Joins merge columns, so the order of columns is not known.
-    is_open = len(rows) != 1 or rows[0].is_open
-    columns: list[tuple[str | None, Row | None]] = []
-    for row in rows:
-        columns += row.columns
+    is_joined = len(rows) != 1
+    is_open = is_joined or rows[0].is_open
+    columns = chain.from_iterable(row.columns for row in rows)
     return Row(tuple(columns), is_open)
 
 
@@ -525,42 +505,43 @@ def _dotted(tree: Node) -> Iterator[Node]:
 
 def _fields(node: Node) -> tuple[str, ...]:
     if "ColumnRef" in node:
-        return strings(node["ColumnRef"]["fields"])[1:]
+        names = strings(node["ColumnRef"]["fields"])
+        return names[1:]
     steps = node["A_Indirection"]["indirection"]
-    names = [step for step in steps if "String" in step]
-    return strings(names)
+    names_only = [step for step in steps if "String" in step]
+    return strings(names_only)
 
 
 def _stepped(row: Row | None, step: Node) -> Row | None:
     """Return what a field or a subscript of the row is."""
-    if row is None:
+    is_star = "A_Star" in step
+    if is_star or row is None:
         return None
-    if "A_Star" in step:
+    is_subscript = "A_Indices" in step
+    if row.is_array != is_subscript:
         return None
-    if "A_Indices" not in step:
-        if row.is_array:
-            return None
-        return row.value(step["String"]["sval"])
-    if not row.is_array:
-        return None
-    is_slice = step["A_Indices"].get("is_slice", False)
-    return Row(row.columns, row.is_open, is_slice)
+    if is_subscript:
+        is_slice = step["A_Indices"].get("is_slice", False)
+        return Row(row.columns, row.is_open, is_slice)
+    field = step["String"]["sval"]
+    return row.value(field)
 
 
 def _default_name(kind: str, node: Node) -> str:
     if kind == "RangeVar":
-        return str(node["relname"])
+        name: str = node["relname"]
+        return name
     if kind == "RangeFunction":
-        return _called_function(node["functions"][0]["List"]["items"][0])
-    return {"RangeTableFunc": "xmltable", "JsonTable": "json_table"}.get(kind, "")
+        first = node["functions"][0]["List"]
+        return _called_function(first["items"][0])
+    return _NAMES_WITHOUT_ALIAS.get(kind, "")
 
 
 def _called_function(value: Node) -> str:
     """Return the name of the function that the expression calls; empty for other expressions."""
-    call = value.get("FuncCall")
-    if call:
-        return strings(call["funcname"])[-1]
-    return ""
+    call = value.get("FuncCall", {})
+    names = ("", *strings(call.get("funcname", ())))
+    return names[-1]
 
 
 def _json_columns(columns: Iterable[Node]) -> Iterator[str]:

@@ -32,10 +32,13 @@ def parse_rule(text: str) -> Name:
         if match[1] is not None:
             part = match[1].replace('""', '"')
         parts.append(part)
-        is_plain = not match[3] and len(parts) <= 3
-        if is_plain:
-            return tuple(parts)
-        match = _PART.match(text, match.end()) if match[3] else None
+        is_followed = bool(match[3])
+        if not is_followed:
+            break
+        match = _PART.match(text, match.end())
+    is_rule = match is not None and len(parts) <= 3  # noqa: PLR2004 - schema, table and column
+    if is_rule:
+        return tuple(parts)
     form = "schema, schema.table or schema.table.column"
     raise AccessRuleError(
         f"ALLOWED_OBJECTS, DENIED_OBJECTS or GROUP_DENIED_OBJECTS holds {text!r}: give {form}."
@@ -66,6 +69,11 @@ def _covers(rule: Name, name: Name) -> bool:
     return all(map(_is_match, rule, name))
 
 
+def _tables_of_columns(rules: Iterable[Name]) -> list[Name]:
+    """Return the tables of those rules that are about columns."""
+    return [rule[:2] for rule in rules if len(rule) == 3]  # noqa: PLR2004 - schema, table, column
+
+
 @dataclass(frozen=True)
 class AccessRules:
     """Opens all objects, or what `allowed` lists; never what `denied` lists."""
@@ -85,40 +93,32 @@ class AccessRules:
         """Tell whether at least some columns of the relation may be read."""
         if self.denies(key):
             return False
-        if not self.allowed:
-            return True
-        return any(_covers(rule[:2], key) for rule in self.allowed)
+        opened = [rule[:2] for rule in self.allowed]
+        return not opened or _is_covered(key, opened)
 
     def may_read_column(self, key: Key, column: str) -> bool:
         """Tell whether that column of a readable relation may be read."""
         name = (*key, column)
         if self.denies(name):
             return False
-        if not self.allowed:
-            return True
-        return _is_covered(name, self.allowed)
+        return not self.allowed or _is_covered(name, self.allowed)
 
     def has_secrets(self, key: Key) -> bool:
         """Tell whether the readable relation may have columns that may not be read."""
-        for rule in self.denied:
-            is_of_column = len(rule) == 3
-            if is_of_column and _covers(rule[:2], key):
-                return True
-        if not self.allowed:
-            return False
-        return not _is_covered(key, self.allowed)
+        denied = _tables_of_columns(self.denied)
+        if _is_covered(key, denied):
+            return True
+        is_limited = bool(self.allowed)
+        return is_limited and not _is_covered(key, self.allowed)
 
     def names(self, name: Name) -> bool:
         """Tell whether the operator opens exactly this relation or column, by its full name."""
-        if name not in self.allowed:
-            return False
-        return not any(_ANY in part for part in name)
+        has_pattern = _ANY in "".join(name)
+        return name in self.allowed and not has_pattern
 
     def names_columns(self, key: Key) -> bool:
         """Tell whether the operator opens columns of exactly this relation."""
-        column_rules = [rule for rule in self.allowed if len(rule) == 3]
-        tables = [rule[:2] for rule in column_rules]
-        return key in tables
+        return key in _tables_of_columns(self.allowed)
 
     def without_allowed(self) -> "AccessRules":
         """Return the denials alone."""

@@ -59,26 +59,31 @@ def _harmless(catalog: Catalog, running: RunningColumns) -> Catalog:
     such.
     """
     tables = []
+    is_whole = True
     for table in catalog.tables:
-        read = Read(table.key)
-        if running.refusal(read) is not None:
-            continue
-        columns = []
-        for column in table.columns:
-            if running.may_read_column(read, column.name):
-                columns.append(column)
-        if len(columns) == len(table.columns):
-            tables.append(table)
-        elif columns:
-            tables.append(replace(table, columns=tuple(columns)))
-    is_whole = len(tables) == len(catalog.tables) and all(map(_is, tables, catalog.tables))
+        shown = _harmless_part(table, running)
+        is_whole &= shown is table
+        if shown is not None:
+            tables.append(shown)
     if is_whole:
         return catalog
     return replace(catalog, tables=tuple(tables)).coherent()
 
 
-def _is(one: Table, other: Table) -> bool:
-    return one is other
+def _harmless_part(table: Table, running: RunningColumns) -> Table | None:
+    """Return the table with the columns that run nothing harmful; None without any."""
+    read = Read(table.key)
+    if running.refusal(read) is not None:
+        return None
+    columns = []
+    for column in table.columns:
+        if running.may_read_column(read, column.name):
+            columns.append(column)
+    if len(columns) == len(table.columns):
+        return table
+    if not columns:
+        return None
+    return replace(table, columns=tuple(columns))
 
 
 def _visible_columns(table: Table, check: AccessCheck) -> Table:

@@ -30,6 +30,7 @@ _MOST_TEXT = (
 )
 _ROUNDS = 20_000  # of a recursive query, for what grows by the same amount in each
 _LARGEST_FLOAT = 1e300
+_EXACT_FLOATS = 1e15  # below this, a float holds a whole number exactly
 _EPOCH = date(2000, 1, 1).toordinal()
 _NUMBER = re.compile(r"[-+]?(\d++(?:\.\d*+)?|\.\d++)(?:e([-+]?\d++))?", re.IGNORECASE)
 _NUMBERS = re.compile(
@@ -41,6 +42,7 @@ _DATE = re.compile(
 )
 _CLOCK = re.compile(r"(\d{1,3}):(\d{2})(?::(\d{2}(?:\.\d+)?))?")
 _SPAN = re.compile(r"(?<![\d.])([-+]?\d++(?:\.\d++)?)\s*+([a-z]++)", re.IGNORECASE)
+_NAMED_DAYS = frozenset(("now", "today", "tomorrow", "yesterday"))
 _HOUR = 1 / 24
 _UNIT_DAYS = {
     "us": _HOUR / 3.6e9,
@@ -153,12 +155,13 @@ def one_of(sizes: Iterable[Size]) -> Size:
 
 
 def _longest_item(sizes: list[Size]) -> float | None:
-    longest = 0.0
-    for size in sizes:
-        if size.item is None:
-            return None
-        longest = max(longest, size.item)
-    return longest
+    """Return how long an element of any of the arrays is at most; None where one is not known."""
+    lengths = [size.item for size in sizes]
+    known = [length for length in lengths if length is not None]
+    is_known = len(known) == len(lengths)
+    if is_known:
+        return max(known)
+    return None
 
 
 def element_of(size: Size) -> Size:
@@ -174,10 +177,11 @@ def together(sizes: Iterable[Size]) -> Size:
     found = list(sizes)
     if len(found) == 1:
         return found[0]
-    length = sum(size.length for size in found)
-    is_gathered = any(size.is_gathered for size in found)
-    is_stored = any(size.is_stored for size in found)
-    return Size(length=length, is_stored=is_stored, is_gathered=is_gathered)
+    return Size(
+        length=sum(size.length for size in found),
+        is_stored=any(size.is_stored for size in found),
+        is_gathered=any(size.is_gathered for size in found),
+    )
 
 
 def inexact(size: Size) -> Size:
@@ -197,11 +201,12 @@ def between(low: float, high: float, like: Size, *, length: float | None = None)
     is_known = low < math.inf and high > -math.inf  # what is no number compares as neither
     if not is_known:
         low, high = -math.inf, math.inf
-    if length is None:
-        length = like.length
+    chars = like.length
+    if length is not None:
+        chars = length
     if like.is_float:
-        length = min(length, TEXT_OF_NUMBER)
-    return replace(like, low=low, high=high, length=length)
+        chars = min(chars, TEXT_OF_NUMBER)
+    return replace(like, low=low, high=high, length=chars)
 
 
 def of_number(value: float) -> Size:
@@ -218,15 +223,16 @@ def of_text(value: str) -> Size:
     is_short = len(plain) < LONG_CHARS
     if is_short and _NUMBER.fullmatch(plain):
         return _of_spelled_number(value, plain)
-    if _SPELLS_OTHERS.search(value):
-        return Size(length=len(value), text=value)
-    if len(value) > _MOST_TEXT:
-        return Size(length=len(value), text=value)
+    length = len(value)
+    spells_others = _SPELLS_OTHERS.search(value) is not None
+    if spells_others or length > _MOST_TEXT:
+        return Size(length=length, text=value)
     written = _NUMBERS.findall(value)
     numbers = sorted([1.0, *map(_float, written)])
     most = numbers[-1]
     huge = len(numbers) - bisect_right(numbers, _LARGEST_FLOAT)
-    return Size(-most, most, len(value) + MOST_DIGITS * huge, text=value)
+    longest = length + MOST_DIGITS * huge
+    return Size(-most, most, longest, text=value)
 
 
 def _of_spelled_number(value: str, plain: str) -> Size:
@@ -241,9 +247,9 @@ def _of_spelled_number(value: str, plain: str) -> Size:
 def of_digits(value: str) -> Size:
     """Return the bound of a number that is written with a point or an exponent."""
     found = of_text(value)
-    return replace(
-        found, length=max(found.length, _digits(found.magnitude)), text=None, is_number=True
-    )
+    digits = _digits(found.magnitude)
+    length = max(found.length, digits)
+    return replace(found, length=length, text=None, is_number=True)
 
 
 def days_of(size: Size) -> Size:
@@ -252,24 +258,26 @@ def days_of(size: Size) -> Size:
     """
     if size.text is None:
         return size
-    if _NUMBER.fullmatch(size.text.strip()):
+    text = size.text.strip()
+    is_number = _NUMBER.fullmatch(text) is not None
+    if is_number:
         return size
-    days = _days(size.text.strip())
-    known = replace(size, text=None)
+    days = _days(text)
     if days is None:
         return unnumbered(size)
-    return replace(known, low=days, high=days)
+    return replace(size, low=days, high=days, text=None)
 
 
 def _days(text: str) -> float | None:
     match = _DATE.fullmatch(text)
     if match is not None:
-        return _days_of_date(int(match[1]), int(match[2]), int(match[3]))
+        year, month, day = map(int, match.groups())
+        return _days_of_date(year, month, day)
     clock = _CLOCK.fullmatch(text)
     if clock is not None:
-        hours, minutes, seconds = int(clock[1]), int(clock[2]), float(clock[3] or 0)
+        hours, minutes, seconds = map(float, clock.groups(default="0"))
         return hours * _HOUR + minutes * _HOUR / 60 + seconds / 86_400
-    if text.lower() in ("now", "today", "tomorrow", "yesterday"):
+    if text.lower() in _NAMED_DAYS:
         return TODAY.high
     return _days_of_span(text)
 
@@ -310,9 +318,11 @@ def _float(text: str) -> float:
 def _digits_spelled(plain: str) -> int:
     """Return how many digits a number has that is beyond floats, such as 1e310."""
     try:
-        return min(max(len(plain), abs(Decimal(plain).adjusted()) + 1), MOST_DIGITS)
+        exponent = Decimal(plain).adjusted()
     except InvalidOperation:  # hexadecimal, or an exponent without end
         return MOST_DIGITS
+    digits = abs(exponent) + 1
+    return min(max(len(plain), digits), MOST_DIGITS)
 
 
 def outgrown(history: list[Size]) -> Size:
@@ -322,28 +332,45 @@ def outgrown(history: list[Size]) -> Size:
     no bound: only numbers may.
     """
     last = history[-1]
-    lows = [-size.low for size in history]
-    low = -_grown(lows)
+    depths = [-size.low for size in history]
     highs = [size.high for size in history]
-    high = _grown(highs)
     lengths = [size.length for size in history]
-    length = _grown(lengths)
-    if last.is_float:
-        length = last.length
-    elif last.is_number:
-        digits = _digits(max(-low, high))
-        length = last.length + digits if math.isfinite(high - low) else min(length, digits)
+    low = -_grown(depths)
+    high = _grown(highs)
+    length = _outgrown_length(last, low, high, _grown(lengths))
     if length == math.inf:
         raise TooLong("||")
     return inexact(between(low, high, last, length=length))
 
 
+def _outgrown_length(last: Size, low: float, high: float, grown: float) -> float:
+    """Return how long a column of a recursive query may get: a number no longer than its digits.
+
+    Args:
+        last: what the last round gave.
+        low, high: between which the column's numbers lie in the end.
+        grown: how long its text would get if it were no number.
+    """
+    if last.is_float:
+        return last.length
+    if not last.is_number:
+        return grown
+    digits = _digits(max(-low, high))
+    is_bounded = math.isfinite(high - low)
+    if is_bounded:
+        return last.length + digits
+    return min(grown, digits)
+
+
 def _grown(values: list[float]) -> float:
-    before, after = values[-2] - values[-3], values[-1] - values[-2]
-    is_faster = not math.isfinite(values[-1]) or after > before * 1.01 + 1e-09
+    """Return what the last of the values grows to; infinity where it grows faster and faster."""
+    earlier, previous, last = values[-3:]
+    before, after = previous - earlier, last - previous
+    is_faster = not math.isfinite(last) or after > before * 1.01 + 1e-09
     if is_faster:
         return math.inf
-    return values[-1] + max(after, 0) * _ROUNDS
+    growth = max(after, 0)
+    return last + growth * _ROUNDS
 
 
 # ------------------------------------------------------------------------------
@@ -352,9 +379,8 @@ def _grown(values: list[float]) -> float:
 
 def product(left: float, right: float) -> float:
     """Return `left * right`, where nothing times infinity is nothing."""
-    if left == 0:
-        return 0.0
-    if right == 0:
+    has_nothing = 0 in (left, right)
+    if has_nothing:
         return 0.0
     return left * right
 
@@ -372,7 +398,9 @@ def _digits(number: float) -> float:
     """
     if number == math.inf:
         return MOST_DIGITS
-    return max(_INTEGER_CHARS, 2 + math.log10(max(number, 1)))
+    digits = math.log10(max(number, 1))
+    with_sign = 2 + digits
+    return max(_INTEGER_CHARS, with_sign)
 
 
 def _sum(left: Size, right: Size) -> Size:
@@ -393,39 +421,49 @@ def _added(left: Size, right: Size) -> Size:
     most = left.magnitude + right.magnitude
     if not math.isfinite(most):
         return both
-    return replace(both, length=max(left.length, right.length, _digits(most)))
+    length = max(left.length, right.length, _digits(most))
+    return replace(both, length=length)
 
 
 def _numeric(left: Size, right: Size) -> Size:
     """Return what an operation of two numbers comes from. A float makes the result one."""
-    return replace(
-        together((left, right)),
-        is_number=left.is_number or right.is_number,
-        is_float=left.is_float or right.is_float,
-    )
+    both = together((left, right))
+    is_number = left.is_number or right.is_number
+    is_float = left.is_float or right.is_float
+    return replace(both, is_number=is_number, is_float=is_float)
 
 
 def _times(left: Size, right: Size) -> Size:
+    whole = _numeric(left, right)
     ends = [
         product(left.low, right.low),
         product(left.low, right.high),
         product(left.high, right.low),
         product(left.high, right.high),
     ]
-    return between(min(ends), max(ends), _numeric(left, right))
+    return between(min(ends), max(ends), whole)
 
 
 def _divided(left: Size, right: Size) -> Size:
     whole = _numeric(left, right)
     length = whole.length + TEXT_OF_NUMBER
-    if right.low <= 0 <= right.high:
+    smallest = _smallest(right)
+    if smallest == 0:
         return between(-math.inf, math.inf, whole, length=length)
-    smallest = min(abs(right.low), abs(right.high))
+    most = left.magnitude / smallest
+    low = -most
     is_positive = left.low >= 0 and right.low > 0
     if is_positive:
-        return between(0.0, left.high / smallest, whole, length=length)
-    most = left.magnitude / smallest
-    return between(-most, most, whole, length=length)
+        low = 0.0
+    return between(low, most, whole, length=length)
+
+
+def _smallest(size: Size) -> float:
+    """Return the smallest absolute value of the number."""
+    has_zero = size.low <= 0 <= size.high
+    if has_zero:
+        return 0.0
+    return min(abs(size.low), abs(size.high))
 
 
 def _remainder(left: Size, right: Size) -> Size:
@@ -442,48 +480,59 @@ def _raised(left: Size, right: Size) -> Size:
         return between(-math.inf, math.inf, whole)
     base = left.magnitude
     if right.low < 0:
-        has_zero = left.low <= 0 <= left.high
-        smallest = 0.0
-        if not has_zero:
-            smallest = min(abs(left.low), abs(left.high))
-        base = max(base, 1 / smallest if smallest else math.inf)
+        base = max(base, _reciprocal(left))
     most = _power(base, right.magnitude)
-    return between(-most, most, whole, length=max(whole.length, _digits(most)))
+    length = max(whole.length, _digits(most))
+    return between(-most, most, whole, length=length)
+
+
+def _reciprocal(size: Size) -> float:
+    """Return the largest value of 1 divided by the number."""
+    smallest = _smallest(size)
+    if smallest == 0:
+        return math.inf
+    return 1 / smallest
 
 
 def _shifted(left: Size, right: Size) -> Size:
-    most = product(left.magnitude, _power(2, right.magnitude))
-    return between(-most, most, together((left, right)))
+    both = together((left, right))
+    times = _power(2, right.magnitude)
+    most = product(left.magnitude, times)
+    return between(-most, most, both)
 
 
 def _no_larger(left: Size, right: Size) -> Size:
+    both = together((left, right))
     most = max(left.magnitude, right.magnitude)
-    return between(-most, most, together((left, right)))
+    return between(-most, most, both)
 
 
 def _united(left: Size, right: Size) -> Size:
+    both = together((left, right))
     most = left.magnitude + right.magnitude
-    return between(-most, most, together((left, right)))
+    return between(-most, most, both)
 
 
 def concatenated(left: Size, right: Size) -> Size:
     """Return the bound of `left || right`."""
-    first = constant_text(left)
-    second = constant_text(right)
+    both = together((left, right))
+    texts = [constant_text(left), constant_text(right)]
+    known = [text for text in texts if text is not None]
     is_short = left.length + right.length <= _MOST_TEXT
-    if first is not None and second is not None and is_short:
-        return of_text(first + second)
-    return unnumbered(together((left, right)))
+    is_known = is_short and known == texts
+    if is_known:
+        return of_text("".join(known))
+    return unnumbered(both)
 
 
 def constant_text(size: Size) -> str | None:
     """Return the text of a known text or whole number; None where it is not known."""
-    number = size.constant
     if size.text is not None:
         return size.text
+    number = size.constant
     if number is None:
-        return size.text
-    is_exact = number.is_integer() and abs(number) < 1e15  # noqa: PLR2004 - of a float
+        return None
+    is_exact = abs(number) < _EXACT_FLOATS and number.is_integer()
     if is_exact:
         return f"{number:.0f}"
     return None

@@ -25,7 +25,7 @@ from guard.grammar import (
     syntax_word,
 )
 from guard.scopes import NOWHERE, Scope, with_queries
-from sqltree.parsing import MAX_NESTING, MAX_TABLES, TOO_DEEP, Node
+from sqltree.parsing import MAX_NESTING, MAX_TABLES, TOO_DEEP, Node, nodes
 
 # Places where a value of a catalogue type meets no value of another type: cast to text, compared,
 # sorted, counted.
@@ -43,6 +43,7 @@ _VALUE_NODES = frozenset(("FuncCall", "TypeCast"))
 _CHAIN_STARTS = frozenset(("lexpr", "larg"))
 
 _SELECT_KEYS = frozenset(("SelectStmt", "larg", "rarg"))
+_STAR = {"sval": "*"}
 _NAME_FIELDS = ("catalogname", "schemaname", "relname")
 
 _TOO_MANY_TABLES = Text(
@@ -102,7 +103,7 @@ class Findings:
 
 def last_names(names: Iterable[Name]) -> set[str]:
     """Return the last part of each name that has any."""
-    return {name[-1] for name in names if name}
+    return {name[-1] for name in filter(None, names)}
 
 
 def walk(kind: str, node: Node) -> Findings:
@@ -131,9 +132,8 @@ class _Walk:
     def run(self, kind: str, node: Node) -> Findings:
         self.pending.append(({kind: node}, NOWHERE, 0, _WHOLE))
         if node.get("op") == "SETOP_NONE":
-            self.show(
-                target.get("ResTarget", {}).get("val") for target in node.get("targetList", ())
-            )
+            targets = [item.get("ResTarget", {}) for item in node.get("targetList", ())]
+            self.show(target.get("val") for target in targets)
         while self.pending:
             self.visit(*self.pending.pop())
         if len(self.findings.relations) > MAX_TABLES:
@@ -152,9 +152,10 @@ class _Walk:
                 self.pending.append((item, scope, depth + 1, query))
             return
         for key, child in value.items():
-            has_parts = isinstance(child, (dict, list))
-            if has_parts and id(child) not in self.entered:
-                self.child(key, child, scope, depth, query)
+            is_scalar = not isinstance(child, (dict, list))
+            if is_scalar or id(child) in self.entered:
+                continue
+            self.child(key, child, scope, depth, query)
 
     def child(self, key: str, child: Any, scope: Scope, depth: int, query: int) -> None:
         """Look at a field of a node, in whose SELECT, scope and depth it stands."""
@@ -166,15 +167,20 @@ class _Walk:
                 query = id(child)
             scope = self.enter_select(child, scope, depth)
         if key == "RangeVar":
-            cte = _cte_of(child, scope)
-            if cte is not None:
-                self.inner[query].add(id(cte["ctequery"].get("SelectStmt")))
+            self.read_cte(child, scope, query)
         self.look_at_value(key, child)
         self.note(key, child, scope)
         inner_depth = depth + 1
         if key in _CHAIN_STARTS:
             inner_depth = depth - 1
         self.pending.append((child, scope, inner_depth, query))
+
+    def read_cte(self, table: Node, scope: Scope, query: int) -> None:
+        """Note that the query reads a CTE's, where the table's name is one of a CTE."""
+        found = cte_of(table, scope)
+        if found is not None:
+            cte, _ = found
+            self.inner[query].add(id(cte["ctequery"].get("SelectStmt")))
 
     def enter_select(self, select: Node, scope: Scope, depth: int) -> Scope:
         """Note a SELECT; return the scope inside."""
@@ -208,9 +214,8 @@ class _Walk:
                 under_way.discard(query)
                 continue
             reads_itself = query in under_way
-            if reads_itself:
-                continue
-            if levels.get(query, -1) >= level:
+            known_level = levels.get(query, -1)
+            if reads_itself or known_level >= level:
                 continue
             if _is_too_much(level, self.width):
                 raise ValidationFailed(TOO_DEEP)
@@ -228,26 +233,25 @@ class _Walk:
         """
         if not isinstance(node, dict):
             return
-        is_shown = id(node) in self.shown
-        is_used = key == "ColumnRef" and not is_shown
-        if is_used:
-            self.findings.used_columns.append(strings(node["fields"]))
         may_show = key in _SHOWING_NODES or not _SHOWING_CLAUSES.isdisjoint(node)
         if may_show:
-            self.show(_shown_by(key, node))
-        if is_shown or key not in _VALUE_NODES:
+            shown = _shown_by(key, node)
+            self.show(shown)
+        is_shown = id(node) in self.shown
+        if is_shown:
             return
-        name = _catalog_value({key: node})
-        if name is not None:
-            self.findings.mixed_values.append(name)
+        if key == "ColumnRef":
+            name = strings(node["fields"])
+            self.findings.used_columns.append(name)
+        elif key in _VALUE_NODES:
+            value = _catalog_value({key: node})
+            if value is not None:
+                self.findings.mixed_values.append(value)
 
     def show(self, nodes: Iterable[Node | None]) -> None:
         """Remember that the values of these nodes are only shown."""
-        for node in nodes:
-            if not node:
-                continue
-            for inner in node.values():
-                self.shown.add(id(inner))
+        for node in filter(None, nodes):
+            self.shown.update(map(id, node.values()))
 
     def enter(self, select: Node, scope: Scope, depth: int) -> Scope:
         """Return the scope inside a SELECT, with the CTEs of its WITH. A CTE sees those before
@@ -272,13 +276,14 @@ def _refuse_unlisted(key: str, child: Any) -> None:
         raise ForbiddenStatement(lock_of(child))
     if key in FORBIDDEN_FIELDS:
         raise ForbiddenStatement(FORBIDDEN_FIELDS[key])
-    if key in QUERY_NODES:
+    is_listed = key in QUERY_NODES or key in QUERY_FIELDS
+    if is_listed:
         return
-    if key not in QUERY_FIELDS:
-        fields = {}
-        if isinstance(child, dict):
-            fields = child
-        raise ForbiddenStatement(operation_of(key, fields))
+    fields = {}
+    if isinstance(child, dict):
+        fields = child
+    operation = operation_of(key, fields)
+    raise ForbiddenStatement(operation)
 
 
 def _is_too_much(levels: int, width: int) -> bool:
@@ -288,19 +293,18 @@ def _is_too_much(levels: int, width: int) -> bool:
 def _adds_columns(select: Node) -> bool:
     """Tell whether `*` may give the SELECT more columns than it has items and reads."""
     targets = select.get("targetList", ())
-    has_star = False
-    for target in targets:
-        column = target["ResTarget"].get("val", {}).get("ColumnRef")
-        if not column:
-            continue
-        if "A_Star" in column["fields"][-1]:
-            has_star = True
-            break
-    if not has_star:
+    if not any(map(_has_star, targets)):
         return False
     if len(targets) > 1:
         return True
     return len(joined_items(select)) > 1
+
+
+def _has_star(target: Node) -> bool:
+    """Tell whether an item of a SELECT's list is `*` or `t.*`."""
+    reference = target["ResTarget"].get("val", {}).get("ColumnRef", {})
+    last_field = reference.get("fields", ({},))[-1]
+    return "A_Star" in last_field
 
 
 def joined_items(select: Node) -> list[Node]:
@@ -327,8 +331,8 @@ def _catalog_value(node: Node) -> str | None:
     call, cast = node.get("FuncCall", {}), node.get("TypeCast", {})
     if strings(call.get("funcname", ()))[-1:] == ("pg_typeof",):
         return "pg_typeof"
-    column = cast.get("arg", {}).get("ColumnRef", {}).get("fields", ())
-    is_table = strings(column)[-1:] == ("tableoid",) and _type_name(cast) == ("regclass",)
+    column = column_parts(cast.get("arg", {}))
+    is_table = column[-1:] == ("tableoid",) and _type_name(cast) == ("regclass",)
     if is_table:
         return "tableoid::regclass"
     return None
@@ -371,16 +375,9 @@ def _compared_by(node: Node) -> Iterator[Node]:
     """Yield both sides of a comparison of two values of catalogue types."""
     if node.get("kind") == "AEXPR_NULLIF":  # it gives its left side
         return
-    left, right = node.get("lexpr"), node.get("rexpr")
-    if not left:
-        return
-    if not right:
-        return
-    if not _catalog_value(left):
-        return
-    if _catalog_value(right):
-        yield left
-        yield right
+    sides = (node.get("lexpr", {}), node.get("rexpr", {}))
+    if all(map(_catalog_value, sides)):
+        yield from sides
 
 
 _SHOWN_BY_KIND: Mapping[str, Callable[[Node], Iterator[Node | None]]] = {
@@ -400,50 +397,64 @@ def _json_syntax(_node: Node, _: Scope, found: Findings) -> None:
     found.has_json_syntax = True
 
 
-def strings(items: Any) -> Name:
+def strings(items: Iterable[Node]) -> Name:
     """Return the strings of a list of String nodes; a star (`t.*`) becomes `*`."""
-    names = []
-    for item in items:
-        names.append(item["String"]["sval"] if "String" in item else "*")
+    names = [item.get("String", _STAR)["sval"] for item in items]
     return tuple(names)
+
+
+def column_parts(value: Node) -> Name:
+    """Return the parts of a reference to a column; none for any other expression."""
+    if "ColumnRef" not in value:
+        return ()
+    return strings(value["ColumnRef"]["fields"])
+
+
+def is_star(value: Node) -> bool:
+    """Tell whether the expression is `*` alone."""
+    return column_parts(value) == ("*",)
+
+
+def references_in(tree: Any) -> Iterator[Node]:
+    """Yield the references to columns below `tree`, which may be a list."""
+    for kind, node in nodes(tree):
+        if kind == "ColumnRef":
+            yield node
 
 
 def relation_of(node: Node, scope: Scope) -> Relation | None:
     """Return the table a RangeVar names, or None when it is a CTE."""
-    parts = [node[key] for key in _NAME_FIELDS if key in node]
-    is_qualified = len(parts) > 1
-    if not is_qualified and parts[0] in scope:
+    if cte_of(node, scope) is not None:
         return None
+    parts = [node[key] for key in _NAME_FIELDS if key in node]
     return Relation(tuple(parts))
 
 
-def _cte_of(node: Node, scope: Scope) -> Node | None:
-    """Return the CTE a RangeVar names, or None when it is a table."""
+def cte_of(node: Node, scope: Scope) -> tuple[Node, Scope] | None:
+    """Return the CTE a RangeVar names, with the scope of its query; None when it is a table."""
     if "schemaname" in node:
         return None
-    found = scope.find(node["relname"])
-    if found is not None:
-        return found[0]
-    return None
+    return scope.find(node["relname"])
 
 
 def _relation(node: Node, scope: Scope, found: Findings) -> None:
     relation = relation_of(node, scope)
-    if relation is not None:
-        found.relations.append(relation)
-    else:
+    if relation is None:
         found.cte_names.add(node["relname"])
+    else:
+        found.relations.append(relation)
 
 
 def _call(node: Node, _: Scope, found: Findings) -> None:
     arguments = node.get("args", ())
-    literals = tuple(
-        argument.get("A_Const", {}).get("sval", {}).get("sval") for argument in arguments
-    )
-    call = Call(strings(node["funcname"]), literals, node.get("location", 0))
+    constants = [argument.get("A_Const", {}) for argument in arguments]
+    literals = [constant.get("sval", {}).get("sval") for constant in constants]
+    location = node.get("location", 0)
+    call = Call(strings(node["funcname"]), tuple(literals), location)
     found.calls.append(call)
     if call.name in XPATH_FUNCTIONS:
-        found.xml_paths.append((call.name, next(iter(literals), None)))
+        path = next(iter(literals), None)
+        found.xml_paths.append((call.name, path))
 
 
 def _column(node: Node, _: Scope, found: Findings) -> None:
@@ -453,10 +464,7 @@ def _column(node: Node, _: Scope, found: Findings) -> None:
 
 
 def _indirection(node: Node, _: Scope, found: Findings) -> None:
-    names = []
-    for step in node["indirection"]:
-        if "String" in step:
-            names.append(step)
+    names = [step for step in node["indirection"] if "String" in step]
     found.fields.extend(strings(names))
 
 
@@ -467,10 +475,11 @@ def _cast(node: Node, _: Scope, found: Findings) -> None:
     """
     value = _catalog_value({"TypeCast": node})
     if value is None:
-        found.casts.append((_type_name(node), _cast_from(node)))
+        target = _type_name(node)
+        source = _cast_from(node)
+        found.casts.append((target, source))
         return
-    if value == "tableoid::regclass":
-        found.has_table_names = True
+    found.has_table_names |= value == "tableoid::regclass"
     node.pop("typeName")
 
 
@@ -508,12 +517,13 @@ def _named(node: Node, _: Scope, found: Findings) -> None:
     """Note whether something is called like the system column that tells a row's table, and
     whether all columns are selected.
     """
-    selected = strings(node.get("val", {}).get("ColumnRef", {}).get("fields", ()))
-    if selected[-1:] == ("*",):
-        found.stars.append(selected)
+    if "val" in node:
+        selected = column_parts(node["val"])
+        if selected[-1:] == ("*",):
+            found.stars.append(selected)
     names = {node.get("aliasname"), node.get("colname"), node.get("name")}
     names.update(strings(node.get("colnames", ())), strings(node.get("aliascolnames", ())))
-    found.renames_tableoid = found.renames_tableoid or "tableoid" in names
+    found.renames_tableoid |= "tableoid" in names
 
 
 def _json_column(node: Node, scope: Scope, found: Findings) -> None:
@@ -530,8 +540,7 @@ def _expression(node: Node, scope: Scope, found: Findings) -> None:
     if symbols is None:
         _operator(node.get("name", ()), scope, found)
     else:
-        for symbol in symbols:
-            found.operators.append((symbol,))
+        found.operators += symbols
 
 
 def _equal(node: Node, _: Scope, found: Findings) -> None:
@@ -552,23 +561,22 @@ def _value_function(node: Node, _: Scope, found: Findings) -> None:
 
 def _xml_rows(node: Node, _: Scope, found: Findings) -> None:
     """Note XMLTABLE's path to the rows, and those to the columns that name one."""
-    paths = [node.get("rowexpr", {})]
-    for column in node.get("columns", ()):
-        path = column.get("RangeTableFuncCol", {}).get("colexpr")
-        if path:
-            paths.append(path)
-    for path in paths:
+    columns = [item.get("RangeTableFuncCol", {}) for item in node.get("columns", ())]
+    column_paths = [column.get("colexpr") for column in columns]
+    row_path = node.get("rowexpr", {})
+    for path in (row_path, *filter(None, column_paths)):
         constant = path.get("A_Const", {})
-        found.xml_paths.append(("xmltable", constant.get("sval", {}).get("sval")))
+        text = constant.get("sval", {}).get("sval")
+        found.xml_paths.append(("xmltable", text))
 
 
 def _sampling(node: Node, _: Scope, found: Findings) -> None:
     found.sampling_methods.append(strings(node["method"]))
 
 
-_BETWEEN = {
-    **dict.fromkeys(("AEXPR_BETWEEN", "AEXPR_BETWEEN_SYM"), (">=", "<=")),
-    **dict.fromkeys(("AEXPR_NOT_BETWEEN", "AEXPR_NOT_BETWEEN_SYM"), ("<", ">")),
+_BETWEEN: Mapping[str, tuple[Name, ...]] = {
+    **dict.fromkeys(("AEXPR_BETWEEN", "AEXPR_BETWEEN_SYM"), ((">=",), ("<=",))),
+    **dict.fromkeys(("AEXPR_NOT_BETWEEN", "AEXPR_NOT_BETWEEN_SYM"), (("<",), (">",))),
 }
 _JSON = ("json", "jsonb")
 _MADE_BY_SYNTAX: Mapping[str, tuple[str, ...]] = {

@@ -1,1 +1,1 @@
-"""What is known of tables: their layer, how they may be joined, which rules their values keep."""
+"""Describes tables: their layer, how they may be joined, which rules their values keep."""

@@ -1,4 +1,4 @@
-"""What is known of the tables that a request is about, from the catalogue that the caller sees."""
+"""Describes the tables that a request is about, from the catalogue that the caller sees."""
 
 from collections.abc import Sequence
 
@@ -47,8 +47,11 @@ def known_tables(
 
 
 def _schema_of(table: Table, name: str) -> TableSchema:
-    keys = [column for column in table.columns if column.name in table.primary_key]
-    others = [column for column in table.columns if column.name not in table.primary_key]
+    keys: list[Column] = []
+    others: list[Column] = []
+    for column in table.columns:
+        part = keys if column.name in table.primary_key else others
+        part.append(column)
     return TableSchema(
         name=name,
         description=table.comment,

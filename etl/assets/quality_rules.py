@@ -34,9 +34,10 @@ def _not_null(table: Table, name: str) -> Iterator[QualityRule]:
 
 
 def _unique(table: Table, name: str) -> Iterator[QualityRule]:
-    keys = [table.primary_key, *table.unique_keys]
-    for columns in dict.fromkeys(key for key in keys if key):
-        yield _enforced(_listed(name, columns), "unique")
+    keys = dict.fromkeys((table.primary_key, *table.unique_keys))
+    for columns in keys:
+        if columns:
+            yield _enforced(_listed(name, columns), "unique")
 
 
 def _references(table: Table, name: str, catalog: Catalog) -> Iterator[QualityRule]:
@@ -53,21 +54,23 @@ def _allowed(column: Column, name: str) -> Iterator[QualityRule]:
 
 
 def _semantic(table: Table, name: str) -> Iterator[QualityRule]:
-    if table.meaning is not None and table.meaning.default_filter is not None:
-        yield QualityRule(
-            column=name,
-            rule="filter",
-            value=table.meaning.default_filter,
-            origin="semantic",
-            enforced=False,
-        )
+    if table.meaning is None or table.meaning.default_filter is None:
+        return
+    yield QualityRule(
+        column=name,
+        rule="filter",
+        value=table.meaning.default_filter,
+        origin="semantic",
+        enforced=False,
+    )
 
 
 def _suggested(table: Table, name: str) -> Iterator[QualityRule]:
     """Yield what the values that are stored now suggest, for texts of a few kinds alone."""
     for column in table.columns:
-        is_text = kind_of_type(column.type) == "text"
-        if not is_text or not column.is_complete or column.allowed:
+        if column.allowed or not column.is_complete:
+            continue
+        if kind_of_type(column.type) != "text":
             continue
         values = open_values(table, column)
         if _LEAST_VALUES <= len(values) <= _MOST_VALUES:

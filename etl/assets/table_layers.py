@@ -17,7 +17,8 @@ _LAYERS: tuple[tuple[str, Layer], ...] = (
 def layer_of(table: Table) -> Layer:
     """Return the layer that a table's prefix or its schema's name says; else it is a source."""
     for prefix, layer in _LAYERS:
-        if table.name.startswith(prefix) or f"{table.schema}_" == prefix:
+        is_schema_of_layer = f"{table.schema}_" == prefix
+        if is_schema_of_layer or table.name.startswith(prefix):
             return layer
     return "SRC"
 
@@ -25,4 +26,6 @@ def layer_of(table: Table) -> Layer:
 def short_name(table: Table, catalog: Catalog) -> str:
     """Return the table's name, with its schema where another one is called so too."""
     is_alone = len(catalog.by_name[table.name]) == 1
-    return table.name if is_alone else f"{table.schema}.{table.name}"
+    if is_alone:
+        return table.name
+    return f"{table.schema}.{table.name}"

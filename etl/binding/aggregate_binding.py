@@ -7,7 +7,7 @@ from common.text import Text
 from common.values import PeriodUnit
 from etl.binding.binding_state import BindingState
 from etl.binding.currency_binding import CONVERT, GROUP, Conversion, CurrencyQuestions
-from etl.binding.intent_checks import CheckedOperation, fitting_name, invalid
+from etl.binding.intent_checks import CheckedOperation, fitting_name, require
 from etl.binding.measure_binding import MeasureBinding, TypedMeasure
 from etl.binding.request_findings import NotBound, choices_of
 from etl.binding.result_names import name_with_table
@@ -58,7 +58,7 @@ class AggregateBinding:
         keys = self._keys(measures)
         is_whole = len(measures) == len(self._parameters.measures)
         is_whole = is_whole and len(keys) == len(self._parameters.group_by)
-        # What is asked of the others is asked in the same round
+        # The others are gone through as well: all questions are asked in one round
         measures = self._counted_once(measures, keys)
         if not self._state.tree.is_open:
             keys, measures = self._in_one_currency(keys, measures)
@@ -110,12 +110,17 @@ class AggregateBinding:
         self._state.stage_of([column], self._order)
         type_ = self._scope.type_of(column)
         kind = kind_of_type(type_)
-        if bare_type(type_) in _NEVER_EQUAL:
-            zh = f"类型 {type_} 的列不能用于分组。"
-            raise invalid(f"{field}.column", zh, f"values of the type {type_} can't be grouped by.")
-        if grouping.unit is not None and kind not in DAYS:
+        is_comparable = bare_type(type_) not in _NEVER_EQUAL
+        require(
+            is_comparable,
+            f"{field}.column",
+            f"类型 {type_} 的列不能用于分组。",
+            f"values of the type {type_} can't be grouped by.",
+        )
+        if grouping.unit is not None:
             zh = f"unit 只用于日期与时间列，而不是 {type_}。"
-            raise invalid(f"{field}.unit", zh, f"it is for dates and times, not for {type_}.")
+            en = f"it is for dates and times, not for {type_}."
+            require(kind in DAYS, f"{field}.unit", zh, en)
         if grouping.unit is not None and kind == "timestamptz":
             self._assume_zone(column)
         self._assume_null_group(column)
@@ -130,8 +135,9 @@ class AggregateBinding:
             return plain
         if unit is not None:
             return self._free(f"{column.name}_{unit}")
-        longer = name_with_table(column.source, column.name) if column.source else column.name
-        return self._free(longer)
+        if column.source:
+            return self._free(name_with_table(column.source, column.name))
+        return self._free(column.name)
 
     def _free(self, name: str) -> str:
         number, free = 2, fitting_name(name)
@@ -167,9 +173,12 @@ class AggregateBinding:
 
     def _possible_dates(self, owners: Sequence[str]) -> list[BoundColumn]:
         """Return the dates of these sources, else of all that are joined."""
+        dates = self._dates(owners)
+        if dates:
+            return dates
         gone = self._state.tree.gone
-        others = [name for name in self._scope.visible if name not in gone]
-        return self._dates(owners) or self._dates(others)
+        joined = [name for name in self._scope.visible if name not in gone]
+        return self._dates(joined)
 
     def _said_date(
         self, of_metrics: Sequence[BoundColumn], owners: Sequence[str]

@@ -1,4 +1,4 @@
-"""What is known while the operations of an intent are gone through."""
+"""The state of a binding: the steps so far, and what they tell about columns and sources."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -10,16 +10,16 @@ from etl.binding.condition_binding import ConditionBinding
 from etl.binding.join_binding import JoinTree
 from etl.binding.request_findings import RequestFindings
 from etl.binding.scope import IntentScope
-from etl.binding.step_columns import columns_of_tests
 from etl.meaning.bound import (
+    AggregateStep,
     BoundColumn,
     BoundCondition,
     BoundOutput,
-    RateStep,
     RowTest,
     Stage,
     Step,
 )
+from etl.meaning.read_columns import columns_of_tests
 
 
 @dataclass
@@ -45,7 +45,7 @@ class BindingState:
     rates: list[str] = field(default_factory=list)
 
     def conditions(self, operation: int) -> ConditionBinding:
-        """Return what binds the conditions of an operation."""
+        """Return the binding of an operation's conditions, as things stand now."""
         return ConditionBinding(self.scope, self.findings, self.today, self.time_zone, operation)
 
     def note_conditions(self, tests: Sequence[RowTest]) -> None:
@@ -61,18 +61,18 @@ class BindingState:
         Raises:
             NotBound: the columns are not there at this point.
         """
-        read = list(columns)
-        sources = frozenset(one for column in read for one in self.scope.sources_of(column))
-        is_of_rows = any(self._is_made_of_rows(column) for column in read)
-        if len(sources) == 1 and not is_of_rows:
+        sources: set[str] = set()
+        is_of_joined_rows = False
+        for column in columns:
+            sources |= self.scope.sources_of(column)
+            if not column.source and self.scope.made[column.name].stage == "rows":
+                is_of_joined_rows = True
+        if len(sources) == 1 and not is_of_joined_rows:
             (source,) = sources
             if self.is_before_join(source):
                 return "table", source
         self._check_joined(sources, order)
         return "rows", ""
-
-    def _is_made_of_rows(self, column: BoundColumn) -> bool:
-        return not column.source and self.scope.made[column.name].stage == "rows"
 
     def is_before_join(self, source: str) -> bool:
         """Tell whether a step that comes now works on one source alone."""
@@ -103,13 +103,13 @@ class BindingState:
 
 def is_of_rows(step: Step) -> bool:
     """Tell whether a step works on joined rows or makes them."""
-    if isinstance(step, RateStep):
-        return True
-    return getattr(step, "stage", "result") == "rows"
+    if isinstance(step, AggregateStep):
+        return False
+    return step.stage == "rows"
 
 
 def _is_fixing(condition: BoundCondition) -> bool:
-    if condition.operator == "=":
-        return True
-    is_one = isinstance(condition.value, tuple) and len(condition.value) == 1
-    return condition.operator == "in" and is_one
+    """Tell whether a condition leaves one value of its column."""
+    if condition.operator == "in":
+        return isinstance(condition.value, tuple) and len(condition.value) == 1
+    return condition.operator == "="

@@ -1,4 +1,4 @@
-"""What the names of columns and values say: currencies, money, keys, rows that are void."""
+"""Meanings that names of columns and values tell: currencies, money, keys, void rows."""
 
 import re
 from pathlib import Path
@@ -13,33 +13,39 @@ _PARTS = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])|[^\W_a-zA-Z0-9]+")
 
 def _says(column: Column, place: str) -> bool:
     """Tell whether the column's name or comment says one of the words at `place`."""
-    parts = set()
-    for part in _PARTS.findall(column.name):
-        parts.add(part.lower())
-    if parts & set(_WORDS.english.get(place)) or column.name.lower() in _WORDS.english.get(place):
+    name = column.name
+    parts = {name.lower(), *(part.lower() for part in _PARTS.findall(name))}
+    if not parts.isdisjoint(_WORDS.english.get(place)):
         return True
-    said = f"{column.name} {column.comment or ''}"
+    said = f"{name} {column.comment or ''}"
     return any(word in said for word in _WORDS.chinese.get(place))
 
 
 def is_currency(column: Column) -> bool:
     """Tell whether a column holds the currency of the amounts beside it."""
     # A number may refer to a table of currencies
-    is_possible = kind_of_type(column.type) in ("text", "other", "integer")
-    return is_possible and _says(column, "columns.currency")
+    if kind_of_type(column.type) not in ("text", "other", "integer"):
+        return False
+    return _says(column, "columns.currency")
 
 
 def is_money(column: Column) -> bool:
     """Tell whether a column may hold amounts of money."""
     kind = kind_of_type(column.type)
-    if kind not in NUMBERS or _says(column, "columns.no_money") or is_currency(column):
+    if kind not in NUMBERS:
         return False
-    return kind != "integer" or _says(column, "columns.money")
+    if _says(column, "columns.no_money") or is_currency(column):
+        return False
+    if kind == "integer":
+        return _says(column, "columns.money")
+    return True
 
 
 def is_rate(column: Column) -> bool:
     """Tell whether a column holds exchange rates."""
-    return kind_of_type(column.type) in NUMBERS and _says(column, "columns.rate")
+    if kind_of_type(column.type) not in NUMBERS:
+        return False
+    return _says(column, "columns.rate")
 
 
 def may_be_key(name: str) -> bool:
@@ -48,9 +54,9 @@ def may_be_key(name: str) -> bool:
     if lowered in _WORDS.both("columns.no_key"):
         return False
     last = lowered.rpartition("_")[2]
-    return last in _WORDS.english.phrases("columns.key_ends") or name.endswith(
-        _WORDS.chinese.phrases("columns.key_ends")
-    )
+    if last in _WORDS.english.phrases("columns.key_ends"):
+        return True
+    return name.endswith(_WORDS.chinese.phrases("columns.key_ends"))
 
 
 def is_undone(value: str) -> bool:

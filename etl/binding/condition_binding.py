@@ -1,6 +1,6 @@
 """Conditions of an intent, bound: values of the columns' types, days that are whole days."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from common.text import Text
 from common.values import Column
-from etl.binding.intent_checks import comparison_of, invalid
+from etl.binding.intent_checks import comparison_of, invalid, require
 from etl.binding.join_links import are_comparable
 from etl.binding.request_findings import NotBound, RequestFindings, choice
 from etl.binding.scope import IntentScope, shown, tree_column
@@ -27,12 +27,19 @@ from etl.meaning.bound import (
 from etl.meaning.calendar_periods import local_time
 from etl.meaning.decisions import FilteredRows
 from etl.meaning.row_expressions import DIALECT, with_time_zone
-from etl.meaning.value_kinds import MOMENTS, kind_of_type
+from etl.meaning.value_kinds import MOMENTS, ValueKind, kind_of_type
 from etl.schemas.parameters import ComparisonCondition, FilterCondition
 
 _EQUALITIES = ("=", "!=", "in", "not_in")
 _EXCLUSIONS = ("!=", "not_in")
-_TEXT_OPERATORS = ("contains", "prefix", "suffix")
+_KIND_NEEDED: Mapping[str, ValueKind] = {
+    "contains": "text",
+    "prefix": "text",
+    "suffix": "text",
+    "is_true": "boolean",
+    "is_false": "boolean",
+}
+"""The kind of values that an operator needs; all others take any."""
 _MOST_CHOICES = 20
 Value = Scalar | RelativeDay
 
@@ -66,7 +73,7 @@ class ConditionBinding:
             try:
                 tests.extend(self._tests_of_one(condition, here, table))
             except NotBound:
-                is_whole = False  # what the others ask is asked in the same round
+                is_whole = False  # the others go on: all questions are asked in one round
         if not is_whole:
             raise NotBound
         return tuple(tests)
@@ -114,20 +121,17 @@ class ConditionBinding:
 
     def _check_operator(self, condition: ComparisonCondition, type_: str, field: str) -> None:
         operator, kind = condition.operator, kind_of_type(type_)
-        is_wrong = operator in _TEXT_OPERATORS and kind != "text"
-        if operator in ("is_true", "is_false") and kind != "boolean":
-            is_wrong = True
-        if is_wrong:
-            zh = f"{operator} 不能用于类型 {type_}。"
-            raise invalid(f"{field}.operator", zh, f"{operator} does not fit the type {type_}.")
+        needed = _KIND_NEEDED.get(operator, kind)
+        zh, en = f"{operator} 不能用于类型 {type_}。", f"{operator} does not fit the type {type_}."
+        require(kind == needed, f"{field}.operator", zh, en)
 
     def _same_column(
         self, column: BoundColumn, condition: ComparisonCondition, field: str, table: str | None
     ) -> BoundCondition:
         other = self._column(str(condition.value), table)
-        if not are_comparable(self.scope.type_of(column), self.scope.type_of(other)):
-            zh, en = "两列类型不同，不能比较。", "columns of different types can't be compared."
-            raise invalid(f"{field}.value", zh, en)
+        is_possible = are_comparable(self.scope.type_of(column), self.scope.type_of(other))
+        zh, en = "两列类型不同，不能比较。", "columns of different types can't be compared."
+        require(is_possible, f"{field}.value", zh, en)
         return BoundCondition(column, condition.operator, other)
 
     def _assume_null_kept(self, column: BoundColumn) -> None:
@@ -165,9 +169,11 @@ class ConditionBinding:
     ) -> Value:
         type_ = self.scope.type_of(column)
         bound = bind_value(value, type_, field, self.today)
-        if isinstance(bound, datetime) and kind_of_type(type_) != "timestamptz":
+        has_zone = kind_of_type(type_) == "timestamptz"
+        if isinstance(bound, datetime) and not has_zone:
             return local_time(bound, self.time_zone)
-        if isinstance(bound, str) and column.source and condition.operator in _EQUALITIES:
+        is_whole_value = condition.operator in _EQUALITIES
+        if isinstance(bound, str) and column.source and is_whole_value:
             return self._stored_value(column, bound)
         return bound
 
@@ -221,9 +227,8 @@ class ConditionBinding:
         operator = condition.operator
         if operator in (">=", "<"):
             return [BoundCondition(column, operator, values[0])]
-        if date.max in values:
-            zh, en = "应早于 9999-12-31。", "it must be before 9999-12-31."
-            raise invalid(f"{field}.value", zh, en)
+        zh, en = "应早于 9999-12-31。", "it must be before 9999-12-31."
+        require(date.max not in values, f"{field}.value", zh, en)
         whole = values[1:] if operator == "between" else values
         self._assume_whole_days(column, whole)
         if operator in _EXCLUSIONS:
@@ -232,9 +237,9 @@ class ConditionBinding:
         return bounded or [self._on_days(column, values, field)]
 
     def _on_days(self, column: BoundColumn, values: Sequence[Any], field: str) -> ExpressionTest:
-        if not all(isinstance(value, date) and is_day(value) for value in values):
-            zh = "in 只能列出固定的日期。"
-            raise invalid(f"{field}.value", zh, "`in` can list days of the calendar only.")
+        zh, en = "in 只能列出固定的日期。", "`in` can list days of the calendar only."
+        are_days = all(isinstance(value, date) and is_day(value) for value in values)
+        require(are_days, f"{field}.value", zh, en)
         day = exp.cast(tree_column(column), "date", dialect=DIALECT)
         listed = []
         for value in values:

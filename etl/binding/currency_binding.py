@@ -29,28 +29,27 @@ class RateTable:
 
 
 def _rate_tables(tables: Iterable[Table]) -> tuple[RateTable, ...]:
-    kept = []
+    found = []
     for table in tables:
-        for found in _as_rates(table):
-            kept.append(found)
-    return tuple(kept)
+        rates = _as_rates(table)
+        if rates is not None:
+            found.append(rates)
+    return tuple(found)
 
 
-def _as_rates(table: Table) -> Iterator[RateTable]:
-    rates = []
+def _as_rates(table: Table) -> RateTable | None:
+    """Return a table as one of rates, if one column of each kind that it needs is there."""
+    rates, currencies, days = [], [], []
     for column in table.columns:
         if is_rate(column):
             rates.append(column.name)
-    currencies = []
-    for column in table.columns:
         if is_currency(column):
             currencies.append(column.name)
-    days = []
-    for column in table.columns:
         if kind_of_type(column.type) in DAYS:
             days.append(column.name)
-    if len(rates) == len(currencies) == len(days) == 1:
-        yield RateTable(table.schema, table.name, currencies[0], days[0], rates[0])
+    if not len(rates) == len(currencies) == len(days) == 1:
+        return None
+    return RateTable(table.schema, table.name, currencies[0], days[0], rates[0])
 
 
 RATE_TABLES = IndexPart(lambda index: _rate_tables(index.catalog.tables), ignores_row_counts=True)
@@ -58,7 +57,7 @@ RATE_TABLES = IndexPart(lambda index: _rate_tables(index.catalog.tables), ignore
 
 @dataclass(frozen=True)
 class Conversion:
-    """How amounts can be converted: to the one stored currency that has no rate of its own."""
+    """A conversion of amounts: to the one stored currency that has no rate of its own."""
 
     rates: RateTable
     to: str
@@ -147,11 +146,10 @@ class CurrencyQuestions:
         """Return the one currency that is stored and has no rate, if there is just one."""
         table = self._catalog.by_key[rates.schema, rates.name]
         rated = table.column(rates.currency)
-        known = stored.allowed or stored.values
-        if rated is None or not rated.values or not known:
+        if rated is None or not rated.values:
             return ()
         missing = []
-        for value in known:
+        for value in stored.allowed or stored.values:
             if value not in rated.values:
                 missing.append(value)
         if len(missing) == 1:

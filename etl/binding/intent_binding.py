@@ -15,7 +15,7 @@ from etl.binding.column_words import is_undone
 from etl.binding.intent_checks import CheckedOperation, check_intent, invalid
 from etl.binding.join_binding import JoinPlanner, JoinTree, PlannedJoin
 from etl.binding.request_findings import NotBound, RequestFindings, UserChoice
-from etl.binding.scope import IntentScope, said_names, tree_column
+from etl.binding.scope import IntentScope, said_names, shown, tree_column
 from etl.binding.source_tables import bind_sources, tables_named
 from etl.binding.step_binding import StepBinding, is_conditioned
 from etl.binding.target_binding import TargetBinding
@@ -194,17 +194,14 @@ class _IntentBinding:
 
     def _named_rates(self) -> set[str]:
         """Return the names of sources from which rates are taken."""
-        texts = []
-        for operation in self._operations:
-            if (
-                isinstance(operation.parameters, TransformParameters)
-                and operation.parameters.rate is not None
-            ):
-                texts.append(operation.parameters.rate.table)
         found: set[str] = set()
-        for text in texts:
-            if text in self._scope.names:
-                found.add(self._scope.names[text])
+        for operation in self._operations:
+            parameters = operation.parameters
+            if not isinstance(parameters, TransformParameters) or parameters.rate is None:
+                continue
+            table = parameters.rate.table
+            if table in self._scope.names:
+                found.add(self._scope.names[table])
         return found
 
     def _show_only(self, names: Collection[str]) -> None:
@@ -223,11 +220,10 @@ class _IntentBinding:
                 source = self._scope.source_named(operation.parameters.left, operation.order)
                 return source.name
         visible = self._scope.visible or list(self._scope.sources)
-        used = []
         for name in visible:
             if self._is_used(name, ()):
-                used.append(name)
-        return (used or visible)[0]
+                return name
+        return visible[0]
 
     # joins
 
@@ -259,24 +255,21 @@ class _IntentBinding:
     def _is_used(self, name: str, joined: Sequence[str]) -> bool:
         """Tell whether an operation names a source, or a column that none of the joined has."""
         spellings = []
-        for text, meant in self._scope.names.items():
+        for spelling, meant in self._scope.names.items():
             if meant == name:
-                spellings.append(text)
-        own = self._column_names(name).difference(*map(self._column_names, joined))
+                spellings.append(spelling)
+        columns = self._column_names(name).difference(*map(self._column_names, joined))
         for operation in self._intent.operations:
             for text in _texts_in(operation.parameters):
-                is_named = any(text == one or f"{one}." in text for one in spellings)
-                if is_named or text in own:
+                if text in columns or _is_about_table(text, spellings):
                     return True
         return False
 
     def _column_names(self, source: str) -> set[str]:
         """Return the names by which columns of a source may be called."""
-        columns = self._scope.sources[source].table.columns
         found: set[str] = set()
-        for column in columns:
-            for name in (column.name, *said_names(column)):
-                found.add(name)
+        for column in self._scope.sources[source].table.columns:
+            found.update((column.name, *said_names(column)))
         return found
 
     # steps
@@ -398,12 +391,13 @@ class _IntentBinding:
 
     def _own_condition(self, text: str, name: str) -> ExpressionTest:
         parsed = parse_expression(text)
-        bound = parsed.copy() if not isinstance(parsed, exp.Column) else parsed
         table = self._scope.sources[name].table
+        bound = parsed.copy()
         for column in list(columns_of(bound)):
             column.replace(tree_column(BoundColumn(name, _stored_name(column.name, table))))
-        if isinstance(bound, exp.Column):
-            bound = tree_column(BoundColumn(name, _stored_name(bound.name, table)))
+        # A column alone can't be replaced in itself
+        if isinstance(parsed, exp.Column):
+            bound = tree_column(BoundColumn(name, _stored_name(parsed.name, table)))
         type_of(bound, self._scope.type_in_tree)
         zoned = with_time_zone(bound, self._scope.type_in_tree, self._options.time_zone)
         return ExpressionTest(zoned)
@@ -412,21 +406,27 @@ class _IntentBinding:
         """Note values that look like those of void rows where nothing is said of them."""
         for name in names:
             for column in self._scope.sources[name].table.columns:
-                if BoundColumn(name, column.name) in state.conditioned:
-                    continue
-                found = []
-                for value in column.values:
-                    if is_undone(value):
-                        found.append(value)
-                if found:
-                    listed = ", ".join(found[:_MOST_SHOWN_VALUES])
-                    text = Text(
-                        f"{name}.{column.name} 为 {listed} 的行保留在内。",
-                        f"Rows with {name}.{column.name} {listed} are kept.",
-                    )
-                    undone = BoundCondition(BoundColumn(name, column.name), "in", tuple(found))
-                    decides = JoinedRows(name, ((undone,),))
-                    self._findings.assume("undone_kept", text, decides=decides)
+                bound = BoundColumn(name, column.name)
+                if bound not in state.conditioned:
+                    self._assume_kept(bound, column.values)
+
+    def _assume_kept(self, column: BoundColumn, known: Sequence[str]) -> None:
+        """Note those of a column's values that look like void ones."""
+        values = [value for value in known if is_undone(value)]
+        if not values:
+            return
+        name, listed = shown(column), ", ".join(values[:_MOST_SHOWN_VALUES])
+        text = Text(f"{name} 为 {listed} 的行保留在内。", f"Rows with {name} {listed} are kept.")
+        undone = BoundCondition(column, "in", tuple(values))
+        decides = JoinedRows(column.source, ((undone,),))
+        self._findings.assume("undone_kept", text, decides=decides)
+
+
+def _is_about_table(text: str, spellings: Sequence[str]) -> bool:
+    """Tell whether a text is one of a table's names, or holds a column with one before it."""
+    if text in spellings:
+        return True
+    return any(f"{spelling}." in text for spelling in spellings)
 
 
 def _texts_in(value: object) -> Iterator[str]:

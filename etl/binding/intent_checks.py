@@ -1,10 +1,11 @@
-"""What is wrong with an intent whatever the catalogue says."""
+"""Checks of an intent that need no catalogue."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from common.errors import InvalidRequest
 from common.text import Text, is_whole
+from etl.meaning.evaluation import known_values
 from etl.meaning.row_expressions import ExpressionRefused, parse_expression
 from etl.schemas.parameters import (
     PARAMETERS,
@@ -29,7 +30,8 @@ _LISTING = ("in", "not_in", "between")
 _MOST_VALUES = 1000
 _ORDERED_WINDOWS = ("row_number", "rank", "dense_rank", "lag", "lead")
 _RANKING_WINDOWS = ("row_number", "rank", "dense_rank")
-_WAYS_TO_TRANSFORM = ("expression", "map", "rate")
+_SINGLE: Mapping[type, str] = {AggregateParameters: "aggregate", SinkParameters: "sink"}
+_FRAMED_WINDOWS = ("sum", "avg")
 
 
 @dataclass(frozen=True)
@@ -53,10 +55,14 @@ def check_intent(intent: UserIntent) -> tuple[CheckedOperation, ...]:
     checked = []
     for place, operation in enumerate(intent.operations):
         field = f"intent.operations[{place}]"
-        if operation.order in orders:
-            zh, en = f"序号 {operation.order} 重复。", f"the order {operation.order} stands twice."
-            raise invalid(f"{field}.order", zh, en)
-        orders.add(operation.order)
+        order = operation.order
+        require(
+            order not in orders,
+            f"{field}.order",
+            f"序号 {order} 重复。",
+            f"the order {order} stands twice.",
+        )
+        orders.add(order)
         model = PARAMETERS[operation.action]
         read: OperationParameters = read_model(model, operation.parameters, f"{field}.parameters")
         _check_parameters(read, f"{field}.parameters")
@@ -71,28 +77,56 @@ def invalid(field: str, zh: str, en: str) -> InvalidRequest:
     return InvalidRequest(Text(f"{field} 无效：{zh}", f"{field} is not valid: {en}"), field=field)
 
 
+def require(holds: bool, field: str, zh: str, en: str) -> None:
+    """Check a part of the request, which `field` names; the texts say what is wrong with it.
+
+    Raises:
+        InvalidRequest: the condition does not hold.
+    """
+    if not holds:
+        raise invalid(field, zh, en)
+
+
+def _require_given(value: object, field: str) -> None:
+    require(value is not None, field, "缺少这一项。", "it is missing.")
+
+
 def _check_sizes(intent: UserIntent) -> None:
-    if len(intent.operations) > MOST_OPERATIONS:
-        most = MOST_OPERATIONS
-        raise invalid("intent.operations", f"最多 {most} 个操作。", f"{most} are possible at most.")
-    if len(intent.data_sources) > MOST_TABLES:
-        most = MOST_TABLES
-        raise invalid("intent.data_sources", f"最多 {most} 张表。", f"{most} are possible at most.")
-    if not intent.data_sources:
-        zh, en = "至少需要一张来源表。", "at least one table is needed."
-        raise invalid("intent.data_sources", zh, en)
+    require(
+        len(intent.operations) <= MOST_OPERATIONS,
+        "intent.operations",
+        f"最多 {MOST_OPERATIONS} 个操作。",
+        f"{MOST_OPERATIONS} are possible at most.",
+    )
+    require(
+        len(intent.data_sources) <= MOST_TABLES,
+        "intent.data_sources",
+        f"最多 {MOST_TABLES} 张表。",
+        f"{MOST_TABLES} are possible at most.",
+    )
+    require(
+        len(intent.data_sources) > 0,
+        "intent.data_sources",
+        "至少需要一张来源表。",
+        "at least one table is needed.",
+    )
 
 
 def _check_sources(sources: Sequence[IntentSource]) -> None:
     seen: set[str] = set()
     for place, source in enumerate(sources):
-        name = source.alias or source.table_name
-        field = f"intent.data_sources[{place}].{'alias' if source.alias else 'table_name'}"
-        if not name or not is_whole(name):
-            raise invalid(field, "需要一个表名。", "a name of a table is needed.")
-        if name in seen:
-            zh = f"名称 {name} 重复；请用 alias 区分。"
-            raise invalid(field, zh, f"the name {name} stands twice; tell them apart by `alias`.")
+        part, name = "alias", source.alias
+        if not name:
+            part, name = "table_name", source.table_name
+        field = f"intent.data_sources[{place}].{part}"
+        is_name = bool(name) and is_whole(name)
+        require(is_name, field, "需要一个表名。", "a name of a table is needed.")
+        require(
+            name not in seen,
+            field,
+            f"名称 {name} 重复；请用 alias 区分。",
+            f"the name {name} stands twice; tell them apart by `alias`.",
+        )
         seen.add(name)
     _check_aliases(sources)
 
@@ -104,11 +138,13 @@ def _check_aliases(sources: Sequence[IntentSource]) -> None:
         if source.alias is not None and source.alias != source.table_name:
             tables[source.alias] = source.table_name
     for place, source in enumerate(sources):
-        alias = source.alias
-        if alias is not None and alias in _followed(tables, alias):
-            zh = f"别名 {alias} 互相指向对方的表。"
-            field = f"intent.data_sources[{place}].alias"
-            raise invalid(field, zh, f"the alias {alias} stands for a table in a cycle.")
+        alias = source.alias or ""
+        require(
+            alias not in _followed(tables, alias),
+            f"intent.data_sources[{place}].alias",
+            f"别名 {alias} 互相指向对方的表。",
+            f"the alias {alias} stands for a table in a cycle.",
+        )
 
 
 def _followed(tables: Mapping[str, str], alias: str) -> list[str]:
@@ -122,16 +158,16 @@ def _followed(tables: Mapping[str, str], alias: str) -> list[str]:
 
 
 def _check_kinds(operations: Sequence[CheckedOperation]) -> None:
-    for model, zh, en in (
-        (AggregateParameters, "只能有一个 aggregate。", "only one aggregate is possible."),
-        (SinkParameters, "只能有一个 sink。", "only one sink is possible."),
-    ):
-        found = []
-        for one in operations:
-            if isinstance(one.parameters, model):
-                found.append(one)
-        if len(found) > 1:
-            raise invalid(found[1].field.removesuffix(".parameters") + ".action", zh, en)
+    """Check that no operation stands twice of which one alone is possible."""
+    seen: set[type] = set()
+    for operation in operations:
+        kind = type(operation.parameters)
+        if kind not in _SINGLE:
+            continue
+        name = _SINGLE[kind]
+        field = operation.field.removesuffix(".parameters") + ".action"
+        require(kind not in seen, field, f"只能有一个 {name}。", f"only one {name} is possible.")
+        seen.add(kind)
 
 
 def _check_parameters(parameters: OperationParameters, field: str) -> None:
@@ -151,14 +187,14 @@ def check_conditions(conditions: Sequence[FilterCondition], field: str) -> None:
     """Check that each condition is a comparison or alternatives, with values as they need."""
     for place, condition in enumerate(conditions):
         here = f"{field}[{place}]"
-        if condition.any is not None:
-            for number, one in enumerate(condition.any):
-                _check_comparison(one, f"{here}.any[{number}]")
-            if condition.column is not None or condition.operator is not None:
-                zh = "any 不能与 column、operator 同时给出。"
-                raise invalid(f"{here}.any", zh, "it can't stand beside column and operator.")
-        else:
+        if condition.any is None:
             _check_comparison(comparison_of(condition, here), here)
+            continue
+        for number, one in enumerate(condition.any):
+            _check_comparison(one, f"{here}.any[{number}]")
+        is_alone = condition.column is None and condition.operator is None
+        zh = "any 不能与 column、operator 同时给出。"
+        require(is_alone, f"{here}.any", zh, "it can't stand beside column and operator.")
 
 
 def comparison_of(condition: FilterCondition, field: str) -> ComparisonCondition:
@@ -175,43 +211,51 @@ def _check_comparison(condition: ComparisonCondition, field: str) -> None:
     value, operator = condition.value, condition.operator
     here = f"{field}.value"
     if operator in _VALUELESS:
-        if value is not None:
-            raise invalid(here, f"{operator} 不需要值。", f"{operator} takes no value.")
+        zh, en = f"{operator} 不需要值。", f"{operator} takes no value."
+        require(value is None, here, zh, en)
     elif operator in _LISTING:
         _check_listed(value, operator, here)
-    elif value is None:
-        zh = "缺少值；判断空值请用 is_null。"
-        raise invalid(here, zh, "it is missing; is_null tells what has no value.")
-    elif isinstance(value, list):
-        raise invalid(here, f"{operator} 只需要一个值。", f"{operator} takes one value.")
-    elif operator == "column=" and not isinstance(value, str):
-        raise invalid(here, "应为列名。", "it must be the name of a column.")
+    else:
+        _check_single(value, operator, here)
+
+
+def _check_single(value: object, operator: str, field: str) -> None:
+    zh, en = "缺少值；判断空值请用 is_null。", "it is missing; is_null tells what has no value."
+    require(value is not None, field, zh, en)
+    zh, en = f"{operator} 只需要一个值。", f"{operator} takes one value."
+    require(not isinstance(value, list), field, zh, en)
+    if operator == "column=":
+        zh, en = "应为列名。", "it must be the name of a column."
+        require(isinstance(value, str), field, zh, en)
 
 
 def _check_listed(value: object, operator: str, field: str) -> None:
-    if not isinstance(value, list) or not value or len(value) > _MOST_VALUES:
-        zh = f"{operator} 需要 1 到 {_MOST_VALUES} 个值的列表。"
-        raise invalid(field, zh, f"{operator} takes a list of 1 to {_MOST_VALUES} values.")
-    if operator == "between" and len(value) != 2:
-        raise invalid(field, "between 需要两个值。", "between takes two values.")
-    if None in value:
-        zh = "列表中不能有空值；判断空值请用 is_null。"
-        raise invalid(field, zh, "it can't hold null; is_null tells what has no value.")
+    listed = value if isinstance(value, list) else []
+    require(
+        1 <= len(listed) <= _MOST_VALUES,
+        field,
+        f"{operator} 需要 1 到 {_MOST_VALUES} 个值的列表。",
+        f"{operator} takes a list of 1 to {_MOST_VALUES} values.",
+    )
+    if operator == "between":
+        require(len(listed) == 2, field, "between 需要两个值。", "between takes two values.")
+    require(
+        None not in listed,
+        field,
+        "列表中不能有空值；判断空值请用 is_null。",
+        "it can't hold null; is_null tells what has no value.",
+    )
 
 
 def _check_transform(parameters: TransformParameters, field: str) -> None:
     check_name(parameters.as_, f"{field}.as")
-    given = []
-    for name in _WAYS_TO_TRANSFORM:
-        if getattr(parameters, name) is not None:
-            given.append(name)
-    if len(given) != 1:
-        zh = "需要 expression、map、rate 之一。"
-        raise invalid(field, zh, "one of expression, map and rate is needed.")
-    if parameters.map is not None and parameters.column is None:
-        raise invalid(f"{field}.column", "缺少这一项。", "it is missing.")
-    if parameters.rate is not None and parameters.amount is None:
-        raise invalid(f"{field}.amount", "缺少这一项。", "it is missing.")
+    ways = (parameters.expression, parameters.map, parameters.rate)
+    zh, en = "需要 expression、map、rate 之一。", "one of expression, map and rate is needed."
+    require(len(known_values(ways)) == 1, field, zh, en)
+    if parameters.map is not None:
+        _require_given(parameters.column, f"{field}.column")
+    if parameters.rate is not None:
+        _require_given(parameters.amount, f"{field}.amount")
     if parameters.expression is not None:
         check_expression_text(parameters.expression, f"{field}.expression")
 
@@ -228,35 +272,38 @@ def _check_aggregate(parameters: AggregateParameters, field: str) -> None:
     names: set[str] = set()
     for place, grouping in enumerate(parameters.group_by):
         here = f"{field}.group_by[{place}]"
-        if grouping.column is None and grouping.unit is None:
-            raise invalid(f"{here}.column", "缺少这一项。", "it is missing.")
+        if grouping.unit is None:
+            _require_given(grouping.column, f"{here}.column")
         _check_new_name(grouping.as_, f"{here}.as", names)
     for place, measure in enumerate(parameters.measures):
         here = f"{field}.measures[{place}]"
         _check_measure(measure, here)
         _check_new_name(measure.as_, f"{here}.as", names)
-    if not parameters.measures and not parameters.group_by:
-        raise invalid(f"{field}.measures", "至少需要一个指标。", "at least one is needed.")
+    if not parameters.group_by:
+        zh, en = "至少需要一个指标。", "at least one is needed."
+        require(len(parameters.measures) > 0, f"{field}.measures", zh, en)
     _check_spine(parameters, field)
 
 
 def _check_spine(parameters: AggregateParameters, field: str) -> None:
     if not parameters.spine:
         return
-    periods = [grouping for grouping in parameters.group_by if grouping.unit is not None]
-    if len(periods) != 1:
-        zh = "spine 需要恰好一个带 unit 的 group_by。"
-        raise invalid(f"{field}.spine", zh, "it needs exactly one group_by with a unit.")
+    units = known_values(grouping.unit for grouping in parameters.group_by)
+    require(
+        len(units) == 1,
+        f"{field}.spine",
+        "spine 需要恰好一个带 unit 的 group_by。",
+        "it needs exactly one group_by with a unit.",
+    )
 
 
 def _check_measure(measure: MeasureItem, field: str) -> None:
-    if measure.column is not None and measure.expression is not None:
-        zh = "column 与 expression 只能有一个。"
-        raise invalid(f"{field}.expression", zh, "it can't stand beside column.")
-    is_unsaid = measure.column is None and measure.expression is None
-    if measure.function == "count_distinct" and is_unsaid:
-        raise invalid(f"{field}.column", "缺少这一项。", "it is missing.")
-    if measure.expression is not None:
+    if measure.expression is None:
+        if measure.function == "count_distinct":
+            _require_given(measure.column, f"{field}.column")
+    else:
+        zh, en = "column 与 expression 只能有一个。", "it can't stand beside column."
+        require(measure.column is None, f"{field}.expression", zh, en)
         check_expression_text(measure.expression, f"{field}.expression")
     check_conditions(measure.filter or (), f"{field}.filter")
 
@@ -265,16 +312,16 @@ def _check_new_name(name: str | None, field: str, names: set[str]) -> None:
     if name is None:
         return
     check_name(name, field)
-    if name in names:
-        raise invalid(field, f"名称 {name} 重复。", f"the name {name} stands twice.")
+    zh, en = f"名称 {name} 重复。", f"the name {name} stands twice."
+    require(name not in names, field, zh, en)
     names.add(name)
 
 
 def check_name(name: str, field: str) -> None:
     """Check that PostgreSQL can take a name."""
-    if not is_whole(name) or len(name.encode()) > MOST_NAME_BYTES:
-        zh = f"名称最多 {MOST_NAME_BYTES} 字节。"
-        raise invalid(field, zh, f"a name has at most {MOST_NAME_BYTES} bytes.")
+    is_possible = is_whole(name) and len(name.encode()) <= MOST_NAME_BYTES
+    zh = f"名称最多 {MOST_NAME_BYTES} 字节。"
+    require(is_possible, field, zh, f"a name has at most {MOST_NAME_BYTES} bytes.")
 
 
 def fitting_name(name: str) -> str:
@@ -285,22 +332,26 @@ def fitting_name(name: str) -> str:
 def _check_window(parameters: WindowParameters, field: str) -> None:
     check_name(parameters.as_, f"{field}.as")
     function = parameters.function
-    if function in _ORDERED_WINDOWS and not parameters.order_by:
-        raise invalid(f"{field}.order_by", f"{function} 需要排序。", f"{function} needs an order.")
-    if function not in _RANKING_WINDOWS and parameters.column is None:
-        raise invalid(f"{field}.column", f"{function} 需要列。", f"{function} needs a column.")
-    if parameters.rows is not None and function not in ("sum", "avg"):
-        raise invalid(f"{field}.rows", "只用于 sum 和 avg。", "it is for sum and avg only.")
-    if parameters.rows is not None and not parameters.order_by:
-        raise invalid(f"{field}.order_by", "rows 需要排序。", "rows needs an order.")
+    has_order = bool(parameters.order_by)
+    if function in _ORDERED_WINDOWS:
+        zh, en = f"{function} 需要排序。", f"{function} needs an order."
+        require(has_order, f"{field}.order_by", zh, en)
+    if function not in _RANKING_WINDOWS:
+        zh, en = f"{function} 需要列。", f"{function} needs a column."
+        require(parameters.column is not None, f"{field}.column", zh, en)
+    if parameters.rows is not None:
+        zh, en = "只用于 sum 和 avg。", "it is for sum and avg only."
+        require(function in _FRAMED_WINDOWS, f"{field}.rows", zh, en)
+        zh, en = "rows 需要排序。", "rows needs an order."
+        require(has_order, f"{field}.order_by", zh, en)
 
 
 def _check_sink(parameters: SinkParameters, field: str) -> None:
-    if parameters.watermark is not None:
-        lookback_days(parameters.watermark.lookback, f"{field}.watermark.lookback")
-        if parameters.mode == "replace":
-            zh = "watermark 只用于 merge 和 append。"
-            raise invalid(f"{field}.watermark", zh, "it is for merge and append only.")
+    if parameters.watermark is None:
+        return
+    lookback_days(parameters.watermark.lookback, f"{field}.watermark.lookback")
+    zh, en = "watermark 只用于 merge 和 append。", "it is for merge and append only."
+    require(parameters.mode != "replace", f"{field}.watermark", zh, en)
 
 
 _MOST_DIGITS = 4  # of the number of units of a lookback

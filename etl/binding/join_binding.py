@@ -1,12 +1,12 @@
 """Joins of an intent, bound: by which columns, through which tables, and what repeats rows."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from common.meanings import TableKey
 from common.text import Text
 from common.values import Catalog, Table
-from etl.binding.intent_checks import CheckedOperation, invalid
+from etl.binding.intent_checks import CheckedOperation, require
 from etl.binding.join_links import (
     JOIN_LINKS,
     JoinLink,
@@ -73,17 +73,10 @@ class JoinTree:
 
     def step(self, planned: PlannedJoin) -> JoinSourceStep:
         """Add a planned join; return its step."""
-        lefts = []
-        for left, _ in planned.on:
-            lefts.append(left)
-        rights = []
-        for _, right in planned.on:
-            rights.append(right.name)
-        is_right_unique = self._is_unique(planned.right, rights)
-        left_names = []
-        for column in lefts:
-            left_names.append(column.name)
+        left_names = [left.name for left, _ in planned.on]
+        right_names = [right.name for _, right in planned.on]
         is_left_unique = self._is_unique(planned.left, left_names)
+        is_right_unique = self._is_unique(planned.right, right_names)
         is_added = planned.how in ("left", "inner")
         if is_added:
             pair = JoinedPair(planned.left, planned.right, is_left_unique, is_right_unique)
@@ -185,13 +178,18 @@ class JoinPlanner:
         return planned
 
     def _check_sides(self, left: str, right: str, given: str) -> None:
-        if left not in self._joined:
-            zh = f"表 {left} 尚未连接；请先连接它。"
-            raise invalid(f"{given}.left", zh, f"{left} is not joined yet; join it before.")
-        if right in self._joined:
-            zh = f"表 {right} 已经连接；再次连接请使用另一个 alias。"
-            en = f"{right} is joined already; use another `alias` to join it again."
-            raise invalid(f"{given}.right", zh, en)
+        require(
+            left in self._joined,
+            f"{given}.left",
+            f"表 {left} 尚未连接；请先连接它。",
+            f"{left} is not joined yet; join it before.",
+        )
+        require(
+            right not in self._joined,
+            f"{given}.right",
+            f"表 {right} 已经连接；再次连接请使用另一个 alias。",
+            f"{right} is joined already; use another `alias` to join it again.",
+        )
 
     def _assume_left(self, left: str, right: str, order: int) -> None:
         text = Text(
@@ -218,15 +216,19 @@ class JoinPlanner:
         return tuple(pairs)
 
     def _check_pair(self, first: BoundColumn, second: BoundColumn, right: str, field: str) -> None:
-        if second.source != right or first.source not in self._joined:
-            zh = f"应为已连接的表的一列与 {right} 的一列。"
-            raise invalid(
-                field, zh, f"it must pair a column of a joined table with one of {right}."
-            )
+        require(
+            second.source == right and first.source in self._joined,
+            field,
+            f"应为已连接的表的一列与 {right} 的一列。",
+            f"it must pair a column of a joined table with one of {right}.",
+        )
         one, two = self._scope.type_of(first), self._scope.type_of(second)
-        if not are_comparable(one, two):
-            zh = f"类型 {one} 与 {two} 不能比较。"
-            raise invalid(field, zh, f"the types {one} and {two} can't be compared.")
+        require(
+            are_comparable(one, two),
+            field,
+            f"类型 {one} 与 {two} 不能比较。",
+            f"the types {one} and {two} can't be compared.",
+        )
 
     # found columns
 
@@ -249,43 +251,45 @@ class JoinPlanner:
         found = self._links.between(left.key, right.key)
         if left.key != right.key:
             return found
-        return [link for link in found if link.is_referencing]
+        referring = []
+        for link in found:
+            if link.is_referencing:
+                referring.append(link)
+        return referring
 
     def _through_others(self, left: Table, right: Table, how: JoinHow) -> list[Way]:
         """Return the ways over other tables: the shortest, for a lookup all of them.
 
         Rows that are only looked up are not seen in the result, so that nobody would notice which
-        way was taken.
+        way was taken. Ways over the intent's own tables come before others, then those that don't
+        join all children of a parent.
         """
         if how in _LOOKING_UP:
             ways = self._over_named(self._links.all_ways(left.key, right.key))
         else:
             ways = self._links.ways(left.key, right.key)
         named = {source.table.key for source in self._scope.sources.values()}
-        through_named = [way for way in ways if _leads_over(way, named)]
-        if through_named:
-            return through_named
-        plain = [way for way in ways if not leads_over_parent(way)]
-        return plain or ways
+        over_named: list[Way] = []
+        over_no_parent: list[Way] = []
+        for way in ways:
+            if named.issuperset(link.right for link in way):
+                over_named.append(way)
+            if not leads_over_parent(way):
+                over_no_parent.append(way)
+        return over_named or over_no_parent or ways
 
     def _over_named(self, ways: Sequence[Way]) -> list[Way]:
         """Return the ways that lead over most of the sources that are not joined otherwise."""
-        unjoined = []
-        for name in self._scope.sources:
+        unjoined = set()
+        for name, source in self._scope.sources.items():
             if name not in self._joined:
-                unjoined.append(name)
-        named = set()
-        for name in unjoined:
-            named.add(self._scope.sources[name].table.key)
-        counts = []
+                unjoined.add(source.table.key)
+        by_count: dict[int, list[Way]] = defaultdict(list)
         for way in ways:
-            counts.append(sum(link.right in named for link in way))
-        most = max(counts, default=0)
-        found: list[Way] = []
-        for way, count in zip(ways, counts, strict=True):
-            if count == most:
-                found.append(way)
-        return found
+            count = sum(link.right in unjoined for link in way)
+            by_count[count].append(way)
+        most = max(by_count, default=0)
+        return by_count[most]
 
     def _asked_way(self, ways: Sequence[Way], left: str, right: str, order: int) -> Way:
         """Return the only way, or the one that was chosen."""
@@ -332,7 +336,7 @@ class JoinPlanner:
         self, way: Way, left: str, right: str, how: JoinHow, order: int
     ) -> list[PlannedJoin]:
         """Return the joins along a way, but those that are there already."""
-        if how in ("semi", "anti"):
+        if how in _LOOKING_UP:
             return self._lookup_along(way, left, right, how, order)
         planned = []
         here = left
@@ -368,13 +372,8 @@ class JoinPlanner:
         for join in self._taken:
             if join.how in _LOOKING_UP:
                 continue
-            pairs = [(one.name, other.name) for one, other in join.on]
-            backward = [(other, one) for one, other in pairs]
-            for side, there, columns in (
-                (join.left, join.right, pairs),
-                (join.right, join.left, backward),
-            ):
-                is_meant = side == here and set(columns) == wanted
+            for side, there, columns in _both_directions(join):
+                is_meant = side == here and columns == wanted
                 if is_meant and self._scope.sources[there].table.key == link.right:
                     return there
         return None
@@ -391,9 +390,11 @@ class JoinPlanner:
         return name
 
 
-def _leads_over(way: Way, keys: Collection[TableKey]) -> bool:
-    """Tell whether a way passes only these tables."""
-    return all(link.right in keys for link in way)
+def _both_directions(join: PlannedJoin) -> list[tuple[str, str, set[tuple[str, str]]]]:
+    """Return a join as seen from each side: the side, the other one, the pairs of columns."""
+    forward = {(one.name, other.name) for one, other in join.on}
+    backward = {(other, one) for one, other in forward}
+    return [(join.left, join.right, forward), (join.right, join.left, backward)]
 
 
 def _free_name(name: str, taken: Iterable[str]) -> str:

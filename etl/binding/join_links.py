@@ -1,7 +1,7 @@
 """The ways in which tables may be joined: declared ones are taken, others are asked for."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from common.meanings import TableKey
@@ -14,7 +14,7 @@ from knowledge.tables.implied_references import Implied, implied_references
 MOST_HOPS = 3
 _MOST_WAYS = 50
 _MOST_EDGE = 2_000
-_MOST_LINKS = 200  # of one table that ways lead through; a hub says nothing
+_MOST_LINKS = 200  # of a table that ways lead through: a hub would join everything with everything
 
 
 @dataclass(frozen=True)
@@ -48,9 +48,9 @@ class JoinLink:
     @property
     def reference(self) -> str:
         """Return the referencing columns as choices name them."""
-        key, columns = (self.left, self.left_columns)
+        key, columns = self.left, self.left_columns
         if not self.is_referencing:
-            key, columns = (self.right, self.right_columns)
+            key, columns = self.right, self.right_columns
         return ", ".join(f"{key[1]}.{column}" for column in columns)
 
 
@@ -61,9 +61,10 @@ def leads_over_parent(way: Way) -> bool:
     """Tell whether a way goes up to a table and down again, which joins all its children."""
     went_up = False
     for link in way:
-        if went_up and not link.is_referencing:
+        if link.is_referencing:
+            went_up = True
+        elif went_up:
             return True
-        went_up = went_up or link.is_referencing
     return False
 
 
@@ -72,18 +73,20 @@ class JoinLinks:
 
     def __init__(self, catalog: Catalog) -> None:
         self._links: dict[TableKey, list[JoinLink]] = defaultdict(list)
+        self._between: dict[tuple[TableKey, TableKey], list[JoinLink]] = defaultdict(list)
         for table in catalog.tables:
             for link in _declared(table):
                 if link.right in catalog.by_key:
-                    self._links[link.left].append(link)
-                    self._links[link.right].append(link.reversed)
+                    self._add(link)
+                    self._add(link.reversed)
+
+    def _add(self, link: JoinLink) -> None:
+        self._links[link.left].append(link)
+        self._between[link.left, link.right].append(link)
 
     def between(self, left: TableKey, right: TableKey) -> list[JoinLink]:
         """Return the joins from one table to the other; one that is preferred hides the others."""
-        found = []
-        for link in self._links.get(left, ()):
-            if link.right == right:
-                found.append(link)
+        found = self._between.get((left, right), [])
         preferred = []
         for link in found:
             if link.is_semantic:
@@ -93,22 +96,17 @@ class JoinLinks:
     def ways(self, left: TableKey, right: TableKey) -> list[Way]:
         """Return the shortest ways from one table to the other, of three joins at most."""
         distances = self._distances(right)
-        length = min(
-            (distances[link.right] + 1 for link in self._onward(left) if link.right in distances),
-            default=MOST_HOPS + 1,
-        )
-        if length > MOST_HOPS:
+        reached = [link.right for link in self._onward(left) if link.right in distances]
+        if not reached:
             return []
+        joins_behind_first = min(distances[key] for key in reached)
         ways: list[Way] = [()]
-        for left_over in reversed(range(length)):
-            longer = []
-            for way in ways:
-                for one in self._longer(way, left):
-                    longer.append(one)
-            ways = []
-            for way in longer:
-                if distances.get(way[-1].right) == left_over:
-                    ways.append(way)
+        for joins_left in range(joins_behind_first, -1, -1):
+            nearer = []
+            for way in self._longer(ways, left):
+                if distances.get(way[-1].right) == joins_left:
+                    nearer.append(way)
+            ways = nearer
         return ways[:_MOST_WAYS]
 
     def all_ways(self, left: TableKey, right: TableKey) -> list[Way]:
@@ -116,47 +114,50 @@ class JoinLinks:
         ways: list[Way] = []
         edge: list[Way] = [()]
         for _ in range(MOST_HOPS):
-            longer = []
-            for way in edge:
-                for one in self._longer(way, left):
-                    longer.append(one)
-            ways += [way for way in longer if way[-1].right == right]
-            edge = [way for way in longer if self._leads_on(way, right)][:_MOST_EDGE]
+            leading_on: list[Way] = []
+            for way in self._longer(edge, left):
+                end = way[-1].right
+                if end == right:
+                    ways.append(way)
+                elif not self._is_hub(end):
+                    leading_on.append(way)
+            edge = leading_on[:_MOST_EDGE]
         return ways[:_MOST_WAYS]
-
-    def _leads_on(self, way: Way, target: TableKey) -> bool:
-        end = way[-1].right
-        return end != target and len(self._onward(end)) <= _MOST_LINKS
 
     def _distances(self, target: TableKey) -> dict[TableKey, int]:
         """Return how many joins lead from tables nearby to one."""
         distances = {target: 0}
         edge = [target]
         for joins in range(1, MOST_HOPS):
-            reached: dict[TableKey, int] = {}
+            reached: set[TableKey] = set()
             for key in edge:
-                is_hub = key != target and len(self._onward(key)) > _MOST_LINKS
-                for link in () if is_hub else self._onward(key):
-                    if link.right not in distances:
-                        reached[link.right] = joins
-            distances.update(reached)
-            edge = list(reached)
+                if key == target or not self._is_hub(key):
+                    reached.update(link.right for link in self._onward(key))
+            edge = [key for key in reached if key not in distances]
+            distances.update(dict.fromkeys(edge, joins))
         return distances
+
+    def _is_hub(self, key: TableKey) -> bool:
+        return len(self._onward(key)) > _MOST_LINKS
 
     def _onward(self, key: TableKey) -> Sequence[JoinLink]:
         return self._links.get(key, ())
 
-    def _longer(self, way: Way, start: TableKey) -> Iterator[Way]:
-        here = way[-1].right if way else start
-        passed = {start, *(link.right for link in way)}
-        for link in self._onward(here):
-            if link.right not in passed:
-                yield (*way, link)
+    def _longer(self, ways: Iterable[Way], start: TableKey) -> Iterator[Way]:
+        """Yield the ways that are one join longer and pass no table twice."""
+        for way in ways:
+            passed = [start, *(link.right for link in way)]
+            here = passed[-1]
+            for link in self._onward(here):
+                if link.right not in passed:
+                    yield (*way, link)
 
 
 def _declared(table: Table) -> Iterator[JoinLink]:
+    """Yield a table's joins: those of the semantic file, then the foreign keys it lacks."""
     said = set()
-    for join in table.meaning.joins if table.meaning else ():
+    joins = table.meaning.joins if table.meaning else ()
+    for join in joins:
         said.add((join.columns, join.target))
         yield JoinLink(
             table.key, join.columns, join.target, join.target_columns, True, is_semantic=True
@@ -171,11 +172,7 @@ JOIN_LINKS = IndexPart(lambda index: JoinLinks(index.catalog), ignores_row_count
 
 def _implied_by_key(tables: Sequence[Table]) -> Mapping[TableKey, tuple[Implied, ...]]:
     implied = implied_references(tables)
-    found = {}
-    for table, one in zip(tables, implied, strict=True):
-        if one:
-            found[table.key] = tuple(one)
-    return found
+    return {table.key: tuple(one) for table, one in zip(tables, implied, strict=True)}
 
 
 _IMPLIED = IndexPart(lambda index: _implied_by_key(index.catalog.tables), ignores_row_counts=True)
@@ -198,10 +195,11 @@ def _implied(left: Table, right: Table, catalog: Catalog) -> Iterator[JoinLink]:
     implied = _IMPLIED.of(catalog).get(left.key, ())
     ranked = sorted(implied, key=lambda one: (one.is_role, one.candidates))
     for one in ranked:
-        target = catalog.tables[one.target]
-        own_key = _key_for(one.column, target)
-        if target.key == right.key and own_key and _compatible(left, one.column, right, own_key):
-            yield JoinLink(left.key, (one.column,), right.key, (own_key,), True)
+        if catalog.tables[one.target].key != right.key:
+            continue
+        referred = _key_for(one.column, right)
+        if referred is not None and _compatible(left, one.column, right, referred):
+            yield JoinLink(left.key, (one.column,), right.key, (referred,), True)
 
 
 def _key_for(column: str, target: Table) -> str | None:
@@ -216,11 +214,11 @@ def _key_for(column: str, target: Table) -> str | None:
 
 
 def _of_one_name(left: Table, right: Table) -> Iterator[JoinLink]:
-    # What both declare to refer to another table is a way over that table
+    # Columns that both declare as references to a third table join them over that table
     declared = _referring_columns(left) & _referring_columns(right)
     for column in left.columns:
         name = column.name
-        if name in declared or right.column(name) is None or not may_be_key(name):
+        if name in declared or not may_be_key(name):
             continue
         if _compatible(left, name, right, name):
             is_referencing = not is_unique(left, (name,))
@@ -230,22 +228,24 @@ def _of_one_name(left: Table, right: Table) -> Iterator[JoinLink]:
 def _referring_columns(table: Table) -> set[str]:
     found: set[str] = set()
     for key in table.foreign_keys:
-        for name in key.columns:
-            found.add(name)
+        found.update(key.columns)
     return found
 
 
 def _compatible(left: Table, column: str, right: Table, other: str) -> bool:
+    """Tell whether both tables have these columns, of types that can be joined by."""
     one, two = left.column(column), right.column(other)
-    return one is not None and two is not None and are_comparable(one.type, two.type)
+    if one is None or two is None:
+        return False
+    return are_comparable(one.type, two.type)
 
 
 def are_comparable(type_: str, other: str) -> bool:
     """Tell whether values of two types can be joined by."""
     one, two = kind_of_type(type_), kind_of_type(other)
-    if one == two:
-        return one != "other" or type_ == other
-    return {one, two} <= NUMBERS
+    if one == two == "other":
+        return type_ == other
+    return one == two or {one, two} <= NUMBERS
 
 
 def is_unique(table: Table, columns: Sequence[str]) -> bool:

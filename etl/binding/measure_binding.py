@@ -10,7 +10,7 @@ from common.meanings import Metric
 from common.text import Text
 from common.values import Catalog, Table
 from etl.binding.condition_binding import ConditionBinding
-from etl.binding.intent_checks import fitting_name, invalid
+from etl.binding.intent_checks import fitting_name, require
 from etl.binding.join_binding import JoinTree
 from etl.binding.request_findings import RequestFindings, choice, choices_of
 from etl.binding.scope import IntentScope, bound_columns, shown, tree_column
@@ -30,6 +30,13 @@ from etl.schemas.parameters import MeasureFunction, MeasureItem
 _NUMERIC_FUNCTIONS = ("sum", "avg", "median")
 _COUNTS = ("count", "count_distinct")
 _ALL_ROWS = "*"
+_SUM_TYPES = {
+    "smallint": "bigint",
+    "integer": "bigint",
+    "real": "real",
+    "double precision": "double precision",
+}
+"""Types of sums that are not numeric."""
 REPEAT = "repeat"
 # What a metric of the semantic file may be: one of these over an expression
 _METRIC_FUNCTIONS: Mapping[type[exp.Expr], MeasureFunction] = {
@@ -48,13 +55,10 @@ def measure_type(function: MeasureFunction, type_: str) -> str:
         return "bigint"
     if function in ("min", "max"):
         return type_
-    if kind_of_type(type_) == "float":
-        if function == "sum":
-            return type_
-        return "double precision"
-    if function == "sum" and type_ in ("smallint", "integer"):
-        return "bigint"
-    return "numeric"
+    if function == "sum":
+        return _SUM_TYPES.get(type_, "numeric")
+    is_float = kind_of_type(type_) == "float"
+    return "double precision" if is_float else "numeric"
 
 
 @dataclass(frozen=True)
@@ -124,12 +128,13 @@ class MeasureBinding:
         """Return the source whose rows are counted, where it is rows that are."""
         if item.function != "count" or item.expression is not None:
             return None
-        if item.column is None or item.column == _ALL_ROWS:
+        counted = _ALL_ROWS if item.column is None else item.column
+        if counted == _ALL_ROWS:
             return self._tree.base
-        owner, dot, name = item.column.rpartition(".")
-        if dot and name == _ALL_ROWS:
-            return self._scope.source_named(owner, self._operation).name
-        return None
+        owner, dot, name = counted.rpartition(".")
+        if not dot or name != _ALL_ROWS:
+            return None
+        return self._scope.source_named(owner, self._operation).name
 
     def _typed(
         self,
@@ -153,12 +158,14 @@ class MeasureBinding:
             raise InvalidRequest(error.text, field=f"{field}.expression") from error
 
     def _check_type(self, function: MeasureFunction, type_: str, field: str) -> None:
-        if function in _NUMERIC_FUNCTIONS and kind_of_type(type_) not in NUMBERS:
+        kind, here = kind_of_type(type_), f"{field}.column"
+        if function in _NUMERIC_FUNCTIONS:
             zh = f"{function} 需要数值，而不是 {type_}。"
-            raise invalid(f"{field}.column", zh, f"{function} needs numbers, not {type_}.")
-        if function in ("min", "max") and kind_of_type(type_) in ("boolean", "other"):
+            require(kind in NUMBERS, here, zh, f"{function} needs numbers, not {type_}.")
+        elif function in ("min", "max"):
             zh = f"{function} 不能用于类型 {type_}。"
-            raise invalid(f"{field}.column", zh, f"{function} does not fit the type {type_}.")
+            has_order = kind not in ("boolean", "other")
+            require(has_order, here, zh, f"{function} does not fit the type {type_}.")
 
     # what is measured
 
@@ -282,11 +289,12 @@ class MeasureBinding:
         """Return columns of sources each of whose rows has one row of the measure and one group."""
         needed = key_sources | {measure.source}
         found: list[BoundColumn] = []
-        for name in self._scope.sources:
-            is_finer = name != measure.source and needed <= self._tree.single(name)
-            if name not in self._tree.gone and is_finer:
-                table = self._scope.sources[name].table
-                found.extend(BoundColumn(name, one) for one in _countable(table, measure))
+        for name, source in self._scope.sources.items():
+            if name == measure.source or name in self._tree.gone:
+                continue
+            if needed <= self._tree.single(name):
+                for column in _countable(source.table, measure):
+                    found.append(BoundColumn(name, column))
         return found
 
     def _of_finer(self, typed: TypedMeasure, column: BoundColumn, field: str) -> TypedMeasure:
@@ -310,21 +318,21 @@ class MeasureBinding:
     def _metric(self, item: MeasureItem) -> Metric | None:
         """Return the metric of the semantic file that a measure's column names."""
         name = item.column
-        if name is None or any(self._is_column(name, one) for one in self._scope.visible):
+        if name is None:
             return None
         tables = set()
-        for one in self._scope.visible:
-            tables.add(self._scope.sources[one].table.key)
+        for source in self._scope.visible:
+            table = self._scope.sources[source].table
+            if table.column(name) is not None:
+                return None
+            tables.add(table.key)
         found = []
         for metric in self._catalog.metrics:
             if metric.table in tables and name in (metric.name, *metric.names.all):
                 found.append(metric)
-        if len(found) == 1:
-            return found[0]
-        return None
-
-    def _is_column(self, name: str, source: str) -> bool:
-        return self._scope.sources[source].table.column(name) is not None
+        if len(found) != 1:
+            return None
+        return found[0]
 
     def _of_metric(
         self, metric: Metric, item: MeasureItem, tests: Sequence[RowTest]
@@ -399,15 +407,18 @@ def read_aggregate(text: str) -> tuple[MeasureFunction, exp.Expression | None] |
         ExpressionRefused: the expression within it is not allowed.
     """
     parsed: exp.Expression = exp.maybe_parse(f"SELECT {text}", dialect=DIALECT)
-    figure = parsed.expressions[0] if len(parsed.expressions) == 1 else None
-    function = _METRIC_FUNCTIONS.get(type(figure)) if figure is not None else None
-    if figure is None or function is None:
+    if len(parsed.expressions) != 1:
+        return None
+    (figure,) = parsed.expressions
+    function = _METRIC_FUNCTIONS.get(type(figure))
+    if function is None:
         return None
     value = figure.this
     if isinstance(value, exp.Star):
         return function, None
     if isinstance(value, exp.Distinct):
-        if len(value.expressions) != 1 or function != "count":
+        is_one_counted = function == "count" and len(value.expressions) == 1
+        if not is_one_counted:
             return None
         function, value = "count_distinct", value.expressions[0]
     check_expression(value)
@@ -423,9 +434,12 @@ def _countable(table: Table, measure: BoundMeasure) -> list[str]:
 
 def _number_names(table: Table) -> list[str]:
     """Return the names of the columns of numbers that are no keys."""
-    keys = {*table.primary_key, *(one for key in table.foreign_keys for one in key.columns)}
+    keys = set(table.primary_key)
+    for key in table.foreign_keys:
+        keys.update(key.columns)
     found: list[str] = []
     for column in table.columns:
-        if kind_of_type(column.type) in NUMBERS and column.name not in keys:
+        is_number = kind_of_type(column.type) in NUMBERS
+        if is_number and column.name not in keys:
             found.append(column.name)
     return found

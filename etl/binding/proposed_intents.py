@@ -1,13 +1,22 @@
-"""Intents that somebody proposes who may not decide: what of them needs the rules' word."""
+"""Intents that a model proposes: their joins and questions are checked by the rules."""
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 from common.values import Catalog, Table
 from etl.binding.join_links import JOIN_LINKS, JoinLink
 from etl.binding.source_tables import tables_named
-from etl.meaning.bound import AggregateStep, BoundIntent, Step
+from etl.meaning.bound import (
+    AggregateStep,
+    BoundIntent,
+    ExpressionStep,
+    MapStep,
+    RateStep,
+    Step,
+    WindowStep,
+)
 from etl.schemas.requirement import Ambiguity, IntentOperation, UserIntent
 
 _LEAST_CHOICES, _MOST_CHOICES = 2, 12
@@ -18,20 +27,34 @@ def with_declared_joins(intent: UserIntent, catalog: Catalog) -> UserIntent:
 
     By which columns these tables are joined is for the rules to find out, or to ask.
     """
-    operations = [_declared(operation, intent, catalog) for operation in intent.operations]
+    operations = []
+    for operation in intent.operations:
+        if operation.action == "join" and not _is_declared(operation, intent, catalog):
+            operation = _without_columns(operation)
+        operations.append(operation)
     return intent.model_copy(update={"operations": operations})
 
 
-def _declared(operation: IntentOperation, intent: UserIntent, catalog: Catalog) -> IntentOperation:
-    given = operation.parameters
-    if operation.action != "join" or not given.get("on"):
-        return operation
-    left = _meant(given.get("left"), intent, catalog)
-    right = _meant(given.get("right"), intent, catalog)
-    if _is_declared(given["on"], left, right, catalog):
-        return operation
-    kept = {name: value for name, value in given.items() if name != "on"}
-    return operation.model_copy(update={"parameters": kept})
+def _is_declared(join: IntentOperation, intent: UserIntent, catalog: Catalog) -> bool:
+    """Tell whether the columns of a join, if it has some, are those of a declared one."""
+    given = join.parameters
+    pairs = given.get("on")
+    if not pairs:
+        return True
+    lefts = _meant(given.get("left"), intent, catalog)
+    rights = _meant(given.get("right"), intent, catalog)
+    links = JOIN_LINKS.of(catalog)
+    for left, right in product(lefts, rights):
+        for link in links.between(left.key, right.key):
+            if _is_by(link, pairs):
+                return True
+    return False
+
+
+def _without_columns(join: IntentOperation) -> IntentOperation:
+    kept = dict(join.parameters)
+    kept.pop("on", None)
+    return join.model_copy(update={"parameters": kept})
 
 
 def _meant(name: Any, intent: UserIntent, catalog: Catalog) -> Sequence[Table]:
@@ -39,29 +62,21 @@ def _meant(name: Any, intent: UserIntent, catalog: Catalog) -> Sequence[Table]:
     for source in intent.data_sources:
         if name in (source.alias, source.table_name):
             return tables_named(source.table_name, source.schema_name, catalog)
-    return tables_named(name, None, catalog) if isinstance(name, str) else ()
-
-
-def _is_declared(
-    pairs: Any, lefts: Sequence[Table], rights: Sequence[Table], catalog: Catalog
-) -> bool:
-    for left in lefts:
-        for right in rights:
-            links = JOIN_LINKS.of(catalog).between(left.key, right.key)
-            if any(_is_by(link, pairs) for link in links):
-                return True
-    return False
+    if isinstance(name, str):
+        return tables_named(name, None, catalog)
+    return ()
 
 
 def _is_by(link: JoinLink, pairs: Any) -> bool:
     """Tell whether a declared join is one by these pairs of columns."""
-    declared = set(zip(link.left_columns, link.right_columns, strict=True))
+    if not isinstance(pairs, list):
+        return False
     said = set()
-    for pair in pairs if isinstance(pairs, list) else ():
-        if not isinstance(pair, list) or len(pair) != len(("left", "right")):
+    for pair in pairs:
+        if not isinstance(pair, list):
             return False
         said.add(tuple(str(name).rpartition(".")[2] for name in pair))
-    return said == declared
+    return said == set(zip(link.left_columns, link.right_columns, strict=True))
 
 
 def is_decidable(ambiguity: Ambiguity, intent: UserIntent) -> bool:
@@ -69,11 +84,15 @@ def is_decidable(ambiguity: Ambiguity, intent: UserIntent) -> bool:
 
     What is asked without consequence is not asked.
     """
-    values = [choice.value for choice in ambiguity.choices]
-    is_choice = _LEAST_CHOICES <= len(set(values)) <= _MOST_CHOICES
-    if not is_choice or len(set(values)) != len(values):
+    values = {choice.value for choice in ambiguity.choices}
+    if len(values) < len(ambiguity.choices):
         return False
-    return any(_holds(_place(ambiguity, intent), value) for value in values)
+    if not _LEAST_CHOICES <= len(values) <= _MOST_CHOICES:
+        return False
+    for operation in intent.operations:
+        if _is_about(ambiguity, operation) and _holds_any(operation.parameters, values):
+            return True
+    return False
 
 
 def with_choice(intent: UserIntent, ambiguity: Ambiguity, answer: str) -> UserIntent:
@@ -81,37 +100,37 @@ def with_choice(intent: UserIntent, ambiguity: Ambiguity, answer: str) -> UserIn
     others = {choice.value for choice in ambiguity.choices} - {answer}
     changed = []
     for operation in intent.operations:
-        is_meant = ambiguity.operation in (None, operation.order)
         parameters = operation.parameters
-        if is_meant:
+        if _is_about(ambiguity, operation):
             parameters = _replaced(parameters, others, answer)
         changed.append(operation.model_copy(update={"parameters": parameters}))
     return intent.model_copy(update={"operations": changed})
 
 
-def _place(ambiguity: Ambiguity, intent: UserIntent) -> list[Any]:
-    """Return the parameters that the ambiguity is about."""
-    return [
-        operation.parameters
-        for operation in intent.operations
-        if ambiguity.operation in (None, operation.order)
-    ]
+def _is_about(ambiguity: Ambiguity, operation: IntentOperation) -> bool:
+    return ambiguity.operation in (None, operation.order)
 
 
-def _holds(value: Any, text: str) -> bool:
+def _holds_any(value: Any, texts: set[str]) -> bool:
+    """Tell whether one of the texts stands in a value, or in what it holds."""
     if isinstance(value, dict):
-        return any(_holds(one, text) for one in value.values())
+        return _holds_any(list(value.values()), texts)
     if isinstance(value, list):
-        return any(_holds(one, text) for one in value)
-    return bool(value == text)
+        return any(_holds_any(one, texts) for one in value)
+    if not isinstance(value, str):
+        return False
+    return value in texts
 
 
 def _replaced(value: Any, others: set[str], answer: str) -> Any:
+    """Return a value with the answer for each of the others that stands in it."""
     if isinstance(value, dict):
         return {name: _replaced(one, others, answer) for name, one in value.items()}
     if isinstance(value, list):
         return [_replaced(one, others, answer) for one in value]
-    return answer if isinstance(value, str) and value in others else value
+    if isinstance(value, str) and value in others:
+        return answer
+    return value
 
 
 def means_the_same(one: BoundIntent, other: BoundIntent) -> bool:
@@ -127,12 +146,10 @@ def _meaning(intent: BoundIntent) -> list[str]:
 
 def _nameless(step: Step) -> Step:
     """Return the step without what only names it; expressions are compared as SQL."""
-    plain: Any = replace(step, order=0)
     if isinstance(step, AggregateStep):
         keys = tuple(replace(key, name="") for key in step.keys)
         measures = tuple(replace(measure, name="") for measure in step.measures)
         return replace(step, order=0, keys=keys, measures=measures)
-    if hasattr(plain, "name"):
-        plain = replace(plain, name="")
-    named: Step = plain
-    return named
+    if isinstance(step, ExpressionStep | MapStep | RateStep | WindowStep):
+        return replace(step, order=0, name="")
+    return replace(step, order=0)

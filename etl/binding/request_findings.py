@@ -1,4 +1,4 @@
-"""What reading and binding a request found out: questions, assumptions, what is not possible."""
+"""Findings about a request while it is read and bound: questions, assumptions, refusals."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,7 +26,7 @@ _NO_ROWS = NoRows()
 
 
 class NotBound(Exception):
-    """A part of the intent can't be bound; why has been noted."""
+    """A part of the intent can't be bound; the reason stands in the findings."""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
-"""The columns of a result without an aggregate, and which source's rows it then has."""
+"""The result of joined rows without an aggregate: its columns, and the source of its rows."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from common.text import Text
@@ -10,8 +10,18 @@ from etl.binding.join_binding import JoinTree
 from etl.binding.request_findings import RequestFindings, choice
 from etl.binding.result_names import name_with_table
 from etl.binding.scope import IntentScope, ResultName
-from etl.binding.step_columns import columns_of_step
-from etl.meaning.bound import BoundColumn, BoundOutput, FilterStep, JoinSourceStep, RowTest, Step
+from etl.meaning.bound import (
+    BoundColumn,
+    BoundOutput,
+    ExpressionStep,
+    FilterStep,
+    JoinSourceStep,
+    MapStep,
+    RateStep,
+    RowTest,
+    Step,
+)
+from etl.meaning.read_columns import columns_of_expression, columns_of_tests
 
 
 class ResultBinding:
@@ -30,10 +40,7 @@ class ResultBinding:
         Raises:
             NotBound: the grain was not chosen yet, or can't be had.
         """
-        rights = []
-        for step in steps:
-            if isinstance(step, JoinSourceStep) and _repeats(step):
-                rights.append(step.right)
+        rights = _repeating(steps)
         if not rights or self._tree.is_open:
             return list(steps)
         base = self._tree.base
@@ -61,27 +68,20 @@ class ResultBinding:
         selecting: dict[str, tuple[RowTest, ...]] = {}
         kept: list[Step] = []
         for step in steps:
-            sources = {column.source for column in columns_of_step(step)} & gone
+            sources = _sources_read(step) & gone
             if not sources:
                 kept.append(step)
             elif isinstance(step, FilterStep) and len(sources) == 1 and sources <= dropped:
                 (name,) = sources
-                self._check_alone(step, name)
+                if step.stage == "rows" and _sources_read(step) != {name}:
+                    raise self._refusal(_sources_read(step))
                 selecting[name] = (*selecting.get(name, ()), *step.tests)
             else:
                 raise self._refusal(sources)
         found: list[Step] = []
         for step in kept:
-            for one in _replaced(step, gone, selecting):
-                found.append(one)
+            found.extend(_replaced(step, gone, selecting))
         return found
-
-    def _check_alone(self, step: FilterStep, name: str) -> None:
-        sources = set()
-        for column in columns_of_step(step):
-            sources.add(column.source)
-        if step.stage == "rows" and sources != {name}:
-            raise self._refusal(sources)
 
     def _refusal(self, sources: set[str]) -> Exception:
         listed = ", ".join(sorted(sources))
@@ -101,7 +101,7 @@ class ResultBinding:
 
         A name that two sources have is that of the base; the others' begin with their source.
         """
-        columns = list(self._joined_columns(steps))
+        columns = self._joined_columns(steps)
         shared = Counter(column.name for column in columns)
         taken = set(self._scope.made)
         outputs: list[BoundOutput] = []
@@ -116,15 +116,17 @@ class ResultBinding:
             outputs.append(BoundOutput(made, BoundColumn("", made)))
         return tuple(outputs)
 
-    def _joined_columns(self, steps: Sequence[Step]) -> Iterator[BoundColumn]:
-        """Yield the columns of the base and of what is joined to it."""
-        names = [self._tree.base]
+    def _joined_columns(self, steps: Sequence[Step]) -> list[BoundColumn]:
+        """Return the columns of the base and of what is joined to it."""
+        columns = self._columns_of(self._tree.base)
         for step in steps:
             if isinstance(step, JoinSourceStep) and step.how in ("left", "inner"):
-                names.append(step.right)
-        for name in names:
-            for column in self._scope.sources[name].table.columns:
-                yield BoundColumn(name, column.name)
+                columns.extend(self._columns_of(step.right))
+        return columns
+
+    def _columns_of(self, source: str) -> list[BoundColumn]:
+        table = self._scope.sources[source].table
+        return [BoundColumn(source, column.name) for column in table.columns]
 
     def result_names(self, outputs: Sequence[BoundOutput]) -> dict[str, ResultName]:
         """Return the names of the result with their types."""
@@ -144,8 +146,15 @@ def repeated_keys(steps: Sequence[Step]) -> frozenset[BoundColumn]:
     return frozenset(found)
 
 
-def _repeats(step: JoinSourceStep) -> bool:
-    return step.is_multiple and step.how == "left"
+def _repeating(steps: Sequence[Step]) -> list[str]:
+    """Return the sources of which a left join adds several rows to one."""
+    rights = []
+    for step in steps:
+        if not isinstance(step, JoinSourceStep):
+            continue
+        if step.is_multiple and step.how == "left":
+            rights.append(step.right)
+    return rights
 
 
 def _chain(chosen: str, steps: Sequence[Step]) -> set[str]:
@@ -153,7 +162,7 @@ def _chain(chosen: str, steps: Sequence[Step]) -> set[str]:
     chain = {chosen}
     for step in reversed(steps):
         if isinstance(step, JoinSourceStep) and step.right in chain:
-            chain.update(left.source for left, _ in step.on)
+            chain |= _lefts(step)
     return chain
 
 
@@ -161,9 +170,28 @@ def _with_those_behind(steps: Sequence[Step], dropped: set[str]) -> set[str]:
     """Return the sources and all that are joined to them."""
     gone = set(dropped)
     for step in steps:
-        if isinstance(step, JoinSourceStep) and any(left.source in gone for left, _ in step.on):
+        if isinstance(step, JoinSourceStep) and _lefts(step) & gone:
             gone.add(step.right)
     return gone
+
+
+def _lefts(step: JoinSourceStep) -> set[str]:
+    """Return the sources to which a join adds another."""
+    return {left.source for left, _ in step.on}
+
+
+def _sources_read(step: Step) -> set[str]:
+    """Return the sources whose columns a step over joined rows reads."""
+    columns: list[BoundColumn] = []
+    if isinstance(step, FilterStep):
+        columns = columns_of_tests(step.tests)
+    elif isinstance(step, ExpressionStep):
+        columns = columns_of_expression(step.expression)
+    elif isinstance(step, MapStep):
+        columns = [step.column]
+    elif isinstance(step, RateStep):
+        columns = [step.amount, step.currency, step.day]
+    return {column.source for column in columns}
 
 
 def _replaced(
@@ -181,9 +209,9 @@ def _replaced(
 
 def _free_name(wanted: str, taken: set[str], other: str) -> str:
     """Return a name that is not taken and that PostgreSQL does not cut."""
-    number, free = 2, wanted if wanted not in taken else other
-    free = _cut(free, MOST_NAME_BYTES)
-    begin = free
+    begin = other if wanted in taken else wanted
+    free = _cut(begin, MOST_NAME_BYTES)
+    number = 2
     while free in taken:
         mark = f"_{number}"
         free = _cut(begin, MOST_NAME_BYTES - len(mark)) + mark

@@ -1,4 +1,4 @@
-"""Which tables and columns the names of an intent mean, while its operations are gone through."""
+"""The tables and columns that the names of an intent mean at one point of its operations."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -146,16 +146,16 @@ class IntentScope:
 
     def _called(self, text: str, among: Iterable[str]) -> Iterator[BoundColumn]:
         """Yield the columns of that very name; without one, those that are said to be called so."""
-        names = list(among)
-        exact = []
-        for name in names:
-            if self.sources[name].table.column(text) is not None:
-                exact.append(name)
-        if exact:
-            yield from (BoundColumn(name, text) for name in exact)
+        tables = {name: self.sources[name].table for name in among}
+        is_exact = False
+        for name, table in tables.items():
+            if table.column(text) is not None:
+                is_exact = True
+                yield BoundColumn(name, text)
+        if is_exact:
             return
-        for name in names:
-            for column in self.sources[name].table.columns:
+        for name, table in tables.items():
+            for column in table.columns:
                 if text in said_names(column):
                     yield BoundColumn(name, column.name)
 
@@ -275,19 +275,22 @@ class IntentScope:
         if self.result is not None:
             return BoundColumn("", self.result_name(text, operation))
         lowered = text.lower()
-        is_quoted = column.this.quoted
-        if not is_quoted and text != lowered and not self._is_known(text, table):
+        may_be_lowered = text != lowered and not column.this.quoted
+        if may_be_lowered and not self._is_known(text, table):
             text = lowered
         return self.column(text, operation, table=table)
 
     def _is_known(self, text: str, table: str | None) -> bool:
+        """Tell whether a column is called so: in the source that stands before it, else in all."""
+        if text in self.made:
+            return True
         owner, dot, name = text.rpartition(".")
+        among = self.visible
         if dot:
-            source = self.names.get(owner)
-            among = [] if source is None else [source]
-        else:
-            among = [table] if table is not None else self.visible
-        return text in self.made or any(self._called(name, among))
+            among = [self.names[owner]] if owner in self.names else []
+        elif table is not None:
+            among = [table]
+        return any(self._called(name, among))
 
 
 def tree_column(column: BoundColumn) -> exp.Column:

@@ -1,4 +1,4 @@
-"""Which tables the sources of an intent are."""
+"""The tables that the sources of an intent name."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence

@@ -5,30 +5,30 @@ from collections.abc import Sequence
 from common.text import Text
 from etl.binding.aggregate_binding import AggregateBinding
 from etl.binding.binding_state import BindingState
-from etl.binding.intent_checks import CheckedOperation, invalid
+from etl.binding.intent_checks import CheckedOperation, require
 from etl.binding.join_binding import PlannedJoin
 from etl.binding.measure_binding import measure_type
 from etl.binding.result_binding import ResultBinding
 from etl.binding.scope import ResultName
-from etl.binding.step_columns import columns_of_tests
 from etl.binding.target_binding import primary_key_names
 from etl.binding.transform_binding import TransformBinding
 from etl.meaning.bound import (
-    AggregateStep,
     BoundColumn,
     DedupStep,
     FilterStep,
     JoinSourceStep,
     RowTest,
     WindowStep,
+    aggregate_of,
 )
 from etl.meaning.decisions import DroppedRows
+from etl.meaning.read_columns import columns_of_tests
 from etl.meaning.value_kinds import NUMBERS, kind_of_type
-from etl.meaning.windows import Direction
 from etl.schemas.parameters import (
     AggregateParameters,
     DedupParameters,
     FilterParameters,
+    SortDirection,
     SortingItem,
     TransformParameters,
     WindowParameters,
@@ -162,7 +162,7 @@ class StepBinding:
         self._findings.assume("dedup_order", text, order, decides=DroppedRows(order, source))
 
     def _check_base_once(self, source: str, order: int) -> None:
-        """Refuse a dedup after joins but that of a base whose rows nothing repeats."""
+        """Refuse a dedup after joins, unless it is of the base and no join repeats its rows."""
         repeats = any(
             isinstance(step, JoinSourceStep) and step.is_multiple for step in self._state.steps
         )
@@ -196,9 +196,8 @@ class StepBinding:
         order = operation.order
         self.begin_result(order)
         result = self._scope.result or {}
-        if parameters.as_ in result:
-            zh = f"名称 {parameters.as_} 已被使用。"
-            raise invalid(f"{operation.field}.as", zh, f"the name {parameters.as_} is taken.")
+        zh, en = f"名称 {parameters.as_} 已被使用。", f"the name {parameters.as_} is taken."
+        require(parameters.as_ not in result, f"{operation.field}.as", zh, en)
         column = None
         if parameters.column is not None and parameters.function not in _COUNTING_WINDOWS:
             column = self._scope.result_name(parameters.column, order)
@@ -226,11 +225,12 @@ class StepBinding:
         function = parameters.function
         if function in ("lag", "lead"):
             return type_
-        if kind_of_type(type_) not in NUMBERS:
-            zh = f"{function} 需要数值，而不是 {type_}。"
-            raise invalid(
-                f"{operation.field}.column", zh, f"{function} needs numbers, not {type_}."
-            )
+        require(
+            kind_of_type(type_) in NUMBERS,
+            f"{operation.field}.column",
+            f"{function} 需要数值，而不是 {type_}。",
+            f"{function} needs numbers, not {type_}.",
+        )
         if function == "share":
             if kind_of_type(type_) == "float":
                 return "double precision"
@@ -239,7 +239,7 @@ class StepBinding:
 
     def _sorting(
         self, parameters: WindowParameters, partition: Sequence[str], order: int
-    ) -> tuple[tuple[str, Direction], ...]:
+    ) -> tuple[tuple[str, SortDirection], ...]:
         """Return the sorting; where ties would leave rows open, with the columns of the grain."""
         sorting = []
         for item in parameters.order_by:
@@ -247,25 +247,22 @@ class StepBinding:
         is_tied = parameters.function in _TIED_WINDOWS or parameters.rows is not None
         if is_tied:
             known = {*partition, *(name for name, _ in sorting)}
-            ties: list[tuple[str, Direction]] = []
+            ties: list[tuple[str, SortDirection]] = []
             for name in self._grain():
                 if name not in known:
                     ties.append((name, "asc"))
             sorting.extend(ties)
         return tuple(sorting)
 
-    def _sorted_by(self, item: SortingItem, order: int) -> tuple[str, Direction]:
+    def _sorted_by(self, item: SortingItem, order: int) -> tuple[str, SortDirection]:
         return self._scope.result_name(item.column, order), item.direction
 
     def _grain(self) -> Sequence[str]:
         """Return the columns of the result that tell its rows apart."""
         state = self._state
-        for step in state.steps:
-            if isinstance(step, AggregateStep):
-                found = []
-                for key in step.keys:
-                    found.append(key.name)
-                return found
+        aggregate = aggregate_of(state.steps)
+        if aggregate is not None:
+            return [key.name for key in aggregate.keys]
         repeated = []
         for step in state.steps:
             if isinstance(step, JoinSourceStep) and step.is_multiple:

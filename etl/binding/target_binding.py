@@ -12,19 +12,19 @@ from etl.binding.intent_checks import (
     CheckedOperation,
     check_name,
     fitting_name,
-    invalid,
     lookback_days,
+    require,
 )
 from etl.binding.result_binding import repeated_keys
 from etl.binding.scope import IntentScope
 from etl.meaning.bound import (
-    AggregateStep,
     BoundColumn,
     BoundKey,
     BoundTarget,
     Step,
     Watermark,
     WindowStep,
+    aggregate_of,
 )
 from etl.meaning.decisions import NoRows, TargetRows
 from etl.schemas.parameters import SinkParameters
@@ -135,10 +135,9 @@ class TargetBinding:
     def _given_relation(self, name: str) -> str:
         self._check_allowed(name)
         relation = relation_name(name)
-        if not relation:
-            zh = "需要一个表名。"
-            raise invalid("intent.data_target.table_name", zh, "a name of a table is needed.")
-        check_name(relation, "intent.data_target.table_name")
+        field = "intent.data_target.table_name"
+        require(relation != "", field, "需要一个表名。", "a name of a table is needed.")
+        check_name(relation, field)
         return relation
 
     def _check_allowed(self, name: str) -> None:
@@ -158,8 +157,10 @@ class TargetBinding:
                 f"{name} can't be written: {schema} is a schema of the datasource, which is only "
                 f"read.",
             )
+        suggestions = []
         suggestion = relation_name(own_name)
-        suggestions = [] if is_path or not suggestion else [suggestion]
+        if suggestion and not is_path:
+            suggestions.append(suggestion)
         raise self._findings.refuse("sink_refused", reason, suggestions)
 
     def _check_plain(self, name: str) -> None:
@@ -179,44 +180,54 @@ class TargetBinding:
 
     def _computed(self) -> tuple[str, ...]:
         """Return the functions of the target's figures, each once."""
-        for step in self._steps:
-            if isinstance(step, AggregateStep):
-                return tuple(dict.fromkeys(one.function for one in step.measures))
-        return ("rows",)
+        aggregate = aggregate_of(self._steps)
+        if aggregate is None:
+            return ("rows",)
+        functions = [measure.function for measure in aggregate.measures]
+        return tuple(dict.fromkeys(functions))
 
     def _name_parts(self, layer: Layer) -> list[str]:
         """Return what tells the target from others: its layer, its base, what its rows are."""
         parts = [layer.lower(), _without_layer(self._base, layer)]
-        parts += [key.unit or key.name for key in self._keys()]
+        for key in self._keys():
+            parts.append(key.unit or key.name)
         return parts
 
     def _keys(self) -> tuple[BoundKey, ...]:
         """Return the keys of the aggregate, if there is one."""
-        for step in self._steps:
-            if isinstance(step, AggregateStep):
-                return step.keys
-        return ()
+        aggregate = aggregate_of(self._steps)
+        if aggregate is None:
+            return ()
+        return aggregate.keys
 
     # columns
 
     def _columns(self) -> tuple[str, ...]:
-        result = self._scope.result or {}
         if self._sink.columns is None:
-            # What an aggregate groups by tells its rows apart, also where a join went by it.
-            is_grouped = any(isinstance(step, AggregateStep) for step in self._steps)
-            repeated = frozenset() if is_grouped else repeated_keys(self._steps)
-            found = []
-            for name, one in result.items():
-                if one.column not in repeated:
-                    found.append(name)
-            return tuple(found)
-        order = self._order or 0
-        names = []
-        for text in self._sink.columns:
-            names.append(self._scope.result_name(text, order))
+            return self._all_columns()
+        names = self._result_names(self._sink.columns)
         kept = tuple(dict.fromkeys(names))
         self._assume_keys_left_out(kept)
         return kept
+
+    def _all_columns(self) -> tuple[str, ...]:
+        """Return the columns of the result, but those that joins make equal to another."""
+        result = self._scope.result or {}
+        # What an aggregate groups by tells its rows apart, also where a join went by it.
+        if aggregate_of(self._steps) is not None:
+            return tuple(result)
+        repeated = repeated_keys(self._steps)
+        kept = []
+        for name, one in result.items():
+            if one.column not in repeated:
+                kept.append(name)
+        return tuple(kept)
+
+    def _result_names(self, texts: Sequence[str]) -> tuple[str, ...]:
+        names = []
+        for text in texts:
+            names.append(self._scope.result_name(text, self._order or 0))
+        return tuple(names)
 
     def _assume_keys_left_out(self, kept: Sequence[str]) -> None:
         """Note where the target lacks a column of its grain, so that rows look alike."""
@@ -230,44 +241,48 @@ class TargetBinding:
 
     def _unique_key(self, columns: Sequence[str]) -> tuple[str, ...]:
         if self._sink.unique_key is not None:
-            order = self._order or 0
-            key = tuple(self._scope.result_name(text, order) for text in self._sink.unique_key)
-        elif self._sink.mode != "merge":
-            return ()
-        else:
+            key = self._result_names(self._sink.unique_key)
+        elif self._sink.mode == "merge":
             key = self._grain()
-        if not key or not set(key) <= set(columns):
-            zh = "merge 需要 unique_key，且其列都在目标表中。"
-            en = "merge needs a unique_key whose columns are all in the target."
-            raise invalid(f"{self._field}.unique_key", zh, en)
+        else:
+            return ()
+        is_complete = len(key) > 0 and set(key).issubset(columns)
+        require(
+            is_complete,
+            f"{self._field}.unique_key",
+            "merge 需要 unique_key，且其列都在目标表中。",
+            "merge needs a unique_key whose columns are all in the target.",
+        )
         return key
 
     def _grain(self) -> tuple[str, ...]:
         """Return the columns of the result that tell its rows apart."""
-        has_aggregate = any(isinstance(step, AggregateStep) for step in self._steps)
-        if has_aggregate:
-            found = []
-            for key in self._keys():
-                found.append(key.name)
-            return tuple(found)
+        if aggregate_of(self._steps) is not None:
+            return tuple(key.name for key in self._keys())
         return primary_key_names(self._scope, self._base)
 
     # how it is written
 
     def _materialization(self, asked: Materialization | None) -> Materialization:
         mode = self._sink.mode
-        default: Materialization = "table" if mode == "replace" else "incremental"
+        is_built_anew = mode == "replace"
+        default: Materialization = "table" if is_built_anew else "incremental"
         chosen = asked or self._target.materialization or default
-        is_kept = chosen == "incremental"
-        field = "options" if asked is not None else "intent.data_target"
-        if mode != "replace" and not is_kept:
-            zh = f"{mode} 需要 materialization incremental，而不是 {chosen}。"
-            en = f"{mode} needs the materialization incremental, not {chosen}."
-            raise invalid(f"{field}.materialization", zh, en)
-        if mode == "replace" and is_kept:
-            zh = "incremental 需要 sink 的 mode 为 merge 或 append。"
-            en = "the materialization incremental needs the mode merge or append."
-            raise invalid(f"{field}.materialization", zh, en)
+        part = "options" if asked is not None else "intent.data_target"
+        if is_built_anew:
+            require(
+                chosen != "incremental",
+                f"{part}.materialization",
+                "incremental 需要 sink 的 mode 为 merge 或 append。",
+                "the materialization incremental needs the mode merge or append.",
+            )
+        else:
+            require(
+                chosen == "incremental",
+                f"{part}.materialization",
+                f"{mode} 需要 materialization incremental，而不是 {chosen}。",
+                f"{mode} needs the materialization incremental, not {chosen}.",
+            )
         return chosen
 
     def _watermark(self) -> Watermark | None:
@@ -283,9 +298,11 @@ class TargetBinding:
         for key in self._keys():
             if key.name == text:
                 return key.column
-        one = (self._scope.result or {}).get(text)
-        if one is not None and one.column is not None:
-            return one.column
+        result = self._scope.result or {}
+        if text in result:
+            stored = result[text].column
+            if stored is not None:
+                return stored
         return self._scope.column(text, self._order or 0)
 
 
@@ -295,13 +312,10 @@ def _without_layer(name: str, layer: Layer) -> str:
 
 
 def _layer_of(steps: Sequence[Step]) -> Layer:
-    has_aggregate = any(isinstance(step, AggregateStep) for step in steps)
-    has_window = any(isinstance(step, WindowStep) for step in steps)
-    if not has_aggregate:
+    if aggregate_of(steps) is None:
         return "DWD"
-    if has_window:
-        return "ADS"
-    return "DWS"
+    has_window = any(isinstance(step, WindowStep) for step in steps)
+    return "ADS" if has_window else "DWS"
 
 
 def primary_key_names(scope: IntentScope, source: str) -> tuple[str, ...]:
@@ -309,14 +323,12 @@ def primary_key_names(scope: IntentScope, source: str) -> tuple[str, ...]:
 
     Empty when it has none, or not all of it is there.
     """
-    by_column = {}
-    for name, one in (scope.result or {}).items():
-        by_column[one.column] = name
-    key = scope.sources[source].table.primary_key
-    names = []
-    for column in key:
-        names.append(by_column.get(BoundColumn(source, column)))
-    found = tuple(name for name in names if name is not None)
-    if len(found) == len(key):
-        return found
-    return ()
+    result = scope.result or {}
+    names = {one.column: name for name, one in result.items()}
+    found = []
+    for column in scope.sources[source].table.primary_key:
+        name = names.get(BoundColumn(source, column))
+        if name is None:
+            return ()
+        found.append(name)
+    return tuple(found)

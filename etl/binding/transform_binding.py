@@ -9,7 +9,7 @@ from common.text import Text
 from common.values import Column, Table
 from etl.binding.binding_state import BindingState
 from etl.binding.column_words import is_currency
-from etl.binding.intent_checks import CheckedOperation, invalid
+from etl.binding.intent_checks import CheckedOperation, invalid, require
 from etl.binding.request_findings import choices_of
 from etl.binding.scope import MadeColumn, ResultName, bound_columns, shown
 from etl.binding.source_tables import tables_named
@@ -60,9 +60,8 @@ class TransformBinding:
 
     def _check_free(self, name: str, field: str) -> None:
         known = self._scope.made if self._scope.result is None else self._scope.result
-        if name in known:
-            zh = f"名称 {name} 已被使用。"
-            raise invalid(field, zh, f"the name {name} is taken.")
+        zh, en = f"名称 {name} 已被使用。", f"the name {name} is taken."
+        require(name not in known, field, zh, en)
 
     def _table(self, parameters: TransformParameters, order: int) -> str | None:
         if parameters.table is None or self._scope.result is not None:
@@ -102,8 +101,11 @@ class TransformBinding:
         self._add(MadeColumn(parameters.as_, type_, stage, sources, money, source))
 
     def _sources(self, columns: Iterable[BoundColumn]) -> frozenset[str]:
-        found = frozenset(one for column in columns for one in self._scope.sources_of(column))
-        return found or frozenset((self._state.tree.base,))
+        """Return the sources that columns are computed from, for those from none the base."""
+        found: set[str] = set()
+        for column in columns:
+            found |= self._scope.sources_of(column)
+        return frozenset(found or {self._state.tree.base})
 
     # maps
 
@@ -209,10 +211,8 @@ class TransformBinding:
 
     def _check_number(self, column: BoundColumn, field: str) -> None:
         type_ = self._scope.type_of(column)
-        if kind_of_type(type_) not in NUMBERS:
-            raise invalid(
-                field, f"应为数值列，而不是 {type_}。", f"it must be a number, not {type_}."
-            )
+        zh, en = f"应为数值列，而不是 {type_}。", f"it must be a number, not {type_}."
+        require(kind_of_type(type_) in NUMBERS, field, zh, en)
 
     def _own(self, text: str, rates: BoundSource) -> Column | None:
         """Return the column of the table of rates that a name means, if it is one of its own."""

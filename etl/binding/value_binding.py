@@ -8,7 +8,7 @@ from common.errors import InvalidRequest
 from etl.binding.intent_checks import invalid
 from etl.meaning.bound import RelativeDay, Scalar
 from etl.meaning.calendar_periods import period_of, shifted
-from etl.meaning.value_kinds import DAYS, kind_of_type
+from etl.meaning.value_kinds import DAYS, NUMBERS, kind_of_type
 from etl.schemas.parameters import RelativeDayValue
 from etl.schemas.reading import read_model
 
@@ -24,7 +24,7 @@ def bind_value(value: object, type_: str, field: str, today: date) -> Scalar | R
     kind = kind_of_type(type_)
     if kind in DAYS:
         return _day(value, type_, field, today)
-    if kind in ("integer", "numeric", "float"):
+    if kind in NUMBERS:
         return _number(value, type_, field)
     if kind == "boolean":
         return _boolean(value, type_, field)
@@ -34,12 +34,12 @@ def bind_value(value: object, type_: str, field: str, today: date) -> Scalar | R
 
 
 def _number(value: object, type_: str, field: str) -> int | Decimal:
-    if isinstance(value, bool) or not isinstance(value, int | float | Decimal | str):
-        raise _wrong_type(type_, field)
-    if isinstance(value, int):
+    if isinstance(value, int) and not isinstance(value, bool):
         return value
+    if not isinstance(value, float | Decimal | str):
+        raise _wrong_type(type_, field)
     try:
-        number = Decimal(repr(value) if isinstance(value, float) else value)
+        number = Decimal(str(value))
     except InvalidOperation as error:
         raise _wrong_type(type_, field) from error
     if not number.is_finite():
@@ -50,9 +50,10 @@ def _number(value: object, type_: str, field: str) -> int | Decimal:
 def _boolean(value: object, type_: str, field: str) -> bool:
     if isinstance(value, bool):
         return value
-    if isinstance(value, str) and value.lower() in _BOOLEANS:
-        return _BOOLEANS[value.lower()]
-    raise _wrong_type(type_, field)
+    word = value.lower() if isinstance(value, str) else ""
+    if word not in _BOOLEANS:
+        raise _wrong_type(type_, field)
+    return _BOOLEANS[word]
 
 
 def _day(value: object, type_: str, field: str, today: date) -> date | datetime | RelativeDay:
@@ -64,10 +65,8 @@ def _day(value: object, type_: str, field: str, today: date) -> date | datetime 
         moment = datetime.fromisoformat(value.strip())
     except ValueError as error:
         raise _wrong_type(type_, field) from error
-    is_day = ":" not in value and "T" not in value
-    if is_day:
-        return moment.date()
-    return moment
+    has_time = ":" in value or "T" in value
+    return moment if has_time else moment.date()
 
 
 def _relative_day(given: RelativeDayValue, today: date, field: str) -> RelativeDay:

@@ -1,1 +1,1 @@
-"""A sentence, clause by clause, as an intent; what no clause covers is named, never dropped."""
+"""Reads a sentence as an intent, clause by clause; words that no clause covers are refused."""

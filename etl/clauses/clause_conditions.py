@@ -3,35 +3,21 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from string import ascii_lowercase
-from typing import Any
 
 from common.meanings import TableKey
 from common.text import Text
 from etl.binding.request_findings import RequestFindings
 from etl.clauses.clause_names import NamedColumn, Names, is_date
-from etl.clauses.clause_tokens import Token
+from etl.clauses.clause_tokens import NO_TOKEN, Token, token_at
+from etl.clauses.request_draft import Json, alternatives_in, condition
 from etl.clauses.spoken_days import period_conditions, period_of
 from etl.schemas.requirement import Choice
 from knowledge.language.atoms import key_of
+from rules.schema.links import Link
 
 _SKIPPED = (
-    "noise",
-    "of",
-    "skipped",
-    "keep",
-    "exclude",
-    "within",
-    "table",
-    "unit",
-    "with",
-    "list",
-    "each",
-    "from",
-    "having",
-    "except_end",
-    "between_end",
-    "inclusion",
-    "also",
+    *("noise", "of", "skipped", "keep", "exclude", "within", "table", "unit", "with", "list"),
+    *("each", "from", "having", "except_end", "between_end", "inclusion", "also"),
 )
 _OPPOSITE = {
     "=": "!=",
@@ -49,6 +35,10 @@ _OPPOSITE = {
 }
 _KEEPS_NULL = ("!=", "not_in", "is_null")
 _FIGURES = ("sum", "avg", "max", "min", "median", "count")
+# Operators that stand for themselves, whatever they compare.
+_PLAIN_OPERATORS = {"null": "is_null", "notnull": "not_null", "empty": "is_null"}
+# How a period is bounded by the comparison before it.
+_BOUNDS = {">": "after", ">=": "since", "<": "before", "<=": "until"}
 _NUMERIC_CMP = (">", ">=", "<", "<=", "=", "!=")
 _MOST_CHOICES = 12
 _SEVERAL_EXCLUSIONS = Text(
@@ -57,8 +47,6 @@ _SEVERAL_EXCLUSIONS = Text(
     "Write an exclusion for each, or join them by “or”.",
 )
 
-Json = dict[str, Any]
-
 
 @dataclass
 class _Found:
@@ -66,6 +54,14 @@ class _Found:
 
     conditions: list[Json]
     joint: str
+
+
+@dataclass(frozen=True)
+class _StoredValue:
+    """A value and its column, as the key of a table and a name."""
+
+    place: tuple[TableKey, str]
+    value: str
 
 
 @dataclass
@@ -109,9 +105,7 @@ class ConditionReader:
                 joint = "or"
             elif token.means("not"):
                 is_negated = not is_negated
-            elif self._is_skipped(token) and not self._begins_figure():
-                pass
-            else:
+            elif self._begins_figure() or not self._is_skipped(token):
                 self._take_condition(token, joint, is_negated=is_negated)
                 joint, is_negated = "and", False
                 continue
@@ -119,47 +113,44 @@ class ConditionReader:
         return ConditionReading(self._joined(excludes=excludes), self._uncovered)
 
     def _is_skipped(self, token: Token) -> bool:
+        """Tell whether the word says nothing by itself where a condition may begin."""
         if token.is_break or token.means("and"):
             return True
         if token.means("unit") and not self._is_behind_number():
             return False
-        if token.means(*_SKIPPED) and token.mark.date is None and not token.links("value"):
-            return True
-        has_value = bool(token.links("value"))
-        return token.table is not None and not has_value
+        if token.links("value"):
+            return False
+        is_filler = token.means(*_SKIPPED) and token.mark.date is None
+        return is_filler or token.table is not None
 
     def _is_behind_number(self) -> bool:
-        before = self._token(-1) if self._at else None
-        return before is not None and before.mark.number is not None
+        before = token_at(self._tokens, self._at - 1)
+        return before.mark.number is not None
 
     def _begins_figure(self) -> bool:
         """Tell whether a table stands before a word that counts its rows in the result."""
-        token, after = self._token(), self._token(1)
-        if not self._measures or token is None or after is None:
+        if not self._measures or self._token().table is None:
             return False
-        return token.table is not None and after.means("count")
+        return self._token(1).means("count")
 
     # --------------------------------------------------------------------------
     # one condition
 
     def _take_condition(self, token: Token, joint: str, *, is_negated: bool) -> None:
-        conditions = self._condition(token)
-        if conditions is not None and is_negated:
-            conditions = self._turned(conditions, keeps_null=False)
+        conditions = self._unless(self._condition(token), is_negated=is_negated)
         if conditions:
             self._found.append(_Found(conditions, joint))
 
     def _turned(self, conditions: list[Json], *, keeps_null: bool) -> list[Json] | None:
-        """Return what holds when not all of the conditions do; None where it can't be written."""
+        """Return the negation of conditions; None, and a word is uncovered, without such a form."""
         turned = _none_of(conditions, keeps_null=keeps_null)
         if turned is None:
             self._uncovered.append(str(conditions[0]["value"]))
         return turned
 
     def _condition(self, token: Token) -> list[Json] | None:
-        """Return the condition that begins here and move behind it; None where there is none."""
-        value = self._value_link(token)
-        if value is not None:
+        """Return the conditions that begin here and move behind them; None where there are none."""
+        if self._value_link(token) is not None:
             return self._values()
         figure = self._figure(token)
         if figure is not None:
@@ -168,24 +159,23 @@ class ConditionReader:
         if named is not None:
             self._at += 1
             return self._about(named)
-        if token.links("column"):  # it has to be asked first
+        if token.links("column"):  # the user is asked which one is meant
             self._at += 1
             self._skip_operand()
             return None
-        period = period_of(token)
-        if period is not None or token.means("range"):
+        if self._is_period(token):
             return self._dated(None)
         if token.mark.is_unknown or token.means("unit"):
             return self._unknown_value()
-        self._uncovered.append(token.text)
         self._at += 1
+        self._uncovered.append(token.text)
         return None
 
     def _figure(self, token: Token) -> str | None:
         """Return the name of the aggregate's figure that stands here, and move behind it."""
-        after = self._token(1)
-        if not self._measures or after is None:
+        if not self._measures:
             return None
+        after = self._token(1)
         if token.means(*_FIGURES):  # "number of orders"
             token, after = after, token
         if not after.means(*_FIGURES):
@@ -200,9 +190,12 @@ class ConditionReader:
     def _figure_name(self, token: Token, function: Token) -> str | None:
         """Return what an aggregate calls the figure of a table's or column's word."""
         if token.table is not None:
-            return f"{self._names.name_of(self._names.of(token.table))}_{function.kind}"
+            table = self._names.of(token.table)
+            return f"{self._names.name_of(table)}_{function.kind}"
         named = self._names.column(token, self._order)
-        return None if named is None else f"{named.column.name}_{function.kind}"
+        if named is None:
+            return None
+        return f"{named.column.name}_{function.kind}"
 
     def _about_figure(self, name: str) -> list[Json] | None:
         """Return the comparison of a figure with the number that follows."""
@@ -210,49 +203,44 @@ class ConditionReader:
         conditions = self._figure_comparison(name)
         if conditions is None:
             self._uncovered.append(name)
-            return None
-        if is_negated:
-            return self._turned(conditions, keeps_null=False)
-        return conditions
+        return self._unless(conditions, is_negated=is_negated)
 
     def _figure_comparison(self, name: str) -> list[Json] | None:
         token, after = self._token(), self._token(1)
-        if token is None:
-            return None
         if token.mark.number is not None:
             return self._number_first(name)
         operator = _operator(token)
-        if operator is None or after is None or after.mark.number is None:
+        if operator is None or after.mark.number is None:
             return None
         self._at += 2
-        return [_condition(name, operator, _number(after))]
+        return [condition(name, operator, _number(after))]
 
     def _unknown_value(self) -> list[Json] | None:
-        """Return the condition for a word that is no stored value: which one is meant is asked."""
+        """Return the condition for a word that is no stored value: the user is asked for one."""
         said = self._text_run()
-        coded = []
-        for key in self._names.sources:
-            table = self._names.of(key)
-            for column in table.columns:
-                if column.allowed or column.values:
-                    coded.append(NamedColumn(table, column))
+        coded = self._names.coded_columns()
         if not coded:
             self._uncovered.append(said)
             return None
-        named = coded[0] if len(coded) == 1 else None
-        named = named or self._names.choose("column", said, coded, self._order)
+        named: NamedColumn | None = coded[0]
+        if len(coded) > 1:
+            named = self._names.choose("column", said, coded, self._order)
         if named is None:
             return None
         value = self._asked_value(named, said)
         if value is None:
             return None
         reference = self._names.reference(named.table, named.column.name)
-        return [_condition(reference, "=", value)]
+        return [condition(reference, "=", value)]
 
     def _about(self, named: NamedColumn) -> list[Json] | None:
         """Return the condition whose column was named just before."""
         is_negated = self._skip_negations()
         conditions = self._comparison(named)
+        return self._unless(conditions, is_negated=is_negated)
+
+    def _unless(self, conditions: list[Json] | None, *, is_negated: bool) -> list[Json] | None:
+        """Return the conditions, turned round where they are negated."""
         if conditions is None or not is_negated:
             return conditions
         return self._turned(conditions, keeps_null=False)
@@ -261,12 +249,9 @@ class ConditionReader:
         """Return what is said of the column, without the negation before it."""
         column = self._names.reference(named.table, named.column.name)
         token = self._token()
-        if token is None:
-            return self._flag(named, column)
-        if token.means("null", "notnull", "empty"):
+        if token.meaning in _PLAIN_OPERATORS:
             self._at += 1
-            operator = "not_null" if token.means("notnull") else "is_null"
-            return [{"column": column, "operator": operator}]
+            return [{"column": column, "operator": _PLAIN_OPERATORS[token.meaning]}]
         if token.means("between"):
             self._at += 1
             return self._between(column)
@@ -287,21 +272,28 @@ class ConditionReader:
         self._at += 1
         if operator != "!=":
             return self._compared(named, column, operator)
-        conditions = self._compared(named, column, "=")
-        return conditions and self._turned(conditions, keeps_null=False)
+        equal = self._compared(named, column, "=")
+        if not equal:
+            return equal
+        return self._turned(equal, keeps_null=False)
 
     def _without_comparison(
         self, named: NamedColumn, column: str, token: Token
     ) -> list[Json] | None:
         """Return the condition where no word compares: "status paid", "paid_at in 2024", a flag."""
-        if token.means("range") or period_of(token) is not None:
+        if self._is_period(token):
             return self._dated(named)
         if token.mark.number is not None:
             return self._number_first(column)
-        has_operand = self._value_link(token) is not None or token.mark.literal is not None
-        if has_operand or self._is_text(token):
+        is_quoted = token.mark.literal is not None
+        is_stored = self._value_link(token) is not None
+        if is_quoted or is_stored or self._is_text(token):
             return self._compared(named, column, "=")
         return self._flag(named, column)
+
+    def _is_period(self, token: Token) -> bool:
+        """Tell whether a period is said here, or where one begins or ends."""
+        return token.means("range") or period_of(token) is not None
 
     def _flag(self, named: NamedColumn, column: str) -> list[Json] | None:
         if named.column.type != "boolean":
@@ -313,15 +305,14 @@ class ConditionReader:
         """Return the comparison with the operand that follows."""
         self._skip_noise()
         token = self._token()
-        if token is None:
+        if token is NO_TOKEN:
             self._uncovered.append(named.column.name)
             return None
         if token.mark.number is not None and not is_date(named.table, named.column):
             self._at += 1
-            return [_condition(column, operator, _number(token))]
+            return [condition(column, operator, _number(token))]
         if period_of(token) is not None:
-            bound = {">": "after", ">=": "since", "<": "before", "<=": "until"}.get(operator, "")
-            return self._dated(named, bound)
+            return self._dated(named, _BOUNDS.get(operator, ""))
         if token.means("null"):
             self._at += 1
             return [{"column": column, "operator": "is_null"}]
@@ -329,35 +320,37 @@ class ConditionReader:
         if values is None:
             return None
         if len(values) == 1:
-            return [_condition(column, operator, values[0])]
-        return [_condition(column, "in", values)]
+            return [condition(column, operator, values[0])]
+        return [condition(column, "in", values)]
 
     def _listed_values(self, named: NamedColumn) -> list[str] | None:
-        """Return the values that are listed here; None where one has to be asked or is missing."""
+        """Return the values that are listed here; None where there is none or the user is asked."""
         values: list[str] = []
-        while True:
-            value = self._value_of(named)
-            if value is None:
-                return values or None
+        value = self._value_of(named)
+        while value is not None:
             values.append(value)
             if not self._goes_on_with_value(named):
                 return values
             self._at += 1
+            value = self._value_of(named)
+        return values or None
 
     def _goes_on_with_value(self, named: NamedColumn) -> bool:
-        token = self._token()
-        after = self._token(1)
-        if token is None or after is None or not token.means("and", "or"):
+        """Tell whether "and" or "or" stands here, and a further value of the column behind it."""
+        link = self._further_value()
+        if link is None:
             return False
-        link = self._value_link(after)
-        return link is not None and link[0] == (named.table.key, named.column.name)
+        return link.place == (named.table.key, named.column.name)
+
+    def _further_value(self) -> _StoredValue | None:
+        """Return the stored value behind the "and" or "or" that stands here."""
+        if not self._token().means("and", "or"):
+            return None
+        return self._value_link(self._token(1))
 
     def _value_of(self, named: NamedColumn) -> str | None:
         """Return the stored value that the next words name."""
-        token = self._token()
-        if token is None:
-            return None
-        for link in token.links("value"):
+        for link in self._token().links("value"):
             if (link.table, link.column) == (named.table.key, named.column.name):
                 self._at += 1
                 return link.value
@@ -367,81 +360,77 @@ class ConditionReader:
         for value in named.column.values:
             if key_of(value) == key_of(said):
                 return value
-        if not (named.column.allowed or named.column.values):
-            return said
-        return self._asked_value(named, said)
+        if named.column.allowed or named.column.values:
+            return self._asked_value(named, said)
+        return said
 
     def _asked_value(self, named: NamedColumn, said: str) -> str | None:
         known = named.column.allowed or named.column.values
         choices = []
         for value in known[:_MOST_CHOICES]:
             choices.append(Choice(value=value, label=value))
-        prompt = Text(
-            f"“{said}”指 {self._names.label(named.table, named.column)} 的哪个值？",
-            f"Which value of {self._names.label(named.table, named.column)} is “{said}”?",
-        )
+        label = self._names.label(named.table, named.column)
+        prompt = Text(f"“{said}”指 {label} 的哪个值？", f"Which value of {label} is “{said}”?")
         return self._names.ask("filter_value", said, prompt, choices, self._order)
 
     def _text_run(self) -> str:
         """Return the text that stands here as an operand and move behind it."""
         token = self._token()
-        if token is not None and token.mark.literal is not None:
+        if token.mark.literal is not None:
             self._at += 1
             return token.mark.literal
-        parts: list[str] = []
-        while token is not None and (self._is_text(token) or not parts):
-            if token.means("and", "or", "of") or token.is_break:
-                break
-            parts.append((" " if parts and token.is_apart else "") + token.text)
+        said = ""
+        while not self._ends_text(token, said):
+            if said and token.is_apart:
+                said += " "
+            said += token.text
             self._at += 1
             token = self._token()
-        return "".join(parts).strip()
+        return said.strip()
+
+    def _ends_text(self, token: Token, said: str) -> bool:
+        """Tell whether the word is no part of the text that is said so far."""
+        if token is NO_TOKEN or token.is_break:
+            return True
+        if token.means("and", "or", "of"):
+            return True
+        is_first = not said
+        return not is_first and not self._is_text(token)
 
     def _is_text(self, token: Token) -> bool:
         return token.mark.is_unknown or token.means("noise", "verb", "skipped")
 
     def _values(self) -> list[Json] | None:
         """Return the condition for stored values that stand without their column."""
-        place, values = None, []
-        token = self._token()
-        link = None if token is None else self._value_link(token)
-        while link is not None:
-            place = link[0]
-            values.append(link[1])
-            self._at += 1
-            link = self._next_listed(place)
-        if place is None:
+        link = self._value_link(self._token())
+        if link is None:
             return []
-        column = self._names.reference(self._names.of(place[0]), place[1])
-        if len(values) == 1:
-            return [_condition(column, "=", values[0])]
-        return [_condition(column, "in", values)]
-
-    def _next_listed(self, place: tuple[TableKey, str]) -> tuple[tuple[TableKey, str], str] | None:
-        """Return the further value of the same column that "and" or "or" lists; move to it."""
-        joint, after = self._token(), self._token(1)
-        if joint is None or after is None or not joint.means("and", "or"):
-            return None
-        link = self._value_link(after)
-        if link is None or link[0] != place:
-            return None
+        place, values = link.place, [link.value]
         self._at += 1
-        return link
+        further = self._further_value()
+        while further is not None and further.place == place:
+            values.append(further.value)
+            self._at += 2
+            further = self._further_value()
+        table, name = place
+        column = self._names.reference(self._names.of(table), name)
+        return [_one_of(column, values)]
 
-    def _value_link(self, token: Token) -> tuple[tuple[tuple[str, str], str], str] | None:
-        """Return (column, value) of the stored value that the word is rather than a name."""
+    def _value_link(self, token: Token) -> _StoredValue | None:
+        """Return the stored value that the word is rather than a name."""
         links = token.links("value")
         if not links:
             return None
-        own = [link for link in links if link.table in self._names.sources] or list(links)
-        best = own[0]
-        names = []
-        for link in token.mark.links:
-            if link.kind != "value":
-                names.append(link.quality)
-        if best.quality <= max(names, default=0.0) or best.column is None or best.value is None:
+        own: list[Link] = []
+        for link in links:
+            if link.table in self._names.sources:
+                own.append(link)
+        best = [*own, *links][0]
+        if best.column is None or best.value is None:
             return None
-        return ((best.table, best.column), best.value)
+        if best.quality <= token.rival_quality("value"):
+            return None
+        return _StoredValue((best.table, best.column), best.value)
 
     # --------------------------------------------------------------------------
     # numbers, texts and days
@@ -454,26 +443,25 @@ class ConditionReader:
         self._at += 1
         self._skip_noise("unit")
         after = self._token()
-        if after is None or not after.means("cmp"):
-            return [_condition(column, "=", _number(token))]
+        if not after.means("cmp"):
+            return [condition(column, "=", _number(token))]
         operator = _operator(after)
         self._at += 1
         if operator is None:
             self._uncovered.append(after.text)
             return None
-        return [_condition(column, operator, _number(token))]
+        return [condition(column, operator, _number(token))]
 
     def _is_range(self) -> bool:
         """Tell whether two numbers with "to" between them stand here."""
-        joint, end = self._token(1), self._token(2)
-        if joint is None or end is None:
+        if not self._token(1).means("to"):
             return False
-        return joint.means("to") and end.mark.number is not None
+        return self._token(2).mark.number is not None
 
     def _between(self, column: str) -> list[Json] | None:
         numbers: list[int | float | str] = []
-        while self._at < len(self._tokens) and len(numbers) < 2:
-            token = self._tokens[self._at]
+        while len(numbers) < 2:
+            token = self._token()
             if token.mark.number is not None:
                 numbers.append(_number(token))
             elif not token.means("and", "to", "unit", "noise"):
@@ -482,7 +470,7 @@ class ConditionReader:
         if len(numbers) < 2:
             self._uncovered.append(column)
             return None
-        return [_condition(column, "between", numbers)]
+        return [condition(column, "between", numbers)]
 
     def _texts(self, column: str, operator: str) -> list[Json] | None:
         self._skip_noise()
@@ -490,85 +478,84 @@ class ConditionReader:
         if not said:
             self._uncovered.append(column)
             return None
-        return [_condition(column, operator, said)]
+        return [condition(column, operator, said)]
 
     def _dated(self, named: NamedColumn | None, bound: str = "") -> list[Json] | None:
         """Return the conditions of the period that follows, on `named` or the only date."""
-        token = self._tokens[self._at]
-        if token.means("range"):
-            bound = token.arg
-            self._at += 1
-            token = self._token() or token
+        bound = self._bound_here(bound)
+        token = self._token()
+        if token is NO_TOKEN:
+            token = self._tokens[self._at - 1]
         period = period_of(token)
         if period is None:
             self._uncovered.append(token.text)
             return None
         self._at += 1
-        after = self._token()
-        if after is not None and after.means("range"):
-            bound = after.arg
-            self._at += 1
+        bound = self._bound_here(bound)
+        named = named or self._date_behind() or self._only_date(token.text)
         if named is None:
-            named = self._date_behind() or self._only_date(token.text)
-            if named is None:
-                return None
+            return None
         column = self._names.reference(named.table, named.column.name)
         conditions = period_conditions(column, period, bound)
         if conditions is None:
             self._uncovered.append(token.text)
         return conditions
 
+    def _bound_here(self, known: str) -> str:
+        """Return the bound that is said here and move behind it; the known one without any."""
+        token = self._token()
+        if not token.means("range"):
+            return known
+        self._at += 1
+        return token.arg
+
     def _date_behind(self) -> NamedColumn | None:
         """Return the date that stands behind its period: "in 2024 by paid_at"."""
         self._skip_noise()
         token = self._token()
         length = 1
-        if token is not None and token.means("by"):
+        if token.means("by"):
             token = self._token(1)
             length = 2
-        if token is None:
-            return None
         named = self._names.column(token, self._order, is_date)
         if named is not None:
             self._at += length
         return named
 
     def _only_date(self, said: str) -> NamedColumn | None:
+        """Return the request's date column; of several the user is asked."""
         dates = self._names.dates()
-        if self._names.date_in_use is not None:
+        if self._names.date_in_use is not None:  # which the user may not have said: it is noted
             return self._names.only("date_column", said, dates, self._order)
-        if len(dates) == 1:
-            return dates[0]
         if not dates:
             self._uncovered.append(said)
             return None
+        if len(dates) == 1:
+            return dates[0]
         return self._names.choose("date_column", said, dates, self._order)
 
     # --------------------------------------------------------------------------
     # moving on
 
-    def _token(self, ahead: int = 0) -> Token | None:
-        place = self._at + ahead
-        if place < len(self._tokens):
-            return self._tokens[place]
-        return None
+    def _token(self, ahead: int = 0) -> Token:
+        return token_at(self._tokens, self._at + ahead)
 
     def _skip_noise(self, *kinds: str) -> None:
         token = self._token()
-        while token is not None and token.means("noise", "skipped", "of", "from", *kinds):
+        while token.means("noise", "skipped", "of", "from", *kinds):
             is_operand = token.mark.is_unknown or token.mark.number is not None
-            if is_operand or token.links("value"):
-                return
-            if self._token(1) is None:
+            is_last = self._token(1) is NO_TOKEN
+            if is_operand or is_last or token.links("value"):
                 return
             self._at += 1
             token = self._token()
 
     def _skip_negations(self) -> bool:
+        """Move behind the words before an operand; tell whether a "not" is among them."""
         is_negated = False
         token = self._token()
-        while token is not None and token.means("not", "noise", "of"):
-            if token.links("value") or token.mark.is_unknown:
+        while token.means("not", "noise", "of"):
+            if token.mark.is_unknown or token.links("value"):
                 break
             is_negated = is_negated or token.means("not")
             self._at += 1
@@ -577,7 +564,9 @@ class ConditionReader:
 
     def _skip_operand(self) -> None:
         token = self._token()
-        while token is not None and not token.is_break and not token.means("and", "or"):
+        while token is not NO_TOKEN:
+            if token.is_break or token.means("and", "or"):
+                return
             self._at += 1
             token = self._token()
 
@@ -601,28 +590,31 @@ class ConditionReader:
         return joined
 
     def _kept(self, alternatives: list[list[Json]], *, excludes: bool) -> list[Json]:
+        """Return the conditions of rows that stay, where the alternatives say which stay or go."""
         if not excludes:
-            if len(alternatives) == 1:
-                return alternatives[0]
-            return self._any([one for every in alternatives for one in every], alternatives)
+            return self._any(alternatives)
         kept: list[Json] = []
-        for conditions in alternatives:  # each alternative goes
+        for conditions in alternatives:  # rows with any alternative go
             kept += self._turned(conditions, keeps_null=True) or ()
         return kept
 
-    def _any(self, conditions: list[Json], alternatives: list[list[Json]]) -> list[Json]:
-        if any(len(every) > 1 for every in alternatives):
-            self._uncovered.append("or")
-            return []
-        flat = []
-        for one in conditions:
-            for part in one.get("any", [one]):
-                flat.append(part)
+    def _any(self, alternatives: list[list[Json]]) -> list[Json]:
+        """Return conditions as one that any of them fulfils; a single alternative as it is."""
+        if len(alternatives) == 1:
+            return alternatives[0]
+        flat: list[Json] = []
+        for conditions in alternatives:
+            if len(conditions) > 1:
+                self._uncovered.append("or")
+                return []
+            flat += alternatives_in(conditions[0])
         return [{"any": flat}]
 
 
-def _condition(column: str, operator: str, value: Any) -> Json:
-    return {"column": column, "operator": operator, "value": value}
+def _one_of(column: str, values: Sequence[str]) -> Json:
+    if len(values) == 1:
+        return condition(column, "=", values[0])
+    return condition(column, "in", values)
 
 
 def _operator(token: Token) -> str | None:
@@ -635,39 +627,42 @@ def _operator(token: Token) -> str | None:
     return None
 
 
-def _opposites(condition: Json) -> list[Json] | None:
+def _opposites(one: Json) -> list[Json] | None:
     """Return alternatives of which one holds for a value that does not fulfil the condition."""
-    column, operator = condition["column"], condition["operator"]
+    column, operator = one["column"], one["operator"]
     if operator == "between":
-        low, high = condition["value"]
-        return [_condition(column, "<", low), _condition(column, ">", high)]
+        low, high = one["value"]
+        return [condition(column, "<", low), condition(column, ">", high)]
     opposite = _OPPOSITE.get(operator)
     if opposite is None:
         return None
-    return [{**condition, "operator": opposite}]
+    return [{**one, "operator": opposite}]
 
 
 def _none_of(conditions: list[Json], *, keeps_null: bool) -> list[Json] | None:
-    """Return what the rows fulfil that stay when those with all of `conditions` go.
+    """Return conditions of the rows that do not fulfil all of these; None without such a form.
 
     Args:
         keeps_null: whether rows without a value stay, as an exclusion wants it: it names what goes.
     """
     alternatives: list[Json] = []
     without_value: dict[str, Json] = {}
-    for condition in conditions:
-        opposites = _opposites(condition)
+    for one in conditions:
+        opposites = _opposites(one)
         if opposites is None:
             return None
         alternatives += opposites
-        has_null = any(one["operator"] in _KEEPS_NULL for one in opposites)
-        if keeps_null and not has_null:
-            column = condition["column"]
+        if keeps_null and not _any_keeps_null(opposites):
+            column = one["column"]
             without_value[column] = {"column": column, "operator": "is_null"}
     alternatives += without_value.values()
     if len(alternatives) == 1:
         return alternatives
     return [{"any": alternatives}]
+
+
+def _any_keeps_null(conditions: Sequence[Json]) -> bool:
+    return any(one["operator"] in _KEEPS_NULL for one in conditions)
 
 
 def _number(token: Token) -> int | float | str:

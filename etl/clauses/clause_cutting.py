@@ -4,9 +4,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from etl.clauses.clause_tokens import Token, says
+from etl.clauses.clause_tokens import (
+    NO_TOKEN,
+    Token,
+    naming_words,
+    place_of,
+    says,
+    table_words,
+    token_at,
+    words_without,
+)
 
 ClauseKind = Literal[
+    "beginning",
     "source",
     "join",
     "matched",
@@ -34,30 +44,34 @@ class Clause:
     kind: ClauseKind
     tokens: tuple[Token, ...]
 
+    def with_more(self, tokens: Sequence[Token]) -> "Clause":
+        """Return the clause with words that go on with it."""
+        return Clause(self.kind, (*self.tokens, *tokens))
+
 
 _FIGURES = ("sum", "avg", "max", "min", "median", "count", "distinct", "rows")
 _GROUPS = ("by", "bucket", "each")
 _RELATIONS = ("not", "lacking", "verb", "having")
+_JOINS = ("join", "left", "inner")
 _COMPUTING = ("aggregate", "running", "previous", "dedup", "top", *_FIGURES)
 # Words that begin a clause wherever they stand.
 _OPENERS = ("sink", "exclude", "fill")
 # Words that begin one when the clause before has its verb already.
-_OPENERS_BEHIND_VERB = ("keep", "join", "left", "inner", "aggregate", "running", "dedup", "matched")
+_OPENERS_BEHIND_VERB = ("keep", *_JOINS, "aggregate", "running", "dedup", "matched")
 _VERBS = (
     *_OPENERS,
-    "lacking",
-    "keep",
-    "join",
-    "left",
-    "inner",
-    "matched",
-    "aggregate",
-    "running",
-    "previous",
-    "dedup",
-    "top",
+    *_JOINS,
+    *("lacking", "keep", "matched"),
+    *("aggregate", "running", "previous", "dedup", "top"),
 )
-_ENDS_COMPUTING = ("then", "join", "left", "inner", *_OPENERS)
+# Words of a clause that is over where a group follows, and a figure of that group behind it.
+_BEFORE_GROUPS = (*_JOINS, "keep", "exclude", "from")
+_ENDS_COMPUTING = ("then", *_JOINS, *_OPENERS)
+_COMPARING = ("cmp", "null", "notnull", "like", "between")
+# Clauses that nothing goes on with: what follows on a target or on filled gaps is another thing.
+_COMPLETE: tuple[ClauseKind, ...] = ("beginning", "sink", "spine")
+# Stands before the first clause.
+_BEGINNING = Clause("beginning", ())
 # The first of these that a clause has says what it is.
 _KINDS: tuple[tuple[str, ClauseKind], ...] = (
     ("sink", "sink"),
@@ -86,33 +100,35 @@ def clauses_of(tokens: Sequence[Token], *, is_follow_up: bool = False) -> list[C
     orders". In a follow-up the first part may name groups alone: "also by city".
     """
     clauses: list[Clause] = []
+    previous = _BEGINNING
     for part in _parts(tokens):
-        previous = clauses[-1] if clauses else None
-        kind = _kind(part, previous)
+        kind = _kind(part, previous.kind)
         if is_follow_up and kind == "unread" and says(part, *_GROUPS, "split", "also"):
             kind = "aggregate"
-        is_more = kind == "unread" and previous is not None
-        if previous is None or not is_more or previous.kind in ("sink", "spine"):
-            clauses.append(Clause(kind, part))
+        if kind == "unread" and previous.kind not in _COMPLETE:
+            clauses[-1] = previous.with_more(part)
         else:
-            clauses[-1] = Clause(previous.kind, (*previous.tokens, *part))
+            clauses.append(Clause(kind, part))
+        previous = clauses[-1]
     return clauses
 
 
 def _parts(tokens: Sequence[Token]) -> list[tuple[Token, ...]]:
+    """Return the words of each clause, without those between clauses."""
     parts: list[list[Token]] = [[]]
     for index, token in enumerate(tokens):
-        is_between = token.is_break or token.means("then")
-        place = _Place(tokens, index, parts[-1])
-        if is_between or place.begins_clause:
+        if token.is_break or token.means("then"):
             parts.append([])
-        if not is_between:
-            parts[-1].append(token)
+            continue
+        place = _Place(tokens, index, parts[-1])
+        if place.begins_clause:
+            parts.append([])
+        parts[-1].append(token)
     found: list[tuple[Token, ...]] = []
     for part in parts:
-        trimmed = tuple(_without_edges(part))
+        trimmed = _without_edges(part)
         if trimmed:
-            found.append(trimmed)
+            found.append(tuple(trimmed))
     return found
 
 
@@ -141,9 +157,10 @@ class _Place:
             return False
         if self.part[0].means("sink"):
             return self._ends_target()
+        if self.token.means("fill"):
+            return not says(self.part, "empty")
         if self.token.means(*_OPENERS):
-            is_filled = self.token.means("fill") and says(self.part, "empty")
-            return not is_filled
+            return True
         if self._begins_source() or self._begins_lookup():
             return True
         is_of_figures = says(self.part, "aggregate", *_FIGURES)
@@ -160,52 +177,57 @@ class _Place:
             return not self._goes_on()
         if not self.token.means(*_GROUPS):
             return False
-        is_done = says(self.part, "join", "left", "inner", "keep", "exclude", "from")
-        return is_lookup or (is_done and self._is_computed_behind())
+        if is_lookup:
+            return True
+        if not says(self.part, *_BEFORE_GROUPS):
+            return False
+        return self._is_computed_behind()
 
     def _goes_on(self) -> bool:
         """Tell whether the word belongs to the clause: "where" behind "exclude", 不要累计."""
         if self.token.means("keep"):
             return self._is_condition_unsaid()
-        begins_with_exclusion = self.part[-1].means("exclude")
-        names_nothing = not any(one.names for one in self.part)
-        if begins_with_exclusion and names_nothing:
+        ends_with_exclusion = self.part[-1].means("exclude")
+        if ends_with_exclusion and not naming_words(self.part):
             return True
         if self.token.means("dedup", "aggregate", "running"):
             return self._computes_too()
-        return self.token.means("join") and says(self.part, "left", "inner")
+        if self.token.means("join"):
+            return says(self.part, "left", "inner")
+        return False
 
     def _is_condition_unsaid(self) -> bool:
         """Tell whether "keep only orders where …" has named nothing but tables yet."""
         if not says(self.part, "keep", "exclude"):
             return False
-        named = [one for one in self.part if one.names]
-        return all(one.table for one in named)
+        return naming_words(self.part) == table_words(self.part)
 
     def _computes_too(self) -> bool:
         """Tell whether one verb computes together with the one before: 去重统计 counts values."""
+        if says(self.part, "aggregate", "running"):
+            return True
         is_chinese = not self.token.text.isascii()
-        is_distinct = is_chinese and self.part[-1].means("dedup")
-        return is_distinct or says(self.part, "aggregate", "running")
+        return is_chinese and self.part[-1].means("dedup")
 
     def _ends_sentence(self) -> bool:
-        """Tell whether a word that keeps ends what it is about: "for NOK only"."""
-        is_only = self.token.means("keep") and self.token.text.isascii()
-        is_last = not self.behind or self.behind[0].is_break
-        return is_only and is_last
+        """Tell whether the word is an "only" behind what it is about: "for NOK only"."""
+        if not self.token.means("keep") or not self.token.text.isascii():
+            return False
+        after = token_at(self.tokens, self.index + 1)
+        return after is NO_TOKEN or after.is_break
 
     def _begins_source(self) -> bool:
         """Tell whether "from A joined with B" follows on figures."""
-        if not self.token.means("from") or not self.behind:
+        after = token_at(self.tokens, self.index + 1)
+        if not self.token.means("from") or after.table is None:
             return False
-        is_table = self.behind[0].table is not None
-        return is_table and says(self.part, "aggregate", "bucket", *_FIGURES)
+        return says(self.part, "aggregate", "bucket", *_FIGURES)
 
     def _begins_lookup(self) -> bool:
         """Tell whether "who never booked …" follows on figures about a table."""
-        is_pronoun = self.token.means("which", "having") and self.token.text.isascii()
-        is_of_table = self.part[-1].table is not None
-        if not is_pronoun or not is_of_table:
+        if not self.token.means("which", "having"):
+            return False
+        if not self.token.text.isascii() or self.part[-1].table is None:
             return False
         if not says(self.part, *_FIGURES):
             return False
@@ -226,15 +248,15 @@ class _Place:
         return False
 
     def _ends_target(self) -> bool:
-        """Tell whether the name behind a sink's word is over.
+        """Tell whether the target's name is over, so that the word begins something else.
 
-        One that is written without blanks is a word.
+        A name in Chinese goes on to the end of its part; one in Latin letters ends at a blank.
         """
-        is_other_name = self.token.means("or") or self.tokens[self.index - 1].means("or")
-        if is_other_name:
-            return False
-        named = [one for one in self.part[1:] if not one.means("skipped", "table", "noise")]
-        if not named or not named[0].text.isascii():
+        before = self.tokens[self.index - 1]
+        if says([before, self.token], "or"):
+            return False  # another name for the same target
+        name = words_without(self.part[1:], "skipped", "table", "noise")
+        if not name or not name[0].text.isascii():
             return False
         return self.token.is_apart and not self.token.means("table")
 
@@ -243,27 +265,27 @@ def _is_lookup(part: Sequence[Token]) -> bool:
     """Tell whether the part says who has something elsewhere, or never had."""
     if says(part, "cmp", "fill", *_FIGURES):
         return False
-    is_begun = False
-    for token in part:
-        is_object = token.table is not None or token.is_value
-        if is_begun and is_object:
-            return True
-        is_begun = is_begun or token.means(*_RELATIONS)
-    return False
+    relation = place_of(part, *_RELATIONS)
+    if relation is None:
+        return False
+    behind = part[relation + 1 :]
+    return any(token.table is not None or token.is_value for token in behind)
 
 
-def _without_edges(part: list[Token]) -> list[Token]:
+def _without_edges(part: Sequence[Token]) -> Sequence[Token]:
     """Leave out words that only tie the part to its neighbours."""
     while part and part[0].means("and"):
         part = part[1:]
-    tying = ("and", "keep") if says(part, *_FIGURES) else ("and",)
+    tying = ["and"]
+    if says(part, *_FIGURES):
+        tying.append("keep")
     while part and part[-1].means(*tying):
         part = part[:-1]
     return part
 
 
-def _kind(part: Sequence[Token], previous: Clause | None) -> ClauseKind:
-    before = previous.kind if previous is not None else None
+def _kind(part: Sequence[Token], before: ClauseKind) -> ClauseKind:
+    """Return the kind of a part; "unread" for one that goes on with the clause before."""
     if before == "dedup" and says(part, "super"):
         return "newest"
     for word, kind in _KINDS:
@@ -272,17 +294,17 @@ def _kind(part: Sequence[Token], previous: Clause | None) -> ClauseKind:
     if _is_dedup(part):
         return "dedup"
     if before in ("filter", "exclude") and _is_condition(part):
-        return "unread"  # it goes on with the conditions
+        return "unread"
     return _kind_without_verb(part, before)
 
 
-def _kind_without_verb(part: Sequence[Token], before: ClauseKind | None) -> ClauseKind:
+def _kind_without_verb(part: Sequence[Token], before: ClauseKind) -> ClauseKind:
     """Return the kind of a part that has no verb of its own, by its figures, groups and tables."""
     if says(part, "aggregate", *_FIGURES):
         return "aggregate"
-    if before not in (None, "aggregate") and says(part, "bucket", "by"):
+    if before not in ("beginning", "aggregate") and says(part, "bucket", "by"):
         return "aggregate"
-    if before is None and any(token.table for token in part):
+    if before == "beginning" and table_words(part):
         return "source"
     if _is_lookup(part):
         return "lookup"
@@ -291,10 +313,13 @@ def _kind_without_verb(part: Sequence[Token], before: ClauseKind | None) -> Clau
 
 def _is_condition(part: Sequence[Token]) -> bool:
     """Tell whether something is compared and nothing computed."""
-    compares = says(part, "cmp", "null", "notnull", "like", "between")
-    return compares and not says(part, "aggregate", "by", "bucket")
+    if says(part, "aggregate", "by", "bucket"):
+        return False
+    return says(part, *_COMPARING)
 
 
 def _is_dedup(part: Sequence[Token]) -> bool:
     """Tell whether rows are left out, and not only counted once: 去重用户数."""
-    return says(part, "dedup") and not says(part, "count", "aggregate")
+    if says(part, "count", "aggregate"):
+        return False
+    return says(part, "dedup")

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from sqlglot import exp, parse_one
 from sqlglot.errors import SqlglotError
@@ -11,21 +10,16 @@ from common.text import Text
 from common.values import Table
 from etl.binding.request_findings import RequestFindings
 from etl.clauses.clause_names import NamedColumn, Names, anything, is_date, is_number
-from etl.clauses.clause_tokens import Token
+from etl.clauses.clause_tokens import Token, token_at
 from etl.clauses.clause_words import clause_intents
+from etl.clauses.request_draft import Json
 from knowledge.language.atoms import key_of
 from rules.schema.lexicon import Lexicon
 from rules.schema.links import METRIC
 
-FIGURE_FUNCTIONS = {
-    "sum": "sum",
-    "avg": "avg",
-    "max": "max",
-    "min": "min",
-    "median": "median",
-}
-"""The functions of figures by the kinds of words."""
-_OF_NUMBERS = ("sum", "avg", "median")
+FIGURE_FUNCTIONS = ("sum", "avg", "max", "min", "median")
+"""The functions of figures, which are called like the kinds of their words."""
+_OF_NUMBERS = {"sum", "avg", "median"}
 _HIGHEST = {
     "+": "max",
     "-": "min",
@@ -36,27 +30,11 @@ _HIGHEST = {
     "-date": "min",
 }
 _SKIPPED = (
-    "noise",
-    "of",
-    "skipped",
-    "within",
-    "table",
-    "list",
-    "unit",
-    "with",
-    "aggregate",
-    "running",
-    "previous",
-    "by_end",
-    "from",
-    "on",
-    "verb",
-    "fill",
-    "calendar",
-    "keep",
-    "also",
-    "then",
+    *("noise", "of", "skipped", "within", "table", "list", "unit", "with", "aggregate"),
+    *("running", "previous", "by_end", "from", "on", "verb", "fill", "calendar"),
+    *("keep", "also", "then"),
 )
+_LEAST_METRIC = 0.9  # quality of a name that is a metric's
 _AGGREGATES: dict[type[exp.Expr], str] = {
     exp.Sum: "sum",
     exp.Avg: "avg",
@@ -64,8 +42,6 @@ _AGGREGATES: dict[type[exp.Expr], str] = {
     exp.Max: "max",
     exp.Count: "count",
 }
-
-Json = dict[str, Any]
 
 
 @dataclass
@@ -102,7 +78,7 @@ class FigureReader:
         self._functions: list[str] = []  # of the figure that comes next
         self._is_distinct = False
         self._is_key = False  # whether names are keys here, not figures
-        self._cut: str | None = None  # the period whose date column comes next
+        self._cut: str | None = None  # a period whose date column may come next
         self._date: NamedColumn | None = None  # a date that a period may follow
 
     def read(self) -> FigureReading:
@@ -118,18 +94,18 @@ class FigureReader:
         return self._reading
 
     def _close_count(self) -> None:
-        """Count the base's rows for "number of rows"; a count of nothing is named."""
+        """Count the base's rows for "number of rows"; note a count without anything to count."""
         if "count" not in self._functions:
             return
         self._functions = []
         if any(token.arg == "rows" for token in self._tokens):
             self._count_base()
-        else:
-            counts = []
-            for token in self._tokens:
-                if token.means("count"):
-                    counts.append(token.text)
-            self._reading.uncovered += counts[-1:]
+            return
+        counts: list[str] = []
+        for token in self._tokens:
+            if token.means("count"):
+                counts.append(token.text)
+        self._reading.uncovered += counts[-1:]
 
     def _count_base(self) -> None:
         if self._names.sources:
@@ -148,8 +124,14 @@ class FigureReader:
             self._take_count(index)
         elif token.names:
             self._take_name(index, token)
-        elif not token.is_break and not token.means("and", *_SKIPPED):
-            self._leave(token)
+        elif not self._is_passed_over(token):
+            self._reading.uncovered.append(token.text)
+
+    def _is_passed_over(self, token: Token) -> bool:
+        """Tell whether the word says nothing by itself: signs, numbers, words that tie."""
+        if token.is_break or token.mark.number is not None:
+            return True
+        return token.means("and", *_SKIPPED)
 
     def _take_structure(self, index: int, token: Token) -> bool:
         """Take a word that says how others are meant; tell whether it is one."""
@@ -169,32 +151,27 @@ class FigureReader:
             return False
         return True
 
-    def _leave(self, token: Token) -> None:
-        """Name a word that is no part of a key or figure."""
-        if token.mark.number is None:
-            self._reading.uncovered.append(token.text)
-
     def _is_condition(self, index: int, token: Token) -> bool:
         """Tell whether the word says which rows count: "paid", "in 2024", "status paid"."""
         if token.means("bucket", "previous", "running"):
             return False
-        if token.is_value or token.mark.date is not None:
+        if token.is_value_or_date:
             return True
-        after = self._next(index)
-        if after is None:
-            return False
+        after = token_at(self._tokens, index + 1)
         if token.means("not", "range"):
-            return after.is_value or after.mark.date is not None
-        return after.is_value and not self._is_key and _is_of_column(after, token)
+            return after.is_value_or_date
+        if self._is_key or not after.is_value:
+            return False
+        return _is_of_column(after, token)
 
     def _is_period(self, index: int, token: Token) -> bool:
         if token.means("bucket"):
             return True
-        before = self._tokens[index - 1] if index else None
-        return before is not None and before.means("by", "each", "and")
+        before = token_at(self._tokens, index - 1)
+        return before.means("by", "each", "and")
 
     def _begin_period(self, unit: str) -> None:
-        """Begin a period; a date named just before is what it cuts."""
+        """Begin a period: that of a date named just before, else of one that may be named next."""
         if self._date is not None:
             named, self._date = self._date, None
             self._add_period(unit, named)
@@ -209,53 +186,65 @@ class FigureReader:
             key["column"] = self._names.reference(named.table, named.column.name)
         self._reading.keys.append(key)
 
-    def _close_period(self) -> None:
-        if self._cut is not None:
-            unit, self._cut = self._cut, None
-            self._add_period(unit, None)
+    def _close_period(self, named: NamedColumn | None = None) -> bool:
+        """Take the period that was begun as a key; tell whether there was one.
+
+        Args:
+            named: the date that it cuts; without it, the request's.
+        """
+        if self._cut is None:
+            return False
+        unit, self._cut = self._cut, None
+        self._add_period(unit, named)
+        return True
 
     def _close_date(self) -> None:
         """Take a date that no period followed as a key of its own."""
         if self._date is None:
             return
         named, self._date = self._date, None
-        if self._cut is not None:
-            unit, self._cut = self._cut, None
-            self._add_period(unit, named)
-            return
-        self._add_key(named)
+        if not self._close_period(named):
+            self._add_key(named)
 
     # --------------------------------------------------------------------------
     # functions
 
     def _function_of(self, index: int, token: Token) -> str | None:
-        """Return the function that the word computes; None for a name of the figure itself."""
+        """Return the function that the word computes; None where it is a column's name."""
         if token.means("super"):
             return _HIGHEST.get(token.arg)
-        after = self._next(index)
-        is_followed = after is not None and after.names
+        if token.kind not in FIGURE_FUNCTIONS:
+            return None
+        is_followed = token_at(self._tokens, index + 1).names
         if token.links("column") and not is_followed:
             return None
-        return FIGURE_FUNCTIONS.get(token.kind)
+        return token.kind
 
     def _take_function(self, index: int, function: str) -> None:
         """Apply the function to the figure before it or to the next one."""
-        before = self._tokens[index - 1] if index else None
-        is_behind = before is not None and before.names and not before.table
-        has_figure = bool(self._reading.measures) and not self._is_key
-        if is_behind and has_figure and not self._tokens[index].text.isascii():
+        before = token_at(self._tokens, index - 1)
+        if self._is_behind_figure(before, self._tokens[index]):
             self._reading.measures[-1] = _with_function(self._reading.measures[-1], function)
             return
-        is_listed = before is not None and before.means("and")
-        earlier = self._functions if is_listed else []
-        self._functions = [*earlier, function]
+        if not before.means("and"):
+            self._functions = []
+        self._functions = [*self._functions, function]
         self._is_key = False
+
+    def _is_behind_figure(self, before: Token, token: Token) -> bool:
+        """Tell whether a function stands behind the figure that it computes: 金额合计."""
+        if token.text.isascii() or self._is_key:
+            return False
+        if not before.names or before.table is not None:
+            return False
+        return bool(self._reading.measures)
 
     def _take_count(self, index: int) -> None:
         """Count the rows of the table or the values of the column that stands beside the word."""
-        before = self._tokens[index - 1] if index else None
+        before = token_at(self._tokens, index - 1)
         token = self._tokens[index]
-        if before is not None and self._is_counted(before) and not token.text.isascii():
+        is_chinese = not token.text.isascii()
+        if is_chinese and self._is_counted(before):
             self._count(before)
             return
         named = self._names.column_called(token.text)
@@ -266,42 +255,52 @@ class FigureReader:
         self._is_key = False
 
     def _is_counted(self, before: Token) -> bool:
-        """Tell whether the name before has not been taken as a figure of its own."""
+        """Tell whether a count behind this name counts what it names, and not a figure."""
         if not before.names or before.is_value:
             return False
         return before.table is not None or not self._reading.measures
 
     def _count(self, token: Token) -> None:
-        table = self._names.table(token, self._order) if token.table else None
-        if table is None:
-            named = self._names.column(token, self._order)
-            if named is not None:
-                self._add_count_of(named)
+        table = None
+        if token.table is not None:
+            table = self._names.table(token, self._order)
+        if table is not None:
+            self._add_count(table)
             return
-        self._add_count(table)
+        named = self._names.column(token, self._order)
+        if named is not None:
+            self._add_count_of(named)
 
     def _add_count(self, table: Table) -> None:
         """Count the table's rows, of the base by themselves, of another by their primary key.
 
         "Different" rows of a table that the base refers to are counted by that reference.
         """
-        name = f"{self._names.name_of(table)}_count"
         is_distinct, self._is_distinct = self._is_distinct, False
         self._functions = []
         if not self._names.sources:
             self._names.add(table.key)
-        if table.key == self._names.sources[0] and not is_distinct:
-            self._reading.measures.append({"function": "count", "as": name})
-            return
-        reference = self._referring(table) if is_distinct else None
-        if reference is None:
-            self._names.add(table.key)
-            if not table.primary_key:
+        count: Json = {"function": "count_distinct" if is_distinct else "count"}
+        is_base = table.key == self._names.sources[0]
+        if is_distinct or not is_base:
+            reference = self._counted_reference(table, is_distinct=is_distinct)
+            if reference is None:
                 self._refuse(table)
                 return
-            reference = self._names.reference(table, table.primary_key[0])
-        function = "count_distinct" if is_distinct else "count"
-        self._reading.measures.append({"function": function, "column": reference, "as": name})
+            count["column"] = reference
+        count["as"] = f"{self._names.name_of(table)}_count"
+        self._reading.measures.append(count)
+
+    def _counted_reference(self, table: Table, *, is_distinct: bool) -> str | None:
+        """Return the column whose values count a table's rows; None without a primary key."""
+        if is_distinct:
+            referring = self._referring(table)
+            if referring is not None:
+                return referring
+        self._names.add(table.key)
+        if not table.primary_key:
+            return None
+        return self._names.reference(table, table.primary_key[0])
 
     def _referring(self, table: Table) -> str | None:
         """Return the base's column that refers to the table, which is counted without a join."""
@@ -330,36 +329,41 @@ class FigureReader:
     # names
 
     def _take_name(self, index: int, token: Token) -> None:
-        after = self._next(index)
-        is_counted = after is not None and after.means("count") and not after.text.isascii()
         if self._functions == ["count"]:
             self._count(token)
-        elif is_counted and token.table is not None:
-            return  # the word behind it counts it
-        elif token.table is not None and not self._is_figure(token):
-            self._take_table(token)
-        elif self._is_key or not self._take_metric(token):
+            return
+        if token.table is not None:
+            if self._is_counted_behind(index):
+                return  # the word behind counts it
+            if not self._is_figure(token):
+                self._take_table(token)
+                return
+        if self._is_key or not self._take_metric(token):
             self._take_column(token)
 
+    def _is_counted_behind(self, index: int) -> bool:
+        """Tell whether the word behind counts what the name calls: 用户数."""
+        after = token_at(self._tokens, index + 1)
+        return after.means("count") and not after.text.isascii()
+
     def _take_column(self, token: Token) -> None:
-        is_date_of_period = not self._functions and self._is_linked_date(token)
-        if self._is_key or is_date_of_period:
+        is_key = self._is_key
+        if not self._functions:
+            is_key = is_key or self._is_linked_date(token)
+        if is_key:
             self._take_key(token)
         else:
             self._take_measure(token)
 
-    def _next(self, index: int) -> Token | None:
-        if index + 1 < len(self._tokens):
-            return self._tokens[index + 1]
-        return None
-
     def _is_figure(self, token: Token) -> bool:
         """Tell whether the word is rather a figure's name: 销售额 of the table 销售."""
         columns = token.links("column")
-        tables = token.links("table")
-        return bool(columns) and columns[0].quality > tables[0].quality
+        if not columns:
+            return False
+        return columns[0].quality > token.links("table")[0].quality
 
     def _is_linked_date(self, token: Token) -> bool:
+        """Tell whether the best column that the word may name is a date."""
         links = token.links("column")
         if not links:
             return False
@@ -376,11 +380,8 @@ class FigureReader:
         self._close_date()
         if not is_date(named.table, named.column):
             self._add_key(named)
-        elif self._cut is None:
+        elif not self._close_period(named):
             self._date = named
-        else:
-            unit, self._cut = self._cut, None
-            self._add_period(unit, named)
 
     def _add_key(self, named: NamedColumn) -> None:
         column = self._names.reference(named.table, named.column.name)
@@ -391,7 +392,9 @@ class FigureReader:
         name = named.column.name
         if name in taken:
             name = self._names.key_name(named.table, name)
-        key = {"column": column, "as": name}
+        self._add_new_key({"column": column, "as": name})
+
+    def _add_new_key(self, key: Json) -> None:
         if key not in self._reading.keys:
             self._reading.keys.append(key)
 
@@ -404,36 +407,32 @@ class FigureReader:
         self._names.add(table.key)
         if not self._is_key:
             return
-        shown = self._lexicon.schema.facts[table.key].display[:1]
-        for column in dict.fromkeys((*table.primary_key, *shown)):
-            reference = self._names.reference(table, column)
-            key = {"column": reference, "as": self._names.key_name(table, column)}
-            if key not in self._reading.keys:
-                self._reading.keys.append(key)
+        for key in self._names.row_keys(table):
+            self._add_new_key(key)
         if not table.primary_key:
             self._refuse(table)
 
     def _take_measure(self, token: Token) -> None:
         if self._is_distinct and not self._functions:
-            named = self._names.column(token, self._order)
-            if named is None:
+            counted = self._names.column(token, self._order)
+            if counted is None:
                 self._miss(token)
             else:
-                self._add_count_of(named)
+                self._add_count_of(counted)
             return
-        named = self._measured(token)
-        if named is None:
+        measured = self._measured(token)
+        if measured is None:
             self._miss(token)
             return
-        self._names.add(named.table.key)
-        self._add_measures(named)
+        self._names.add(measured.table.key)
+        self._add_measures(measured)
 
     def _measured(self, token: Token) -> NamedColumn | None:
         """Return the column that the word names, a number where the functions need one."""
-        is_of_number = all(function in _OF_NUMBERS for function in self._functions)
-        accepts = self._names.is_measure if is_of_number else anything
+        needs_number = set(self._functions) <= _OF_NUMBERS
+        accepts = self._names.is_measure if needs_number else anything
         named = self._names.column(token, self._order, accepts, "measure")
-        if named is None and is_of_number:
+        if named is None and needs_number:
             return self._names.column(token, self._order, is_number, "measure")
         return named
 
@@ -451,7 +450,8 @@ class FigureReader:
         else:
             factor = self._names.reference(named.table, named.factor)
             measure["expression"] = f"{_quoted(column)} * {_quoted(factor)}"
-        if all(known["as"] != measure["as"] for known in self._reading.measures):
+        names = {known["as"] for known in self._reading.measures}
+        if measure["as"] not in names:
             self._reading.measures.append(measure)
 
     def _miss(self, token: Token) -> None:
@@ -474,7 +474,7 @@ class FigureReader:
     def _metric(self, token: Token) -> Json | None:
         """Return the measure of a metric of the semantic file that the word names."""
         for link in token.links("column"):
-            if link.derived != METRIC or link.quality < 0.9:
+            if link.derived != METRIC or link.quality < _LEAST_METRIC:
                 continue
             for metric in self._lexicon.schema.metrics_of.get(link.table, ()):
                 if metric.name == link.column:
@@ -497,8 +497,9 @@ def _begins_with_by(token: Token) -> bool:
 
 def _is_of_column(value: Token, name: Token) -> bool:
     """Tell whether the stored value is one of the column that the word before names."""
-    link = value.mark.links[0]
-    return any((one.table, one.column) == (link.table, link.column) for one in name.links("column"))
+    stored = value.mark.links[0]
+    columns = {(link.table, link.column) for link in name.links("column")}
+    return (stored.table, stored.column) in columns
 
 
 def _quoted(reference: str) -> str:

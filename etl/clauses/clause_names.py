@@ -1,6 +1,6 @@
 """Finds the tables and columns that the words of a request name."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from common.meanings import TableKey
@@ -9,6 +9,7 @@ from common.values import Catalog, Column, Table
 from etl.binding.request_findings import NotBound, RequestFindings
 from etl.binding.result_names import name_with_table
 from etl.clauses.clause_tokens import Token
+from etl.clauses.request_draft import Json
 from etl.meaning.bound import BoundColumn, BoundCondition
 from etl.meaning.decisions import JoinedRows
 from etl.meaning.value_kinds import kind_of_type
@@ -39,17 +40,20 @@ class NamedColumn:
     factor: str | None = None
 
 
-_PROMPTS: dict[str, tuple[str, str]] = {
-    "measure": ("“{0}”指哪个数值字段？", "Which figure is “{0}”?"),
-    "date_column": ("按哪个日期？（{0}）", "By which date? ({0})"),
-    "column": ("“{0}”指哪个字段？", "Which column is “{0}”?"),
-    "table": ("“{0}”指哪张表？", "Which table is “{0}”?"),
+_PROMPTS: dict[AmbiguityKind, Text] = {
+    "measure": Text("“{0}”指哪个数值字段？", "Which figure is “{0}”?"),
+    "date_column": Text("按哪个日期？（{0}）", "By which date? ({0})"),
+    "column": Text("“{0}”指哪个字段？", "Which column is “{0}”?"),
+    "table": Text("“{0}”指哪张表？", "Which table is “{0}”?"),
 }
+_NUMBERS = frozenset(
+    ("smallint", "integer", "bigint", "numeric", "real", "double precision", "money")
+)
 
 
-def _prompt(kind: str, said: str) -> Text:
-    chinese, english = _PROMPTS[kind]
-    return Text(chinese.format(said), english.format(said))
+def _prompt(kind: AmbiguityKind, said: str) -> Text:
+    form = _PROMPTS[kind]
+    return Text(form.zh.format(said), form.en.format(said))
 
 
 def anything(_table: Table, _column: Column) -> bool:
@@ -68,19 +72,30 @@ def is_number(_table: Table, column: Column) -> bool:
     return base in _NUMBERS
 
 
-_NUMBERS = frozenset(
-    ("smallint", "integer", "bigint", "numeric", "real", "double precision", "money")
-)
+def named_columns(table: Table, names: Iterable[str]) -> list[NamedColumn]:
+    """Return the columns of a table that have these names; names of none are passed over."""
+    found = []
+    for name in names:
+        column = table.column(name)
+        if column is not None:
+            found.append(NamedColumn(table, column))
+    return found
 
 
 def _is_written(said: str, column: Column) -> bool:
     """Tell whether the word is the column's own name or its comment."""
-    names = [column.name] if column.comment is None else [column.name, column.comment]
-    return key_of(said) in map(key_of, names)
+    keys = {key_of(column.name)}
+    if column.comment is not None:
+        keys.add(key_of(column.comment))
+    return key_of(said) in keys
 
 
 def _of_quality(candidates: Sequence[tuple[float, NamedColumn]], least: float) -> list[NamedColumn]:
-    return [found for quality, found in candidates if quality >= least]
+    found: list[NamedColumn] = []
+    for quality, named in candidates:
+        if quality >= least:
+            found.append(named)
+    return found
 
 
 class Names:
@@ -88,7 +103,8 @@ class Names:
 
     Attributes:
         asked: words of which the user is asked what they name.
-        date_in_use: the date that the request's periods cut; a day without a date is one of it.
+        date_in_use: the date column whose periods the request groups by; days for which no column
+            is said are compared with it.
     """
 
     def __init__(self, catalog: Catalog, lexicon: Lexicon, findings: RequestFindings) -> None:
@@ -119,25 +135,25 @@ class Names:
         return others
 
     def call(self, table: Table, name: str) -> None:
-        """Say what the intent calls a table."""
+        """Set the name by which the intent calls a table."""
         self._called[table.key] = name
 
     def called(self, name: str) -> Table | None:
-        """Return the table of the request that the intent calls so."""
-        for key in self._sources:
-            if self.name_of(self.of(key)) == name:
-                return self.of(key)
-        for table in self._catalog.tables:
+        """Return the table that the intent calls so, one of the request before any other."""
+        own = [self.of(key) for key in self._sources]
+        for table in (*own, *self._catalog.tables):
             if self.name_of(table) == name:
                 return table
         return None
 
     def use_date(self, reference: str) -> None:
-        """Say which date the request's periods cut, as the intent writes it."""
+        """Set the date column, as the intent writes it, whose periods the request groups by."""
         name, _, called = reference.partition(".")
         table = self.called(name)
-        column = table.column(called) if table is not None else None
-        if table is not None and column is not None:
+        if table is None:
+            return
+        column = table.column(called)
+        if column is not None:
             self.date_in_use = NamedColumn(table, column)
 
     def assume_joined(self, table: Table) -> None:
@@ -150,7 +166,7 @@ class Names:
         self._findings.assume(f"joined_{name}", text, 1, decides=JoinedRows(without=name))
 
     def key_name(self, table: Table, column: str) -> str:
-        """Return what a column of a table's rows is called in a result, with the table's name."""
+        """Return the name of a table's column in a result: with the table's name before it."""
         return name_with_table(self.name_of(table), column)
 
     def of(self, key: TableKey) -> Table:
@@ -165,43 +181,52 @@ class Names:
 
     def shown_columns(self, table: Table) -> list[NamedColumn]:
         """Return the column of texts by which people call the table's rows, if there is one."""
+        shown = named_columns(table, self._lexicon.schema.facts[table.key].display[:1])
         found: list[NamedColumn] = []
-        for name in self._lexicon.schema.facts[table.key].display[:1]:
-            column = table.column(name)
-            if column is not None and kind_of_type(column.type) == "text":
-                found.append(NamedColumn(table, column))
+        for named in shown:
+            if kind_of_type(named.column.type) == "text":
+                found.append(named)
         return found
+
+    def row_keys(self, table: Table) -> list[Json]:
+        """Return the keys of an aggregate that tell a table's rows apart and what they are called.
+
+        These are the columns of its primary key and the text by which people call its rows.
+        """
+        shown = self._lexicon.schema.facts[table.key].display[:1]
+        keys: list[Json] = []
+        for column in dict.fromkeys((*table.primary_key, *shown)):
+            reference = self.reference(table, column)
+            keys.append({"column": reference, "as": self.key_name(table, column)})
+        return keys
 
     def measures_of(self, table: Table) -> list[NamedColumn]:
         """Return the columns of the table that hold figures."""
-        columns = []
+        found: list[NamedColumn] = []
         for column in table.columns:
             if self.is_measure(table, column):
-                columns.append(column)
-        found: list[NamedColumn] = []
-        for column in columns:
-            found.append(NamedColumn(table, column))
+                found.append(NamedColumn(table, column))
         return found
 
     def label(self, table: Table, column: Column | None = None) -> str:
-        """Return how people read the name, with the stored one."""
-        stored = table.name if column is None else f"{table.name}.{column.name}"
-        comment = table.comment if column is None else column.comment
-        if comment:
-            return f"{stored} ({comment})"
-        return stored
+        """Return the stored name of a table or column, with its comment."""
+        stored, comment = table.name, table.comment
+        if column is not None:
+            stored, comment = f"{table.name}.{column.name}", column.comment
+        if not comment:
+            return stored
+        return f"{stored} ({comment})"
 
     def reference(self, table: Table, column: str) -> str:
         """Return the column as an intent writes it."""
         return f"{self.name_of(table)}.{column}"
 
     def name_of(self, table: Table) -> str:
-        """Return what the intent calls the table: of several with its name, one with its schema."""
+        """Return what the intent calls the table, with the schema where several have its name."""
         if table.key in self._called:
             return self._called[table.key]
-        if len(self._catalog.by_name[table.name]) == 1:
-            return table.name
-        if table.schema == self._catalog.search_path[0]:
+        is_alone = len(self._catalog.by_name[table.name]) == 1
+        if is_alone or table.schema == self._catalog.search_path[0]:
             return table.name
         return f"{table.schema}_{table.name}"
 
@@ -209,29 +234,28 @@ class Names:
     # tables
 
     def table(self, token: Token, order: int) -> Table | None:
-        """Return the table that the word names; None when it names none or has to be asked."""
-        links = []
+        """Return the table that the word names; None where it names none or the user is asked."""
+        best = 0.0
+        tables: dict[TableKey, Table] = {}
         for link in token.links("table"):
-            if link.quality >= _LEAST_COLUMN:
-                links.append(link)
-        if not links:
+            if link.quality < _LEAST_COLUMN:
+                continue
+            best = best or link.quality
+            if link.quality >= best - _NEAR:
+                tables[link.table] = self.of(link.table)
+        if not tables:
             return None
-        best = []
-        for link in links:
-            if link.quality >= links[0].quality - _NEAR:
-                best.append(link)
-        keys = list(dict.fromkeys(link.table for link in best))
-        return self.one_of_tables(token.text, [self.of(key) for key in keys], order)
+        return self.one_of_tables(token.text, list(tables.values()), order)
 
     def one_of_tables(self, said: str, tables: Sequence[Table], order: int) -> Table | None:
-        """Return the only one of the tables, or the one that was chosen."""
+        """Return the only one of the tables, or the one that was chosen; None while it is asked."""
         if len(tables) == 1:
             return tables[0]
         offered = {}
-        for table in tables[:_MOST_CHOICES]:
-            offered[self._table_value(table)] = table
         choices = []
-        for value, table in offered.items():
+        for table in tables[:_MOST_CHOICES]:
+            value = self._table_value(table)
+            offered[value] = table
             choices.append(Choice(value=value, label=self.label(table)))
         chosen = self.ask("table", said, _prompt("table", said), choices, order)
         if chosen is None:
@@ -255,7 +279,7 @@ class Names:
         kind: AmbiguityKind = "column",
         among: Collection[TableKey] | None = None,
     ) -> NamedColumn | None:
-        """Return the column that the word names; None when it names none or has to be asked.
+        """Return the column that the word names; None where it names none or the user is asked.
 
         An exact name decides, or the only candidate, which is then an assumption. Of several the
         user is asked. Columns of the request's tables come before all others.
@@ -272,15 +296,18 @@ class Names:
     def _exact(
         self, said: str, candidates: Sequence[tuple[float, NamedColumn]]
     ) -> list[NamedColumn]:
-        """Return the columns whose very name the word is, without those that equal another."""
+        """Return the columns that the word names exactly, without those that equal another."""
         exact = _of_quality(candidates, _EXACT)
-        written = [found for found in exact if _is_written(said, found.column)]
+        written: list[NamedColumn] = []
+        for named in exact:
+            if _is_written(said, named.column):
+                written.append(named)
         if len(written) == 1:
             return written
         return self._without_equal(written or exact)
 
     def _without_equal(self, found: Sequence[NamedColumn]) -> list[NamedColumn]:
-        """Leave out columns that always equal another: keys that a table before refers to."""
+        """Leave out keys that a column of an earlier table refers to: the two are always equal."""
         kept: list[NamedColumn] = []
         for one in found:
             if not any(self._refers(other, one) for other in found):
@@ -290,21 +317,21 @@ class Names:
     def _refers(self, one: NamedColumn, other: NamedColumn) -> bool:
         """Tell whether a column of an earlier table of the request refers to the other column."""
         keys = [one.table.key, other.table.key]
-        if not all(key in self._sources for key in keys):
+        in_order = [key for key in self._sources if key in keys]
+        if in_order != keys:
             return False
-        if self._sources.index(keys[0]) >= self._sources.index(keys[1]):
-            return False
+        wanted = (one.column.name, other.column.name)
         for key in one.table.foreign_keys:
-            pairs = zip(key.columns, key.target_columns, strict=True)
-            is_meant = key.target == other.table.key
-            if is_meant and (one.column.name, other.column.name) in pairs:
+            if key.target != other.table.key:
+                continue
+            if wanted in zip(key.columns, key.target_columns, strict=True):
                 return True
         return False
 
     def only(
         self, kind: AmbiguityKind, said: str, columns: Sequence[NamedColumn], order: int
     ) -> NamedColumn | None:
-        """Return the only one of the columns, as an assumption; of several ask."""
+        """Return the only one of the columns, noted as an assumption, or the one that is chosen."""
         if len(columns) == 1:
             self._assume_meant(said, columns[0], order)
             return columns[0]
@@ -313,7 +340,7 @@ class Names:
     def choose(
         self, kind: AmbiguityKind, said: str, columns: Sequence[NamedColumn], order: int
     ) -> NamedColumn | None:
-        """Ask which of the columns is meant; return the answer if there is one already."""
+        """Return the column that was chosen of these; None while the user is asked."""
         offered = {}
         for one in columns:
             offered[self.reference(one.table, one.column.name)] = one
@@ -328,7 +355,7 @@ class Names:
     def ask(
         self, kind: AmbiguityKind, said: str, prompt: Text, choices: Sequence[Choice], order: int
     ) -> str | None:
-        """Return the value that was chosen for the word; None when it is asked first."""
+        """Return the value that was chosen for the word; None while the user is asked."""
         values = ", ".join(choice.value for choice in choices)
         try:
             return self._findings.choose(kind, f"{said}: {values}", prompt, choices, order)
@@ -339,14 +366,27 @@ class Names:
     def column_called(self, said: str) -> NamedColumn | None:
         """Return the one column of the request's tables with exactly this name or comment."""
         found = []
-        for key in self._sources:
-            table = self.of(key)
-            for column in table.columns:
-                if _is_written(said, column):
-                    found.append(NamedColumn(table, column))
+        for named in self._own_columns():
+            if _is_written(said, named.column):
+                found.append(named)
         if len(found) == 1:
             return found[0]
         return None
+
+    def _own_columns(self) -> Iterator[NamedColumn]:
+        """Yield the columns of the request's tables, those of the base first."""
+        for key in self._sources:
+            table = self.of(key)
+            for column in table.columns:
+                yield NamedColumn(table, column)
+
+    def coded_columns(self) -> list[NamedColumn]:
+        """Return the columns of the request's tables whose values are known."""
+        found = []
+        for named in self._own_columns():
+            if named.column.allowed or named.column.values:
+                found.append(named)
+        return found
 
     def dates(self) -> list[NamedColumn]:
         """Return the date columns of the request's tables, of the base first.
@@ -355,24 +395,21 @@ class Names:
         """
         if self.date_in_use is not None:
             return [self.date_in_use]
+        if self._sources:
+            meant = self._meant_date(self.of(self._sources[0]))
+            if meant:
+                return meant
         found = []
-        for key in self._sources:
-            table = self.of(key)
-            meant = self._meant_date(table)
-            if meant is not None and key == self._sources[0]:
-                return [meant]
-            for column in table.columns:
-                if is_date(table, column):
-                    found.append(NamedColumn(table, column))
+        for named in self._own_columns():
+            if is_date(named.table, named.column):
+                found.append(named)
         return found
 
-    def _meant_date(self, table: Table) -> NamedColumn | None:
+    def _meant_date(self, table: Table) -> list[NamedColumn]:
+        """Return the date that the semantic file names for a table, if it names one."""
         if table.meaning is None or table.meaning.date_column is None:
-            return None
-        column = table.column(table.meaning.date_column)
-        if column is not None:
-            return NamedColumn(table, column)
-        return None
+            return []
+        return named_columns(table, [table.meaning.date_column])
 
     def _candidates(
         self, token: Token, accepts: Accepts, among: Collection[TableKey] | None
@@ -386,17 +423,20 @@ class Names:
             if accepts(named.table, named.column):
                 found.setdefault((link.table, named.column.name), (link.quality, named))
         preferred = self._sources if among is None else among
-        own = [value for key, value in found.items() if key[0] in preferred]
-        if among is not None:
+        own: list[tuple[float, NamedColumn]] = []
+        for (table, _), candidate in found.items():
+            if table in preferred:
+                own.append(candidate)
+        if own or among is not None:
             return own
-        return own or list(found.values())
+        return list(found.values())
 
     def _linked(self, link: Link) -> NamedColumn | None:
+        """Return the column of a link; None of one that is derived, unless it is a product."""
         table = self.of(link.table)
         column = table.column(link.column or "")
-        if column is None:
-            return None
-        if link.derived is not None and link.factor is None:
+        is_other_derived = link.derived is not None and link.factor is None
+        if column is None or is_other_derived:
             return None
         return NamedColumn(table, column, link.factor)
 

@@ -1,4 +1,4 @@
-"""What the readers of clauses share: the request so far, its names, and words that are left."""
+"""A request while its clauses are read, and what the readers of all kinds of clauses share."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,15 +9,15 @@ from common.meanings import TableKey
 from common.text import Text
 from common.values import Catalog, Table
 from etl.binding.request_findings import RequestFindings
-from etl.clauses.clause_conditions import ConditionReader
+from etl.clauses.clause_conditions import ConditionReader, ConditionReading
 from etl.clauses.clause_figures import FigureReader, FigureReading
 from etl.clauses.clause_names import NamedColumn, Names
-from etl.clauses.clause_tokens import Token
-from etl.clauses.request_draft import Json, RequestDraft
+from etl.clauses.clause_tokens import Token, table_words
+from etl.clauses.request_draft import Json, RequestDraft, alternatives_in
 from rules.schema.lexicon import Lexicon
 
 # Kinds of words that change what is meant, so that none of them may be passed over.
-_SAYING = (
+_TELLING = (
     *("bucket", "sum", "avg", "max", "min", "median", "count", "distinct", "super", "top"),
     *("not", "cmp", "null", "notnull", "like", "between", "range", "share", "growth", "rank"),
     *("running", "previous", "fill", "exclude", "dedup", "aggregate", "unsupported", "trend"),
@@ -46,20 +46,20 @@ class RequestReading:
 
     @property
     def order(self) -> int:
-        """Return the order of the operation that is read."""
+        """Return the order that an operation has which is added now."""
         return self.draft.next_order
 
     # --------------------------------------------------------------------------
     # words
 
-    def cover(self, tokens: Sequence[Token]) -> None:
-        """Name the words that say something and that nothing has read."""
+    def refuse_unread(self, tokens: Sequence[Token]) -> None:
+        """Refuse the request for each of these words that says something and that nothing reads."""
         for token in tokens:
             if _says_something(token):
-                self.uncovered(token.text)
+                self.refuse_word(token.text)
 
-    def uncovered(self, word: str, suggestions: Sequence[str] = ()) -> None:
-        """Refuse the request because of a word without a place."""
+    def refuse_word(self, word: str, suggestions: Sequence[str] = ()) -> None:
+        """Refuse the request because of a word that nothing can be done with."""
         text = Text(
             f"“{word}”在这里没有对应的表、字段或操作，没有被采用。",
             f"“{word}” is no table, column or step that is known here: nothing was done with it.",
@@ -67,10 +67,10 @@ class RequestReading:
         near = suggestions or self._near(word)
         self.findings.refuse("unknown_name", text, near)
 
-    def left_over(self, tokens: Sequence[Token]) -> None:
-        """Name a whole clause that gives nothing, unless a word of it is named or asked about."""
+    def refuse_clause(self, tokens: Sequence[Token]) -> None:
+        """Refuse a clause that gives nothing, unless something is refused or asked already."""
         if self.findings.is_clear:
-            self.uncovered(said(tokens))
+            self.refuse_word(said(tokens))
 
     def _near(self, word: str) -> list[str]:
         """Return names of tables and columns that are spelled like the word."""
@@ -78,13 +78,12 @@ class RequestReading:
         for table in self.catalog.tables:
             names.add(table.name)
         for key in self.names.sources:
-            names.update(column.name for column in self.names.of(key).columns)
-        found = process.extract(word.lower(), sorted(names), limit=_MOST_SUGGESTIONS)
-        kept: list[str] = []
-        for name, score, _ in found:
-            if score >= _LIKE:
-                kept.append(name)
-        return kept
+            for column in self.names.of(key).columns:
+                names.add(column.name)
+        found = process.extract(
+            word.lower(), sorted(names), limit=_MOST_SUGGESTIONS, score_cutoff=_LIKE
+        )
+        return [name for name, _, _ in found]
 
     # --------------------------------------------------------------------------
     # tables
@@ -99,9 +98,7 @@ class RequestReading:
     def tables_of(self, tokens: Sequence[Token]) -> list[Table]:
         """Return the tables that words name, each once."""
         tables: dict[TableKey, Table] = {}
-        for token in tokens:
-            if token.table is None:
-                continue
+        for token in table_words(tokens):
             table = self.names.table(token, self.order)
             if table is not None:
                 tables.setdefault(table.key, table)
@@ -119,15 +116,21 @@ class RequestReading:
                 tables.append(table)
         return tables
 
+    def joined_keys(self) -> set[TableKey]:
+        """Return the keys of the base and of the tables that are joined so far."""
+        return {table.key for table in self.joined()}
+
     def left_of(self, right: Table) -> str:
         """Return the joined table that a foreign key ties to this one; else the base."""
         joined = self.joined()
         tied = []
         for table in joined:
-            if table.key != right.key and are_tied(table, right):
+            is_other = table.key != right.key
+            if is_other and are_tied(table, right):
                 tied.append(table)
-        left = tied[0] if len(tied) == 1 else joined[0]
-        return self.names.name_of(left)
+        if len(tied) == 1:
+            return self.names.name_of(tied[0])
+        return self.names.name_of(joined[0])
 
     # --------------------------------------------------------------------------
     # figures and conditions
@@ -137,27 +140,45 @@ class RequestReading:
         reader = FigureReader(tokens, self.names, self.lexicon, self.findings, self.order)
         reading = reader.read()
         for word in reading.uncovered:
-            self.uncovered(word)
-        if reading.conditions:
-            self._add_conditions(reading.conditions)
+            self.refuse_word(word)
+        if not reading.conditions:
+            return reading
+        among = self.conditions(reading.conditions)  # "amount of paid orders in 2024"
+        if among.conditions:
+            self.add_tables_of(among.conditions)
+            self.draft.add_row_filter(among.conditions)
         return reading
 
-    def _add_conditions(self, tokens: Sequence[Token]) -> None:
-        """Add the conditions that stand among figures: "amount of paid orders in 2024"."""
-        reader = ConditionReader(tokens, self.names, self.findings, self.order)
-        reading = reader.read(excludes=False)
+    def conditions(
+        self,
+        tokens: Sequence[Token],
+        *,
+        names: Names | None = None,
+        measures: Sequence[Json] = (),
+        excludes: bool = False,
+    ) -> ConditionReading:
+        """Return the conditions that words say; words that are no part of one are refused.
+
+        Args:
+            names: of the tables that the words are about, without it those of the request.
+            measures: of the aggregate before, which conditions may be about.
+            excludes: whether the words say which rows go.
+        """
+        about = names or self.names
+        reader = ConditionReader(tokens, about, self.findings, self.order, measures)
+        reading = reader.read(excludes=excludes)
         for word in reading.uncovered:
-            self.uncovered(word)
-        if reading.conditions:
-            self.add_tables_of(reading.conditions)
-            self.draft.add_row_filter(reading.conditions)
+            self.refuse_word(word)
+        return reading
 
     def add_tables_of(self, conditions: Sequence[Json]) -> None:
         """Add the tables whose columns conditions compare to those of the request."""
         for condition in conditions:
-            for one in condition.get("any", [condition]):
+            for one in alternatives_in(condition):
                 name, dot, _ = one["column"].partition(".")
-                table = self.names.called(name) if dot else None
+                if not dot:
+                    continue
+                table = self.names.called(name)
                 if table is not None:
                     self.names.add(table.key)
 
@@ -167,48 +188,70 @@ class RequestReading:
         for key in reading.keys:
             if key not in aggregate["group_by"]:
                 aggregate["group_by"].append(key)
-        names = set()
-        for measure in aggregate["measures"]:
-            names.add(measure["as"])
+        names = {measure["as"] for measure in aggregate["measures"]}
         for measure in reading.measures:
             if measure["as"] not in names:
                 aggregate["measures"].append(measure)
         return aggregate
 
+    def asked_sum(self, words: str, columns: Sequence[NamedColumn]) -> Json | None:
+        """Return the sum of the column that words mean; None while the user is asked which one."""
+        named = self.names.only("measure", words, columns, self.order)
+        if named is None:
+            return None
+        self.names.add(named.table.key)
+        column = self.names.reference(named.table, named.column.name)
+        return {"function": "sum", "column": column, "as": f"{named.column.name}_sum"}
+
     def only_date(self, word: str) -> NamedColumn | None:
-        """Return the date of the base, else of any table; of several the user is asked."""
+        """Return the only date of the base, else of any table; None while the user is asked."""
         dates = self.names.dates()
+        if not dates:
+            self.refuse_word(word)
+            return None
         own = []
         for named in dates:
             if named.table.key == self.names.sources[0]:
                 own.append(named)
-        if not dates:
-            self.uncovered(word)
-            return None
         return self.names.only("date_column", word, own or dates, self.order)
 
 
+class ClauseReader:
+    """Reads clauses of some kinds into a request.
+
+    Args:
+        reading: of the request, which is changed.
+    """
+
+    def __init__(self, reading: RequestReading) -> None:
+        self._reading = reading
+        self._names = reading.names
+        self._draft = reading.draft
+
+
 def _says_something(token: Token) -> bool:
-    if token.mark.is_unknown and not token.mark.is_skippable:
+    """Tell whether a request is misunderstood if the word is passed over."""
+    mark = token.mark
+    if mark.is_unknown and not mark.is_skippable:
         return True
-    if token.mark.date is not None:
+    if mark.date is not None or token.means(*_TELLING):
         return True
-    if token.table is None and (token.names or token.mark.literal is not None):
-        return True
-    return token.means(*_SAYING)
+    is_operand = token.names or mark.literal is not None
+    return is_operand and token.table is None
 
 
 def are_tied(one: Table, other: Table) -> bool:
     """Tell whether a foreign key of one table refers to the other."""
-    forward = any(key.target == other.key for key in one.foreign_keys)
-    backward = any(key.target == one.key for key in other.foreign_keys)
-    return forward or backward
+    forward = {key.target for key in one.foreign_keys}
+    backward = {key.target for key in other.foreign_keys}
+    return other.key in forward or one.key in backward
 
 
 def said(tokens: Sequence[Token]) -> str:
     """Return words as they were written."""
-    parts: list[str] = []
+    words = ""
     for token in tokens:
-        has_blank = bool(parts) and token.is_apart
-        parts.append(f" {token.text}" if has_blank else token.text)
-    return "".join(parts)
+        if words and token.is_apart:
+            words += " "
+        words += token.text
+    return words

@@ -15,7 +15,7 @@ from rules.schema.links import Link
 from rules.words.talk import without_courtesy
 
 _FIGURE = "figure:"
-# A word that computes is a column's name before words of these kinds, or at an end.
+# "total" is a column's name, and computes nothing, before words of these kinds or at an end.
 _COMPUTING = ("sum", "count", "avg", "max", "min", "median")
 _BEHIND_FIGURES = ("by", "each", "and", "cmp", "between", "null", "notnull", "sink", "or", "bucket")
 _BREAKS = frozenset(",;.。；，")
@@ -59,9 +59,14 @@ class Token:
         """Tell whether it is a sign that ends a clause."""
         return self.text in _BREAKS
 
+    @property
+    def meaning(self) -> str:
+        """Return the kind of its word, of a clause's word without the prefix."""
+        return self.kind.removeprefix(CLAUSE)
+
     def means(self, *kinds: str) -> bool:
         """Tell whether its word is of one of these kinds; clauses' kinds have no prefix here."""
-        return self.kind.removeprefix(CLAUSE) in kinds
+        return self.meaning in kinds
 
     def links(self, kind: str) -> tuple[Link, ...]:
         """Return what it may name, of a kind, best first."""
@@ -71,20 +76,24 @@ class Token:
                 found.append(link)
         return tuple(found)
 
+    def rival_quality(self, kind: str) -> float:
+        """Return the quality of the best thing of another kind that it may name, 0 for none."""
+        best = 0.0
+        for link in self.mark.links:
+            if link.kind != kind:
+                best = max(best, link.quality)
+        return best
+
     @property
     def table(self) -> TableKey | None:
         """Return the table that it names rather than a column or value, if it names one."""
         tables = self.links("table")
         if not tables or tables[0].quality < _LEAST_TABLE:
             return None
-        best = self.mark.links[0]
-        others = []
-        for link in self.mark.links:
-            if link.kind != "table":
-                others.append(link.quality)
-        if best.kind != "table" and tables[0].quality < max(others):
-            return None
-        return tables[0].table
+        is_first = self.mark.links[0].kind == "table"
+        if is_first or tables[0].quality >= self.rival_quality("table"):
+            return tables[0].table
+        return None
 
     @property
     def is_value(self) -> bool:
@@ -93,14 +102,65 @@ class Token:
         return bool(links) and links[0].kind == "value"
 
     @property
+    def is_value_or_date(self) -> bool:
+        """Tell whether it is something that a column is compared with: a stored value, a date."""
+        return self.is_value or self.mark.date is not None
+
+    @property
     def names(self) -> bool:
         """Tell whether it names something of the database."""
         return bool(self.mark.links)
 
 
+NO_TOKEN = Token(Mark(0, 0, ""), "", 0, 0)
+"""Stands where there is no word any more: it means and names nothing."""
+
+
+def token_at(tokens: Sequence[Token], place: int) -> Token:
+    """Return the word at a place; `NO_TOKEN` before the first and behind the last one."""
+    if 0 <= place < len(tokens):
+        return tokens[place]
+    return NO_TOKEN
+
+
 def says(tokens: Iterable[Token], *kinds: str) -> bool:
     """Tell whether any of the words is of one of these kinds."""
     return any(token.means(*kinds) for token in tokens)
+
+
+def place_of(tokens: Iterable[Token], *kinds: str) -> int | None:
+    """Return the place of the first word of one of these kinds; None where there is none."""
+    for place, token in enumerate(tokens):
+        if token.means(*kinds):
+            return place
+    return None
+
+
+def words_without(tokens: Iterable[Token], *kinds: str) -> list[Token]:
+    """Return the words that are of none of these kinds."""
+    kept = []
+    for token in tokens:
+        if not token.means(*kinds):
+            kept.append(token)
+    return kept
+
+
+def naming_words(tokens: Iterable[Token]) -> list[Token]:
+    """Return the words that name something of the database."""
+    found = []
+    for token in tokens:
+        if token.names:
+            found.append(token)
+    return found
+
+
+def table_words(tokens: Iterable[Token]) -> list[Token]:
+    """Return the words that name tables."""
+    found = []
+    for token in tokens:
+        if token.table is not None:
+            found.append(token)
+    return found
 
 
 def _identifiers(index: CatalogIndex) -> frozenset[str]:
@@ -111,7 +171,8 @@ def _identifiers(index: CatalogIndex) -> frozenset[str]:
     names: set[str] = set()
     for table in index.catalog.tables:
         names.add(table.name)
-        names.update(column.name for column in table.columns)
+        for column in table.columns:
+            names.add(column.name)
     found: set[str] = set()
     for name in names:
         if "_" in name:
@@ -124,7 +185,7 @@ def _identifiers(index: CatalogIndex) -> frozenset[str]:
 
 
 def _is_written(name: str) -> bool:
-    """Tell whether a name is told from a word by its capitals or blanks."""
+    """Tell whether capitals or blanks tell a stored name from an ordinary word."""
     return " " in name or name != name.lower()
 
 
@@ -139,11 +200,15 @@ def _with_marked_names(question: str, identifiers: Collection[str]) -> str:
     end = place = 0
     while place < len(words):
         count = _words_of_name(question, words[place : place + _MOST_WORDS], identifiers)
-        first, last = words[place], words[place + max(count, 1) - 1]
-        if count:
-            parts += [question[end : first.start()], f"`{question[first.start() : last.end()]}`"]
-            end = last.end()
-        place += max(count, 1)
+        if count == 0:
+            place += 1
+            continue
+        first, last = words[place], words[place + count - 1]
+        before = question[end : first.start()]
+        name = question[first.start() : last.end()]
+        parts += [before, f"`{name}`"]
+        end = last.end()
+        place += count
     return "".join([*parts, question[end:]])
 
 
@@ -155,21 +220,29 @@ def _words_of_name(
         written = question[words[0].start() : words[count - 1].end()]
         if written in identifiers or written.lower() in identifiers:
             return count
-    could_be_name = "_" in words[0][0].strip("_")
-    return int(could_be_name or _is_figure(question, words, identifiers))
+    has_underscore = "_" in words[0][0].strip("_")
+    if has_underscore or _is_figure(question, words, identifiers):
+        return 1
+    return 0
 
 
 def _is_figure(question: str, words: Sequence[re.Match[str]], identifiers: Collection[str]) -> bool:
     """Tell whether a word that computes is a stored column here: "average total by city"."""
     word = words[0][0].lower()
-    meant = clause_intents().get(word)
-    is_column = f"{_FIGURE}{word}" in identifiers
-    if not is_column or meant is None or meant.kind not in _COMPUTING:
+    if f"{_FIGURE}{word}" not in identifiers:
         return False
-    if len(words) == 1 or not question[words[0].end() : words[1].start()].isspace():
+    meant = clause_intents().get(word)
+    if meant is None or meant.kind not in _COMPUTING:
+        return False
+    if len(words) == 1:
+        return True
+    between = question[words[0].end() : words[1].start()]
+    if not between.isspace():
         return True
     after = clause_intents().get(words[1][0].lower())
-    return after is not None and after.kind.removeprefix(CLAUSE) in _BEHIND_FIGURES
+    if after is None:
+        return False
+    return after.kind.removeprefix(CLAUSE) in _BEHIND_FIGURES
 
 
 def tokens_of(
@@ -192,7 +265,8 @@ def tokens_of(
     found: list[Token] = []
     for mark in marks_of(question, lexicon, clause_intents(is_follow_up=is_follow_up)):
         kind = mark.intent.kind if mark.intent else ""
-        start, end = atoms[mark.start].start, atoms[mark.end - 1].end
+        start = atoms[mark.start].start
+        end = atoms[mark.end - 1].end
         gap = text[found[-1].end : start] if found else ""
         found.append(Token(mark, kind, start, end, is_apart=" " in gap))
     return text, tuple(found)

@@ -33,7 +33,7 @@ from rules.words.vocabulary import INTENTS, Intent
 
 _WORDS = Languages(Path(__file__).parent)
 CLAUSE = "clause:"
-"""Kinds of this room's words begin with it; all others are those of questions."""
+"""The kinds of clauses' words begin with it; all others are kinds of questions' words."""
 
 
 def _entries(table: str) -> Iterator[tuple[str, str]]:
@@ -61,6 +61,6 @@ def clause_intents(*, is_follow_up: bool = False) -> dict[str, Intent]:
     for phrase, kind in (*changing, *_entries("clauses"), *_impossible_entries()):
         key = key_of(phrase)
         if kind == "skipped" and key in INTENTS:
-            continue  # what is known of it says at least as much
+            continue  # in questions it has a kind, which says more than that it is skipped
         own.setdefault(key, Intent(CLAUSE + kind))
     return INTENTS | own

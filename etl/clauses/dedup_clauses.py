@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from common.values import Table
+from common.values import ForeignKey, Table
 from etl.clauses.clause_cutting import Clause
-from etl.clauses.clause_names import NamedColumn
-from etl.clauses.clause_reading import RequestReading
-from etl.clauses.clause_tokens import Token
+from etl.clauses.clause_names import NamedColumn, named_columns
+from etl.clauses.clause_reading import ClauseReader
+from etl.clauses.clause_tokens import Token, place_of, words_without
 from etl.clauses.request_draft import Json
 
 _DIRECTIONS = {"+": "desc", "-": "asc"}
@@ -22,16 +22,8 @@ class _Parts:
     newest: Sequence[Token]
 
 
-class DedupClauses:
-    """Adds the dedup of a request.
-
-    Args:
-        reading: of the request, which is changed.
-    """
-
-    def __init__(self, reading: RequestReading) -> None:
-        self._reading = reading
-        self._names = reading.names
+class DedupClauses(ClauseReader):
+    """Adds the dedup of a request."""
 
     def take(self, clause: Clause) -> None:
         """Leave one row of a table for each key."""
@@ -40,26 +32,26 @@ class DedupClauses:
         keys: list[NamedColumn] = []
         for token in parts.keys:
             if not token.names:
-                self._reading.cover([token])
+                self._reading.refuse_unread([token])
                 continue
-            found = self._keys_of(token, table)
-            keys += found
-            table = table or _table_of(found)
+            keys += self._keys_of(token, table)
+            if table is None and keys:
+                table = keys[0].table
         if table is None or not keys:
-            self._reading.left_over(clause.tokens)
+            self._reading.refuse_clause(clause.tokens)
             return
         self._names.add(table.key)
         parameters = {
             "table": self._names.name_of(table),
             "keys": [named.column.name for named in keys],
-            "order_by": self._sorting(parts.newest) if parts.newest else [],
+            "order_by": self._sorting(parts.newest),
             "keep": "first",
         }
-        self._reading.draft.add("dedup", parameters)
+        self._draft.add("dedup", parameters)
 
     def take_newest(self, clause: Clause) -> None:
-        """Say which row of the dedup before stays."""
-        for parameters in self._reading.draft.of("dedup"):
+        """Set the order of the dedup before, whose first row stays."""
+        for parameters in self._draft.of("dedup"):
             parameters["order_by"] = self._sorting(clause.tokens)
 
     def _table_before(self, tokens: Sequence[Token]) -> Table | None:
@@ -69,26 +61,30 @@ class DedupClauses:
             if token.table is not None:
                 table = self._names.table(token, self._reading.order)
             elif not token.means("dedup"):
-                self._reading.cover([token])
+                self._reading.refuse_unread([token])
         return table
 
     def _keys_of(self, token: Token, table: Table | None) -> list[NamedColumn]:
-        """Return the columns that a word of the keys names: of a table, those that refer to it."""
-        if table is not None and token.table is not None:
+        """Return the columns that a word of the keys names: for a table, those that refer to it."""
+        among = None
+        if table is not None:
+            among = [table.key]
             referring = _referring(table, token)
             if referring:
                 return referring
-        among = [table.key] if table is not None else None
         named = self._names.column(token, self._reading.order, among=among)
-        if named is None:
-            if token.text not in self._names.asked:
-                self._reading.uncovered(token.text)
-            return []
-        return [named]
+        if named is not None:
+            return [named]
+        if token.text not in self._names.asked:
+            self._reading.refuse_word(token.text)
+        return []
 
     def _sorting(self, tokens: Sequence[Token]) -> list[Json]:
-        """Return the order whose first row stays; nothing when a date has to be asked first."""
-        word = next(token for token in tokens if token.means("super"))
+        """Return the order whose first row stays; empty where none is said or the user is asked."""
+        place = place_of(tokens, "super")
+        if place is None:
+            return []
+        word = tokens[place]
         named = self._named_column(tokens) or self._reading.only_date(word.text)
         if named is None:
             return []
@@ -96,33 +92,23 @@ class DedupClauses:
         return [{"column": column, "direction": _DIRECTIONS.get(word.arg[:1], "desc")}]
 
     def _named_column(self, tokens: Sequence[Token]) -> NamedColumn | None:
-        for token in tokens:
-            if not token.links("column") or token.means("super"):
-                continue
+        """Return the column that stands beside the word for the highest or the newest."""
+        for token in words_without(tokens, "super"):
             named = self._names.column(token, self._reading.order)
             if named is not None:
                 return named
         return None
 
 
-def _table_of(found: Sequence[NamedColumn]) -> Table | None:
-    return found[0].table if found else None
-
-
 def _referring(table: Table, token: Token) -> list[NamedColumn]:
     """Return the columns of a table that refer to the one that a word names."""
-    found: list[NamedColumn] = []
-    keys = []
+    keys: list[ForeignKey] = []
     for key in table.foreign_keys:
         if key.target == token.table:
             keys.append(key)
     if len(keys) != 1:
         return []
-    for name in keys[0].columns:
-        column = table.column(name)
-        if column is not None:
-            found.append(NamedColumn(table, column))
-    return found
+    return named_columns(table, keys[0].columns)
 
 
 def words_before_keys(tokens: Sequence[Token]) -> Sequence[Token]:
@@ -131,14 +117,14 @@ def words_before_keys(tokens: Sequence[Token]) -> Sequence[Token]:
 
 
 def _parts_of(tokens: Sequence[Token]) -> _Parts:
-    end = next((at for at, token in enumerate(tokens) if token.means("super")), None)
     newest: Sequence[Token] = ()
+    end = place_of(tokens, "super")
     if end is not None:
         first = max(end - 1, 0)  # the column of 创建时间最新
-        newest, tokens = tokens[first:], tokens[:first]
-    by = next((at for at, token in enumerate(tokens) if token.means("by")), len(tokens))
-    keys = []
-    for token in tokens[by + 1 :]:
-        if not token.means("dedup", "keep"):
-            keys.append(token)
+        newest = tokens[first:]
+        tokens = tokens[:first]
+    by = place_of(tokens, "by")
+    if by is None:
+        return _Parts(tokens, (), newest)
+    keys = words_without(tokens[by + 1 :], "dedup", "keep")
     return _Parts(tokens[:by], keys, newest)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from common.values import Catalog, Table
 from etl.binding.source_tables import tables_named
 from etl.clauses.clause_names import Names
-from etl.clauses.request_draft import Json, RequestDraft
+from etl.clauses.request_draft import Json, RequestDraft, containers_in, free_name, values_in
 from etl.schemas.requirement import IntentSource, UserIntent
 
 _LOOKING_UP = ("semi", "anti")
@@ -28,12 +28,12 @@ def begin_from(earlier: UserIntent, catalog: Catalog, names: Names) -> RequestDr
         names.call(found[0], called)
         names.add(found[0].key)
         tables[called] = found[0]
-    made = set(_made_names(draft))
-    for action, parameters in draft.operations:
-        if action == "aggregate":
-            _qualify(parameters, tables, made)
-        elif action == "filter":
-            _qualify(parameters, tables, {*made, *_result_names(draft)})
+    computed = {transform["as"] for transform in draft.of("transform")}
+    for aggregate in draft.of("aggregate"):
+        _qualify(aggregate, tables, computed)
+    computed.update(_result_names(draft))
+    for parameters in draft.of("filter"):
+        _qualify(parameters, tables, computed)
     return draft
 
 
@@ -44,31 +44,32 @@ def _complete(draft: RequestDraft) -> None:
     for window in draft.of("window"):
         window.setdefault("partition_by", [])
         window.setdefault("order_by", [])
-    taken: set[str] = {one["as"] for one in (*draft.keys, *draft.measures) if one.get("as")}
+    taken: set[str] = set()
+    for one in draft.columns:
+        if one.get("as"):
+            taken.add(one["as"])
     for key in draft.keys:
-        column = _own_name(key.get("column"))
-        _name(key, key.get("unit") or column, f"{column}_{key.get('unit')}", taken)
+        unit, column = key.get("unit"), _own_name(key.get("column"))
+        _name(key, unit or column, f"{column}_{unit}", taken)
     for measure in draft.measures:
-        column = _own_name(measure.get("column"))
-        plain = f"{measure['function']}_{column}" if column else measure["function"]
+        function, column = measure["function"], _own_name(measure.get("column"))
+        plain = f"{function}_{column}" if column else function
         _name(measure, plain, plain, taken)
 
 
 def _own_name(reference: str | None) -> str:
+    """Return the name of a column without its table's; empty where there is no column."""
     return (reference or "").rpartition(".")[2]
 
 
 def _name(one: Json, wanted: str, longer: str, taken: set[str]) -> None:
-    """Give a key or figure without a name one that no other has."""
+    """Give a key or figure without a name one that no other has, the longer one if need be."""
     if one.get("as"):
         return
-    number, free = 2, wanted if wanted not in taken else longer
-    begin = free
-    while free in taken:
-        free = f"{begin}_{number}"
-        number += 1
-    one["as"] = free
-    taken.add(free)
+    if wanted in taken:
+        wanted = longer
+    one["as"] = free_name(wanted, taken)
+    taken.add(one["as"])
 
 
 def _called(source: IntentSource) -> str:
@@ -78,86 +79,71 @@ def _called(source: IntentSource) -> str:
 def _read_sources(earlier: UserIntent, draft: RequestDraft) -> Iterator[IntentSource]:
     """Yield the base and the sources whose columns may be read, the base first."""
     read = set(_tables_read(draft))
-    unjoined = {*_looked_up(draft), *_rate_tables(draft)}
+    unjoined = set(_unjoined_tables(draft))
     for place, source in enumerate(_base_first(earlier.data_sources, draft)):
         called = _called(source)
         if called in unjoined:
             continue
-        if place == 0 or called in read or not read:
+        is_base = place == 0
+        if is_base or called in read or not read:
             yield source
 
 
-def _looked_up(draft: RequestDraft) -> Iterator[str]:
+def _unjoined_tables(draft: RequestDraft) -> Iterator[str]:
+    """Yield the names of tables that are only looked up, or that hold rates."""
     for join in draft.of("join"):
         if join.get("how") in _LOOKING_UP:
             yield join["right"]
-
-
-def _made_names(draft: RequestDraft) -> Iterator[str]:
-    for parameters in draft.of("transform"):
-        yield parameters["as"]
+    for transform in draft.of("transform"):
+        if transform.get("rate"):
+            yield transform["rate"]["table"]
 
 
 def _tables_read(draft: RequestDraft) -> Iterator[str]:
     """Yield the names of tables that are joined, or whose columns are read."""
     for action, parameters in draft.operations:
-        is_lookup = parameters.get("how") in _LOOKING_UP
-        if action == "join" and not is_lookup:
+        if action != "join":
+            yield from _tables_named_in(parameters)
+        elif parameters.get("how") not in _LOOKING_UP:
             yield parameters["left"]
             yield parameters["right"]
-        if action == "join" or "table" in parameters:
-            continue
-        for text in _texts_in(parameters):
-            yield text.partition(".")[0]
 
 
-def _texts_in(value: object) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, list):
-        for inner in value:
-            yield from _texts_in(inner)
-    elif isinstance(value, dict):
-        for inner in value.values():
-            yield from _texts_in(inner)
-
-
-def _rate_tables(draft: RequestDraft) -> Iterator[str]:
-    for parameters in draft.of("transform"):
-        if parameters.get("rate"):
-            yield parameters["rate"]["table"]
+def _tables_named_in(parameters: Json) -> Iterator[str]:
+    """Yield what stands before the dot of texts; nothing of an operation on one table alone."""
+    if "table" in parameters:
+        return
+    for container in containers_in(parameters):
+        for value in values_in(container):
+            if isinstance(value, str):
+                yield value.partition(".")[0]
 
 
 def _base_first(sources: Sequence[IntentSource], draft: RequestDraft) -> list[IntentSource]:
+    """Return the sources, the left one of the first join before the others."""
     first = next(draft.of("join"), None)
-    base = first["left"] if first is not None else None
-    return sorted(sources, key=lambda source: (source.alias or source.table_name) != base)
+    if first is None:
+        return list(sources)
+    return sorted(sources, key=lambda source: _called(source) != first["left"])
 
 
 def _result_names(draft: RequestDraft) -> Iterator[str]:
-    for one in (*draft.keys, *draft.measures, *draft.of("window")):
+    for one in (*draft.columns, *draft.of("window")):
         if one.get("as"):
             yield one["as"]
 
 
-def _qualify(value: object, tables: dict[str, Table], known: set[str]) -> None:
-    """Write `table.column` for columns that are called by their name alone."""
-    if isinstance(value, list):
-        for inner in value:
-            _qualify(inner, tables, known)
-    elif isinstance(value, dict):
-        for inner in value.values():
-            _qualify(inner, tables, known)
-        _qualify_column(value, tables, known)
-
-
-def _qualify_column(parameters: Json, tables: dict[str, Table], known: set[str]) -> None:
-    name = parameters.get("column")
-    if not isinstance(name, str) or name in known:
-        return
-    owners = []
-    for called, table in tables.items():
-        if table.column(name) is not None:
-            owners.append(called)
-    if len(owners) == 1:
-        parameters["column"] = f"{owners[0]}.{name}"
+def _qualify(parameters: Json, tables: dict[str, Table], computed: set[str]) -> None:
+    """Write `table.column` for stored columns that are called by their name alone."""
+    for container in containers_in(parameters):
+        if not isinstance(container, dict):
+            continue
+        name = container.get("column")
+        if not isinstance(name, str) or name in computed:
+            continue
+        owners = []
+        for called, table in tables.items():
+            if table.column(name) is not None:
+                owners.append(called)
+        if len(owners) == 1:
+            container["column"] = f"{owners[0]}.{name}"

@@ -1,17 +1,16 @@
 """Reads clauses of a follow-up that replace or take away parts of the request before."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from common.text import Text
 from etl.binding.request_findings import NotBound, choice, choices_of
 from etl.clauses.clause_cutting import Clause
 from etl.clauses.clause_figures import FIGURE_FUNCTIONS
 from etl.clauses.clause_names import NamedColumn, is_date
-from etl.clauses.clause_reading import RequestReading
-from etl.clauses.clause_tokens import Token, says
-from etl.clauses.request_draft import Json, Operation, RequestDraft
+from etl.clauses.clause_reading import ClauseReader
+from etl.clauses.clause_tokens import Token, naming_words, place_of, says, words_without
+from etl.clauses.request_draft import Json, containers_in, free_name, replace_texts
 from etl.schemas.requirement import AmbiguityKind
 
 _ADD, _REPLACE = "add", "replace"
@@ -19,9 +18,11 @@ _PLACES = {
     _ADD: Text("在原有基础上增加", "beside what there is"),
     _REPLACE: Text("替换原有的", "instead of what there is"),
 }
-# What tells groups and figures from others of their kind.
+# The parts by which groups and figures differ from others; their names do not count.
 _TELLING = ("column", "unit", "function", "expression")
 _TYING = ("instead", "instead_of", "replacing", "each", "by", "and")
+_LOOKING_UP = ("semi", "anti")
+# The functions of windows by the kinds of the words that say them.
 _WINDOWS = {"running": "sum", "previous": "lag", "top": "rank"}
 _NOTHING_LEFT = Text(
     "去掉之后就没有任何指标和分组了，请说明要计算什么。",
@@ -37,47 +38,40 @@ class _Sides:
     old: Sequence[Token]
 
 
-class EditClauses:
-    """Changes the operations of an earlier request.
-
-    Args:
-        reading: of the follow-up, whose draft has these operations.
-    """
-
-    def __init__(self, reading: RequestReading) -> None:
-        self._reading = reading
-        self._names = reading.names
-        self._draft = reading.draft
+class EditClauses(ClauseReader):
+    """Changes the operations of an earlier request, which the draft of the follow-up has."""
 
     # --------------------------------------------------------------------------
     # what is added
 
     def take_figures(self, clause: Clause, *, is_added: bool) -> None:
-        """Add groups and figures; where it isn't said that they are added, ask."""
+        """Add groups and figures, or replace those before: the user is asked unless it is said."""
         found = self._reading.figures(clause.tokens)
         if self._draft.aggregate is None:
             self._reading.add_figures(found)
             return
         if not found.keys and not found.measures:
-            self._reading.left_over(clause.tokens)
+            self._reading.refuse_clause(clause.tokens)
             return
-        keys = [key for key in found.keys if not _is_among(key, self._draft.keys)]
-        measures = [one for one in found.measures if not _is_among(one, self._draft.measures)]
+        keys = _unknown_among(found.keys, self._draft.keys)
+        measures = _unknown_among(found.measures, self._draft.measures)
         if keys:
             self._place_keys(keys, is_added=is_added)
         if measures:
             self._place(self._draft.measures, measures, "measure", is_added=is_added)
 
     def _place_keys(self, keys: list[Json], *, is_added: bool) -> None:
-        """Add groups; what runs along the periods runs within each of the new ones."""
+        """Add groups; windows that go along the periods then go along those of each group."""
         self._place(self._draft.keys, keys, "grain", is_added=is_added)
         period = self._draft.period
         if period is None:
             return
-        names = [str(key["as"]) for key in keys if key.get("unit") is None]
+        names: list[str] = []
+        for key in keys:
+            if key.get("unit") is None:
+                names.append(str(key["as"]))
         for window in self._draft.of("window"):
-            sorted_by = [one["column"] for one in window["order_by"][:1]]
-            if sorted_by == [period["as"]]:
+            if _sorting_columns(window)[:1] == [period["as"]]:
                 window["partition_by"] = [*window["partition_by"], *names]
 
     def _place(
@@ -89,15 +83,19 @@ class EditClauses:
             chosen = self._asked_place(kind, found)
         if chosen is None:
             return
-        before = [str(one["as"]) for one in known]
         if chosen == _REPLACE:
+            self._take_away(known)
             known.clear()
-            self._draft.hide(before)
-            self._remove_windows_over(before)
         for one in found:
-            one["as"] = self._free_name(one, self._result_names())
+            one["as"] = self._free_name(one)
             known.append(one)
             self._draft.show(one["as"])
+
+    def _take_away(self, gone: Sequence[Json]) -> None:
+        """Let the target and windows do without keys or figures that are no more."""
+        names = [str(one["as"]) for one in gone]
+        self._draft.hide(names)
+        self._remove_windows_over(names)
 
     def _asked_place(self, kind: AmbiguityKind, found: Sequence[Json]) -> str | None:
         listed = ", ".join(str(one["as"]) for one in found)
@@ -113,18 +111,14 @@ class EditClauses:
         except NotBound:
             return None
 
-    def _free_name(self, one: Json, taken: set[Any]) -> str:
+    def _free_name(self, one: Json) -> str:
         """Return a name that no other column of the result has."""
+        taken = self._result_names()
         name = str(one["as"])
-        if name not in taken:
-            return name
         table, _, column = str(one.get("column", "")).partition(".")
-        longer = f"{table}_{column}" if column else name
-        number, free = 2, longer
-        while free in taken:
-            free = f"{longer}_{number}"
-            number += 1
-        return free
+        if column and name in taken:
+            name = f"{table}_{column}"
+        return free_name(name, taken)
 
     # --------------------------------------------------------------------------
     # what is replaced
@@ -132,19 +126,19 @@ class EditClauses:
     def take_instead(self, clause: Clause) -> None:
         """Replace a date, a period, a figure, its function or a group."""
         sides = _sides_of(clause.tokens)
-        read: list[bool] = []
+        is_changed = False
         for place, token in enumerate(sides.new):
-            is_followed = any(one.names for one in sides.new[place + 1 : place + 2])
+            is_followed = bool(naming_words(sides.new[place + 1 : place + 2]))
             if _is_period(token):
-                read.append(self._replace_unit(token))
+                is_changed |= self._replace_unit(token)
             elif token.means(*FIGURE_FUNCTIONS) and not is_followed:
-                read.append(self._replace_function(token, sides.old))
+                is_changed |= self._replace_function(token, sides.old)
             elif token.names and not token.is_value:
-                read.append(self._replace_column(token, sides.old))
+                is_changed |= self._replace_column(token, sides.old)
             elif not token.means(*_TYING):
-                self._reading.cover([token])
-        if not any(read):
-            self._reading.left_over(clause.tokens)
+                self._reading.refuse_unread([token])
+        if not is_changed:
+            self._reading.refuse_clause(clause.tokens)
 
     def _replace_unit(self, token: Token) -> bool:
         period = self._draft.period
@@ -158,22 +152,23 @@ class EditClauses:
         return True
 
     def _replace_function(self, token: Token, old: Sequence[Token]) -> bool:
-        function = FIGURE_FUNCTIONS[token.kind]
-        replaced = [FIGURE_FUNCTIONS.get(one.kind) for one in old]
-        measures: list[Json] = []
-        for one in self._computed():
-            is_said = one["function"] in replaced
-            if is_said or not any(replaced):
-                measures.append(one)
+        replaced = {one.kind for one in old}.intersection(FIGURE_FUNCTIONS)
+        measures = self._computed()
+        if replaced:
+            measures = _with_any(measures, "function", replaced)
         measure = self._one_of("measure", measures, token.text)
         if measure is None:
             return bool(measures)
-        self._rename(measure, {**measure, "function": function})
+        self._rename(measure, {**measure, "function": token.kind})
         return True
 
     def _computed(self) -> list[Json]:
         """Return the figures that are more than a number of rows."""
-        return [one for one in self._draft.measures if one["function"] != "count"]
+        found: list[Json] = []
+        for measure in self._draft.measures:
+            if measure["function"] != "count":
+                found.append(measure)
+        return found
 
     def _replace_column(self, token: Token, old: Sequence[Token]) -> bool:
         named = self._names.column(token, self._reading.order)
@@ -182,14 +177,15 @@ class EditClauses:
         self._names.add(named.table.key)
         if is_date(named.table, named.column):
             return self._replace_date(named, old, token.text)
-        if self._names.is_measure(named.table, named.column) and not self._are_keys(old):
+        is_measure = self._names.is_measure(named.table, named.column)
+        if is_measure and not self._are_keys(old):
             return self._replace_figure(named, old, token.text)
         return self._replace_key(named, old, token.text)
 
     def _are_keys(self, old: Sequence[Token]) -> bool:
         """Tell whether words name groups."""
         wanted = self._references(old)
-        return any(key.get("column") in wanted for key in self._draft.keys)
+        return bool(_with_any(self._draft.keys, "column", wanted))
 
     def _reference(self, token: Token) -> str | None:
         named = self._names.column(token, self._reading.order)
@@ -204,23 +200,31 @@ class EditClauses:
         if period is not None and period.get("column") is None:
             period["column"] = new
             return True
-        used = [one for one in self._dates_in_use() if one != new]
+        used = self._dates_in_use()
+        if new in used:
+            used.remove(new)
         wanted = self._references(old)
-        replaced = [one for one in used if one in wanted]
+        replaced = [column for column in used if column in wanted]
         chosen = self._one_reference("column", replaced or used, said)
         if chosen is not None:
-            _replace_text(self._draft, chosen, new)
+            self._write_over(chosen, new)
         return bool(used)
 
+    def _write_over(self, old: str, new: str) -> None:
+        """Write another column wherever one is named, but in joins."""
+        for action, parameters in self._draft.operations:
+            if action != "join":
+                replace_texts(parameters, {old: new})
+
     def _dates_in_use(self) -> list[str]:
-        """Return the dates that are grouped by, compared or sorted by."""
+        """Return the dates that are grouped by, compared or sorted by, each once."""
         found: dict[str, None] = {}
         for action, parameters in self._draft.operations:
             if action not in ("filter", "aggregate", "dedup"):
                 continue
-            for text in _columns_in(parameters):
-                if self._is_date(text):
-                    found[text] = None
+            for column in _columns_in(parameters):
+                if self._is_date(column):
+                    found[column] = None
         return list(found)
 
     def _is_date(self, reference: str) -> bool:
@@ -242,19 +246,19 @@ class EditClauses:
         return bool(measures)
 
     def _replace_key(self, named: NamedColumn, old: Sequence[Token], said: str) -> bool:
-        keys = [one for one in self._draft.keys if one.get("unit") is None]
+        keys = self._draft.plain_keys
         key = self._one_of("column", self._among(keys, old), said)
         if key is None:
             return bool(keys)
         before = str(key["as"])
         column = self._names.reference(named.table, named.column.name)
         self._draft.keys.remove(key)
-        known = [one for one in self._draft.keys if one.get("column") == column]
-        if known:  # the result is grouped by it already
-            self._draft.rename_result({before: known[0]["as"]})
+        known = _first_with(self._draft.keys, "column", column)
+        if known is not None:  # the result is grouped by it already
+            self._draft.rename_result({before: known["as"]})
             return True
         changed = {**key, "column": column, "as": named.column.name}
-        changed["as"] = self._free_name(changed, self._result_names())
+        changed["as"] = self._free_name(changed)
         self._draft.keys.append(changed)
         self._draft.rename_result({before: changed["as"]})
         return True
@@ -262,19 +266,18 @@ class EditClauses:
     def _among(self, found: Sequence[Json], old: Sequence[Token]) -> list[Json]:
         """Return those of keys or figures that words name; all where no word names one."""
         wanted = self._references(old)
-        named = [one for one in found if one.get("column") in wanted]
-        return named or list(found)
+        return _with_any(found, "column", wanted) or list(found)
 
     def _references(self, tokens: Sequence[Token]) -> list[str | None]:
         """Return the columns that words name, as the intent writes them."""
-        return [self._reference(token) for token in tokens if token.names]
+        return [self._reference(token) for token in naming_words(tokens)]
 
-    def _result_names(self) -> set[Any]:
+    def _result_names(self) -> set[str]:
         """Return the names that the columns of the result have."""
-        return {one["as"] for one in (*self._draft.keys, *self._draft.measures)}
+        return {one["as"] for one in self._draft.columns}
 
     def _rename(self, measure: Json, changed: Json) -> None:
-        """Change a figure; a name that said what it was says what it is."""
+        """Change a figure and call it after what it computes now."""
         before = str(measure["as"])
         measure.clear()
         measure.update(changed)
@@ -284,16 +287,16 @@ class EditClauses:
             self._draft.rename_result({before: measure["as"]})
 
     def _one_of(self, kind: AmbiguityKind, found: Sequence[Json], said: str) -> Json | None:
-        """Return the one that is replaced, which is asked where there are several."""
+        """Return the one that is replaced; None where there is none or the user is asked."""
         by_name = {str(one["as"]): one for one in found}
         chosen = self._one_reference(kind, list(by_name), said)
         return by_name.get(chosen or "")
 
     def _one_reference(self, kind: AmbiguityKind, found: Sequence[str], said: str) -> str | None:
-        if len(found) == 1:
-            return found[0]
         if not found:
             return None
+        if len(found) == 1:
+            return found[0]
         prompt = Text(f"“{said}”替换哪一个？", f"What does “{said}” replace?")
         choices = choices_of(found)
         try:
@@ -308,10 +311,13 @@ class EditClauses:
         """Take away groups, figures, windows or conditions; tell whether such are meant."""
         if not says(clause.tokens, "exclude"):
             return False
-        tokens = [token for token in clause.tokens if not token.means("exclude")]
-        windows = [function for kind, function in _WINDOWS.items() if says(tokens, kind)]
-        if windows:
-            return self._drop_windows(windows)
+        tokens = words_without(clause.tokens, "exclude")
+        functions: list[str] = []
+        for kind, function in _WINDOWS.items():
+            if says(tokens, kind):
+                functions.append(function)
+        if functions:
+            return self._drop_windows(functions)
         if says(tokens, "restriction"):
             return self._drop_conditions()
         if _compares(tokens):
@@ -319,7 +325,7 @@ class EditClauses:
         return self._drop_columns(tokens)
 
     def _drop_windows(self, functions: Sequence[str]) -> bool:
-        removed = [one for one in self._draft.of("window") if one["function"] in functions]
+        removed = _with_any(self._draft.of("window"), "function", functions)
         self._remove_windows(removed)
         return bool(removed)
 
@@ -328,34 +334,33 @@ class EditClauses:
         gone = set(names)
         removed: list[Json] = []
         for window in self._draft.of("window"):
-            sorted_by = [one["column"] for one in window["order_by"]]
-            read = {window.get("column"), *window["partition_by"], *sorted_by}
+            read = {
+                window.get("column"),
+                *window["partition_by"],
+                *_sorting_columns(window),
+            }
             if read & gone:
                 removed.append(window)
         self._remove_windows(removed)
 
     def _remove_windows(self, removed: Sequence[Json]) -> None:
+        """Take away windows, and the conditions on what they compute."""
         names = {window["as"] for window in removed}
-        kept: list[Operation] = []
-        for action, parameters in self._draft.operations:
-            is_removed = action == "window" and parameters["as"] in names
-            is_about_it = action == "filter" and _reads(parameters, names)
-            if not is_removed and not is_about_it:
-                kept.append((action, parameters))
-        self._draft.operations = kept
+        gone = _with_any(self._draft.of("window"), "as", names)
+        for parameters in self._draft.of("filter"):
+            if _reads(parameters, names):
+                gone.append(parameters)
+        self._draft.remove(gone)
 
     def _drop_conditions(self) -> bool:
-        """Take away the conditions, and what is looked up; ranks that are kept are none."""
+        """Take away the conditions on rows, and the lookups; limits of ranks stay."""
         ranks = {window["as"] for window in self._draft.of("window")}
-        kept: list[Operation] = []
-        for action, parameters in self._draft.operations:
-            is_condition = action == "filter" and not _reads(parameters, ranks)
-            is_lookup = action == "join" and parameters.get("how") in ("semi", "anti")
-            if not is_condition and not is_lookup:
-                kept.append((action, parameters))
-        is_changed = len(kept) < len(self._draft.operations)
-        self._draft.operations = kept
-        return is_changed
+        gone = _with_any(self._draft.of("join"), "how", _LOOKING_UP)
+        for parameters in self._draft.of("filter"):
+            if not _reads(parameters, ranks):
+                gone.append(parameters)
+        self._draft.remove(gone)
+        return bool(gone)
 
     def _drop_columns(self, tokens: Sequence[Token]) -> bool:
         """Take away the keys and figures that words name, if they name nothing else."""
@@ -371,40 +376,63 @@ class EditClauses:
 
     def _remove(self, gone: Sequence[Json]) -> None:
         for known in (self._draft.keys, self._draft.measures):
-            known[:] = [one for one in known if one not in gone]
-        names = [str(one["as"]) for one in gone]
-        self._draft.hide(names)
-        self._remove_windows_over(names)
+            kept = [one for one in known if one not in gone]
+            known[:] = kept
+        self._take_away(gone)
         if gone and not self._result_names():
             self._reading.findings.refuse("unsupported", _NOTHING_LEFT)
 
     def _column_of_result(self, token: Token) -> Json | None:
         """Return the key or figure that a word names, by its own name or by its column."""
-        for one in (*self._draft.keys, *self._draft.measures):
-            if one["as"] == token.text:
-                return one
+        columns = self._draft.columns
+        called = _first_with(columns, "as", token.text)
+        if called is not None:
+            return called
         if token.means("bucket"):
             return self._draft.period
         if not token.names:
             return None
-        wanted: tuple[str, str | None] = ("column", self._reference(token))
+        reference = self._reference(token)
         if token.table is not None:
             counted = self._names.name_of(self._names.of(token.table))
-            wanted = ("as", f"{counted}_count")
-        name, value = wanted
-        for one in (*self._draft.keys, *self._draft.measures):
-            if one.get(name) == value:
-                return one
-        return None
+            return _first_with(columns, "as", f"{counted}_count")
+        return _first_with(columns, "column", reference)
 
 
-def _is_among(one: Json, known: Sequence[Json]) -> bool:
-    """Tell whether the same group or figure is known, whatever it is called."""
-    own = {name: value for name, value in one.items() if name in _TELLING}
-    for other in known:
-        if own == {name: value for name, value in other.items() if name in _TELLING}:
-            return True
-    return False
+def _first_with(found: Iterable[Json], part: str, value: str | None) -> Json | None:
+    """Return the first key or figure with this part; None where there is none."""
+    for one in found:
+        if one.get(part) == value:
+            return one
+    return None
+
+
+def _with_any(found: Iterable[Json], part: str, values: Collection[str | None]) -> list[Json]:
+    """Return the operations, keys or figures of which this part is one of the values."""
+    kept: list[Json] = []
+    for one in found:
+        if one.get(part) in values:
+            kept.append(one)
+    return kept
+
+
+def _unknown_among(found: Iterable[Json], known: Collection[Json]) -> list[Json]:
+    """Return the groups or figures that are not known yet, whatever they are called."""
+    known_parts = list(map(_telling_parts, known))
+    unknown: list[Json] = []
+    for one in found:
+        if _telling_parts(one) not in known_parts:
+            unknown.append(one)
+    return unknown
+
+
+def _telling_parts(one: Json) -> Json:
+    """Return the parts by which a group or figure differs from others."""
+    return {part: one[part] for part in _TELLING if part in one}
+
+
+def _sorting_columns(window: Json) -> list[str]:
+    return [one["column"] for one in window["order_by"]]
 
 
 def _is_period(token: Token) -> bool:
@@ -417,62 +445,40 @@ def _compares(tokens: Sequence[Token]) -> bool:
     """Tell whether words say which rows go, rather than which column."""
     if says(tokens, "cmp", "null", "notnull", "like", "between", "not", "verb"):
         return True
-    return any(token.is_value or token.mark.date is not None for token in tokens)
+    return any(token.is_value_or_date for token in tokens)
 
 
 def _reads(parameters: Json, names: set[str]) -> bool:
     """Tell whether conditions compare one of these columns."""
-    return bool(names & set(_columns_in(parameters)))
+    return not names.isdisjoint(_columns_in(parameters))
 
 
-def _columns_in(value: Any) -> list[str]:
+def _columns_in(parameters: Json) -> list[str]:
     """Return the columns that parameters name."""
     found: list[str] = []
-    if isinstance(value, list):
-        for inner in value:
-            found += _columns_in(inner)
-    elif isinstance(value, dict):
-        for key, inner in value.items():
-            is_column = key == "column" and isinstance(inner, str)
-            found += [inner] if is_column else _columns_in(inner)
+    for container in containers_in(parameters):
+        column = container.get("column") if isinstance(container, dict) else None
+        if isinstance(column, str):
+            found.append(column)
     return found
 
 
-def _replace_text(draft: RequestDraft, old: str, new: str) -> None:
-    """Write another column wherever one is named, but in joins."""
-    for action, parameters in draft.operations:
-        if action != "join":
-            _replace_in(parameters, old, new)
-
-
-def _replace_in(value: Any, old: str, new: str) -> None:
-    places: list[Any] = []
-    if isinstance(value, list):
-        places = list(range(len(value)))
-    elif isinstance(value, dict):
-        places = list(value)
-    for place in places:
-        if value[place] == old:
-            value[place] = new
-        else:
-            _replace_in(value[place], old, new)
-
-
 def _sides_of(tokens: Sequence[Token]) -> _Sides:
-    """Return what comes and what goes: "use X instead of Y", 把 Y 换成 X, "replace Y with X"."""
+    """Return the words of the new X and the old Y: "use X instead of Y", 把 Y 换成 X."""
     for place, token in enumerate(tokens):
         before, behind = tokens[:place], tokens[place + 1 :]
         if token.means("instead_of"):
             return _Sides(before, behind)
         if token.means("replacing"):
             return _replaced(behind)
-        if token.means("instead") and any(one.names or one.kind for one in behind):
+        is_said_behind = any(one.names or one.kind for one in behind)
+        if token.means("instead") and is_said_behind:
             return _Sides(behind, before)
     return _Sides(tokens, ())
 
 
 def _replaced(behind: Sequence[Token]) -> _Sides:
-    for place, token in enumerate(behind):
-        if token.means("with", "to", "by", "instead"):
-            return _Sides(behind[place + 1 :], behind[:place])
-    return _Sides(behind, ())
+    place = place_of(behind, "with", "to", "by", "instead")
+    if place is None:
+        return _Sides(behind, ())
+    return _Sides(behind[place + 1 :], behind[:place])

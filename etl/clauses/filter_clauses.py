@@ -3,19 +3,17 @@
 from collections.abc import Sequence
 
 from common.text import Text
-from etl.clauses.clause_conditions import ConditionReader
 from etl.clauses.clause_cutting import Clause
-from etl.clauses.clause_reading import RequestReading, said
-from etl.clauses.clause_tokens import Token, says
+from etl.clauses.clause_reading import ClauseReader, RequestReading, said
+from etl.clauses.clause_tokens import Token, says, table_words
 from etl.clauses.join_clauses import JoinClauses
 from etl.clauses.request_draft import Json
 
-_FIGURES = ("sum", "avg", "max", "min", "median", "count")
 _RANKING_FORM = Text("每个…中{figure}前{count}的{thing}", "top {count} {thing} per … by {figure}")
 _SAID_ABOVE = "…"
 
 
-class FilterClauses:
+class FilterClauses(ClauseReader):
     """Adds the conditions of a request.
 
     Args:
@@ -24,7 +22,7 @@ class FilterClauses:
     """
 
     def __init__(self, reading: RequestReading, joins: JoinClauses) -> None:
-        self._reading = reading
+        super().__init__(reading)
         self._joins = joins
 
     def take(self, clause: Clause) -> None:
@@ -34,31 +32,26 @@ class FilterClauses:
             return
         suggestion = self._ranking_meant(clause.tokens)
         if suggestion is not None:
-            self._reading.uncovered(said(clause.tokens), [suggestion])
+            self._reading.refuse_word(said(clause.tokens), [suggestion])
             return
-        reading = self._reading
-        measures = reading.draft.measures
-        reader = ConditionReader(
-            clause.tokens, reading.names, reading.findings, reading.order, measures
+        found = self._reading.conditions(
+            clause.tokens,
+            measures=self._draft.measures,
+            excludes=clause.kind == "exclude",
         )
-        found = reader.read(excludes=clause.kind == "exclude")
-        for word in found.uncovered:
-            reading.uncovered(word)
-        reading.add_tables_of(found.conditions)
+        self._reading.add_tables_of(found.conditions)
         if found.conditions:
             self._add(found.conditions)
         elif not found.uncovered:
-            reading.left_over(clause.tokens)
+            self._reading.refuse_clause(clause.tokens)
 
     def _names_other_table(self, tokens: Sequence[Token]) -> bool:
         """Tell whether words name a table and nothing that could be compared."""
+        if says(tokens, "cmp", "null", "notnull", "between"):
+            return False
         base = self._reading.base
-        tables = []
-        for token in tokens:
-            if token.table is not None:
-                tables.append(token.table)
-        has_other = any(base is None or key != base.key for key in tables)
-        return has_other and not says(tokens, "cmp", "null", "notnull", "between")
+        own = base.key if base is not None else None
+        return any(token.table != own for token in table_words(tokens))
 
     def _add(self, conditions: Sequence[Json]) -> None:
         """Add conditions where what they compare is: in the rows, or in the result."""
@@ -71,29 +64,29 @@ class FilterClauses:
             else:
                 groups.append(named)
         if rows:
-            self._reading.draft.add_row_filter(rows)
+            self._draft.add_row_filter(rows)
         if groups:
-            self._reading.draft.add("filter", {"conditions": groups})
+            self._draft.add("filter", {"conditions": groups})
 
     def _of_result(self, condition: Json) -> Json | None:
         """Return the condition with names of the result; None where it is about rows."""
         if "any" in condition:
-            parts = []
-            for one in condition["any"]:
-                parts.append(self._of_result(one))
-            known = []
-            for one in parts:
-                if one is not None:
-                    known.append(one)
-            if len(known) == len(parts):
-                return {"any": known}
-            return None
+            return self._any_of_result(condition["any"])
         column = condition["column"]
-        draft = self._reading.draft
-        for one in (*draft.measures, *self._keys()):
+        for one in (*self._draft.measures, *self._keys()):
             if column in (one.get("column"), one["as"]):
                 return {**condition, "column": one["as"]}
         return None
+
+    def _any_of_result(self, alternatives: Sequence[Json]) -> Json | None:
+        """Return alternatives with names of the result; None where one is about rows."""
+        named: list[Json] = []
+        for condition in alternatives:
+            one = self._of_result(condition)
+            if one is None:
+                return None
+            named.append(one)
+        return {"any": named}
 
     def _keys(self) -> Sequence[Json]:
         """Return the keys by which groups may be left out.
@@ -103,11 +96,7 @@ class FilterClauses:
         """
         if self._reading.is_follow_up:
             return ()
-        found = []
-        for key in self._reading.draft.keys:
-            if key.get("unit") is None:
-                found.append(key)
-        return found
+        return self._draft.plain_keys
 
     def _ranking_meant(self, tokens: Sequence[Token]) -> str | None:
         """Return the clause that says "keep the 3 shops with the most …"; None where none does."""

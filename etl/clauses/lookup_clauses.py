@@ -1,30 +1,38 @@
-"""Reads who has something elsewhere, or never had: semi and anti joins, also through link tables.
+"""Reads clauses that select rows by those of other tables: semi and anti joins.
 
 "members who never booked Stretch" and 没买过红茶的会员 select members by rows of other tables of
 which a member may have several. Nothing of these tables comes into the result.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from common.meanings import TableKey
 from common.text import Text
 from common.values import Table
 from etl.binding.join_links import JOIN_LINKS, Way, leads_over_parent
-from etl.clauses.clause_conditions import ConditionReader
 from etl.clauses.clause_names import NamedColumn, Names
-from etl.clauses.clause_reading import RequestReading, said
-from etl.clauses.clause_tokens import Token, says
-from etl.clauses.request_draft import Json
+from etl.clauses.clause_reading import ClauseReader, said
+from etl.clauses.clause_tokens import Token, place_of, says, table_words, words_without
+from etl.clauses.request_draft import Json, alternatives_in, condition, free_name
 from etl.meaning.decisions import DroppedRows
 
-NEGATIONS = ("not", "lacking", "exclude")
-RELATIONS = (*NEGATIONS, "verb", "having")
-# What says that the words compare, group or compute, and don't tell who has something.
+_NEGATIONS = ("not", "lacking", "exclude")
+# Words that tie rows wherever they stand; "exclude" does before a table only.
+_TYING = ("not", "lacking", "verb", "having")
+# Words of clauses that compare, group or compute, and therefore look nothing up.
 _OTHERWISE = (
     *("cmp", "null", "notnull", "like", "between", "bucket", "by", "each", "aggregate", "fill"),
     *("sum", "avg", "max", "min", "median", "count", "distinct", "top", "running", "previous"),
     *("join", "left", "inner", "dedup", "instead", "split", "super"),
+)
+_ROWS_WITHOUT = Text(
+    "{one} 中在 {other} 里没有对应行的行", "rows of {one} without such a row of {other}"
+)
+_ROWS_WITH = Text(
+    "{one} 中在 {other} 里有对应行的行，每行只计一次",
+    "rows of {one} with such a row of {other}, each once",
 )
 _LEAST_TELLING = 0.8  # quality of a verb that names a column of the table that is looked up
 
@@ -42,61 +50,71 @@ class _Lookup:
     """The parts of a clause that looks something up.
 
     Attributes:
+        subject: the word for the table whose rows are selected, if it is said.
         objects: words behind the one that begins the lookup, but the subject.
+        tables: those that are looked up.
+        thing: a row of theirs by what it is called, if the words say one.
     """
 
     subject: Token | None
     objects: list[Token]
     is_negated: bool
     tables: list[Table] = field(default_factory=list)
-    thing: "_Thing | None" = None
+    thing: _Thing | None = None
 
     @property
     def verbs(self) -> list[Token]:
         """Return the words that say how rows are tied, without naming a table."""
-        return [one for one in self.objects if one.means("verb") and one.table is None]
+        found: list[Token] = []
+        for token in self.objects:
+            if token.means("verb") and token.table is None:
+                found.append(token)
+        return found
 
     @property
     def unknown(self) -> list[Token]:
         """Return the words that the database does not know."""
         found: list[Token] = []
         for token in self.objects:
-            is_quoted = token.mark.literal is not None and not token.names
-            is_unknown = token.mark.is_unknown and not token.mark.is_skippable
-            if is_quoted or is_unknown or token.means("unit"):
+            if _is_unknown(token):
                 found.append(token)
         return found
 
     @property
-    def values(self) -> list[Token]:
-        """Return the words that are stored values, days or quoted texts."""
+    def compares(self) -> bool:
+        """Tell whether stored values or days say which rows are looked up."""
+        return any(one.is_value_or_date for one in self.objects)
+
+    @property
+    def says_which(self) -> bool:
+        """Tell whether a verb, a value or what a row is called says which rows are looked up."""
+        if self.thing is not None or self.compares:
+            return True
+        return bool(self.verbs)
+
+    @property
+    def conditions(self) -> list[Token]:
+        """Return the words that say which rows are looked up, without their tables and verbs."""
+        verbs = self.verbs
         found: list[Token] = []
         for token in self.objects:
-            if token.is_value or token.mark.date is not None:
+            if token.table is None and token not in verbs:
                 found.append(token)
         return found
 
 
-class LookupClauses:
-    """Adds semi and anti joins.
-
-    Args:
-        reading: of the request, which is changed.
-    """
-
-    def __init__(self, reading: RequestReading) -> None:
-        self._reading = reading
-        self._names = reading.names
+class LookupClauses(ClauseReader):
+    """Adds semi and anti joins."""
 
     def subject_of(self, tokens: Sequence[Token]) -> Token | None:
-        """Return the word for the table whose rows are selected; None where nothing is."""
+        """Return the word for the table whose rows are selected; None where no lookup is said."""
         lookup = _lookup_in(tokens)
         if lookup is not None:
             return lookup.subject
         return None
 
     def is_lookup(self, tokens: Sequence[Token]) -> bool:
-        """Tell whether words may say who has something elsewhere."""
+        """Tell whether words may select rows by those of other tables."""
         return _lookup_in(tokens) is not None
 
     def take(self, tokens: Sequence[Token]) -> bool:
@@ -128,44 +146,41 @@ class LookupClauses:
 
     def _asked_base(self, lookup: _Lookup) -> Table | None:
         """Return the table whose rows are selected: of several joined ones it is asked."""
-        base = self._reading.base
-        if base is None:
-            return None
+        joined = self._reading.joined_keys()
         possible: list[Table] = []
-        joined = self._reading.joined()
-        keys = set()
-        for table in joined:
-            keys.add(table.key)
-        for table in joined:
+        for table in self._reading.joined():
             named = self._tables_of(lookup, table)
-            lookup.tables = [one for one in named if one.key not in keys]
-            if lookup.tables and self._is_meant(lookup, table):
+            lookup.tables = [one for one in named if one.key not in joined]
+            is_possible = bool(lookup.tables) and self._is_meant(lookup, table)
+            if is_possible:
                 possible.append(table)
-        if len(possible) <= 1:
-            if possible:
-                return possible[0]
+        if not possible:
             return None
         words = said(lookup.objects)
         return self._names.one_of_tables(words, possible, self._reading.order)
 
     def _tables_of(self, lookup: _Lookup, base: Table) -> list[Table]:
         """Return the other tables that the words name, by themselves or by a value."""
-        keys: dict[TableKey, None] = {}
+        tables: dict[TableKey, Table] = {}
         for token in lookup.objects:
-            key = token.table
-            is_of_other = token.is_value and not self._is_own(token)
-            is_telling = token.means("verb") and token.mark.quality >= _LEAST_TELLING
-            if key is None and (is_of_other or is_telling):
-                key = token.mark.links[0].table
+            key = self._table_named_by(token)
             if key is not None and key != base.key:
-                keys[key] = None
-        found: list[Table] = []
-        for key in keys:
-            found.append(self._names.of(key))
-        return found
+                tables[key] = self._names.of(key)
+        return list(tables.values())
+
+    def _table_named_by(self, token: Token) -> TableKey | None:
+        """Return the table of a word, of a value of another table, or of a verb that is telling."""
+        if token.table is not None:
+            return token.table
+        is_telling = token.means("verb") and token.mark.quality >= _LEAST_TELLING
+        if is_telling:
+            return token.mark.links[0].table
+        if token.is_value and not self._is_own(token):
+            return token.mark.links[0].table
+        return None
 
     def _find_thing(self, lookup: _Lookup, base: Table) -> bool:
-        """Find what unknown words call a row of: "product X"; tell whether that is clear."""
+        """Find the table whose rows unknown words name: "product X"; tell whether it is clear."""
         unknown = lookup.unknown
         if not unknown:
             return True
@@ -189,30 +204,34 @@ class LookupClauses:
         """Return the tables of which a row of the base may have several."""
         found: list[Table] = []
         for table in self._reading.catalog.tables:
-            ways = self._ways(base, table)
-            if any(_is_repeating(way) and not leads_over_parent(way) for way in ways):
+            if self._has_several(base, table):
                 found.append(table)
         return found
+
+    def _has_several(self, base: Table, table: Table) -> bool:
+        """Tell whether a row of the base may have several of the other table by itself."""
+        for way in self._ways(base, table):
+            if _is_repeating(way) and not leads_over_parent(way):
+                return True
+        return False
 
     def _is_own(self, token: Token) -> bool:
         """Tell whether a table of the request stores the value."""
         return any(link.table in self._names.sources for link in token.links("value"))
 
     def _is_meant(self, lookup: _Lookup, base: Table) -> bool:
-        """Tell whether rows are selected by others, of which each may have several.
+        """Tell whether the words select rows by those of other tables, and are no plain condition.
 
         A value of a row that the base refers to is a condition like any other.
         """
-        ways = []
+        ways: list[Way] = []
         for table in lookup.tables:
-            for way in self._ways(base, table):
-                ways.append(way)
-        if not ways:
-            return lookup.is_negated
-        if any(_is_repeating(way) for way in ways):
-            is_said = bool(lookup.verbs) or bool(lookup.values) or lookup.thing is not None
-            return lookup.is_negated or is_said
-        return lookup.is_negated and not lookup.values
+            ways += self._ways(base, table)
+        if any(map(_is_repeating, ways)):
+            return lookup.is_negated or lookup.says_which
+        if not lookup.is_negated:
+            return False
+        return not ways or not lookup.compares
 
     def _is_one_way(self, lookup: _Lookup, base: Table) -> bool:
         """Tell whether some way leads over all tables that the words name."""
@@ -222,7 +241,8 @@ class LookupClauses:
         links = JOIN_LINKS.of(self._reading.catalog)
         for table in lookup.tables:
             for way in links.all_ways(base.key, table.key):
-                if named <= {link.right for link in way}:
+                passed = {link.right for link in way}
+                if named <= passed:
                     return True
         return False
 
@@ -246,14 +266,16 @@ class LookupClauses:
         names = self._names.about(self._with_those_between(base, far, lookup.tables))
         for table in (far, *lookup.tables):
             names.call(table, self._free_name(table))
-        for parameters in self._filters(lookup, names):
-            self._reading.draft.add_row_filter(parameters["conditions"], parameters["table"])
-        how = "anti" if lookup.is_negated else "semi"
-        right = names.name_of(far)
+        for name, conditions in self._conditions_by_table(lookup, names).items():
+            self._draft.add_row_filter(conditions, name)
         for table in lookup.tables:
             self._reading.lookups[names.name_of(table)] = table
-        left = self._names.name_of(base)
-        self._reading.draft.add_join({"left": left, "right": right, "how": how})
+        parameters = {
+            "left": self._names.name_of(base),
+            "right": names.name_of(far),
+            "how": "anti" if lookup.is_negated else "semi",
+        }
+        self._draft.add_join(parameters)
         self._assume(lookup, base, far)
 
     def _distance(self, base: Table, table: Table) -> int:
@@ -263,75 +285,66 @@ class LookupClauses:
         self, base: Table, far: Table, named: Sequence[Table]
     ) -> list[TableKey]:
         """Return the named tables, and those on ways to the farthest, whose dates may be meant."""
-        keys = dict.fromkeys(table.key for table in named)
+        keys: dict[TableKey, None] = {}
+        for table in named:
+            keys[table.key] = None
         for way in self._ways(base, far):
-            keys.update(dict.fromkeys(link.right for link in way))
-        found: list[TableKey] = []
-        for key in keys:
-            if key != base.key:
-                found.append(key)
-        return found
+            for link in way:
+                keys[link.right] = None
+        keys.pop(base.key, None)
+        return list(keys)
 
     def _free_name(self, table: Table) -> str:
-        """Return what the table is called as one that is only looked up."""
-        name = self._names.name_of(table)
-        taken = set()
+        """Return a name for a table that is looked up, other than those of the request's tables."""
+        taken = set(self._reading.lookups)
         for key in self._names.sources:
             taken.add(self._names.name_of(self._names.of(key)))
-        taken.update(self._reading.lookups)
-        number, free = 2, name
-        while free in taken:
-            free = f"{name}_{number}"
-            number += 1
-        return free
+        return free_name(self._names.name_of(table), taken)
 
-    def _filters(self, lookup: _Lookup, names: Names) -> Iterator[Json]:
-        """Yield the conditions on each table that is looked up."""
-        tokens: list[Token] = []
-        for token in lookup.objects:
-            is_condition = token.table is None and token not in lookup.verbs
-            if is_condition:
-                tokens.append(token)
-        reader = ConditionReader(tokens, names, self._reading.findings, self._reading.order)
-        reading = reader.read(excludes=False)
-        for word in reading.uncovered:
-            self._reading.uncovered(word)
+    def _conditions_by_table(self, lookup: _Lookup, names: Names) -> dict[str, list[Json]]:
+        """Return the conditions on each table that is looked up, by what the table is called."""
+        tokens = lookup.conditions
+        reading = self._reading.conditions(tokens, names=names)
         by_table: dict[str, list[Json]] = {}
         if lookup.thing is not None:
             table, column = lookup.thing.named.table, lookup.thing.named.column.name
-            reference = names.reference(table, column)
-            called = {"column": reference, "operator": "=", "value": lookup.thing.text}
+            called = condition(names.reference(table, column), "=", lookup.thing.text)
             by_table[names.name_of(table)] = [called]
-        for condition in reading.conditions:
+        for one in reading.conditions:
             owners = set()
-            for one in condition.get("any", [condition]):
-                owners.add(one["column"].partition(".")[0])
-            if len(owners) != 1:
-                self._reading.uncovered(said(tokens))
-                continue
-            by_table.setdefault(owners.pop(), []).append(condition)
-        for name, conditions in by_table.items():
-            yield {"table": name, "conditions": conditions}
+            for alternative in alternatives_in(one):
+                owners.add(alternative["column"].partition(".")[0])
+            if len(owners) == 1:
+                by_table.setdefault(owners.pop(), []).append(one)
+            else:
+                self._reading.refuse_word(said(tokens))
+        return by_table
 
     def _assume(self, lookup: _Lookup, base: Table, far: Table) -> None:
-        """Note what a verb is taken for, and that nothing is added or repeated."""
-        one, other = self._names.label(base), self._names.label(far)
-        verb = said(lookup.verbs)
-        meant = Text(f"“{verb}”理解为", f"“{verb}” is taken as ") if verb else Text("", "")
-        if lookup.is_negated:
-            rows = Text(
-                f"{one} 中在 {other} 里没有对应行的行",
-                f"rows of {one} without such a row of {other}",
-            )
-        else:
-            rows = Text(
-                f"{one} 中在 {other} 里有对应行的行，每行只计一次",
-                f"rows of {one} with such a row of {other}, each once",
-            )
-        text = Text(f"{meant.zh}{rows.zh}。", f"{meant.en}{rows.en}.")
-        order = len(self._reading.draft.operations)
+        """Note as an assumption which rows are kept, and what a verb is taken for."""
+        meant = Text("", "")
+        if lookup.verbs:
+            verb = said(lookup.verbs)
+            meant = Text(f"“{verb}”理解为", f"“{verb}” is taken as ")
+        form = _ROWS_WITHOUT if lookup.is_negated else _ROWS_WITH
+        labels = {"one": self._names.label(base), "other": self._names.label(far)}
+        text = Text(
+            f"{meant.zh}{form.zh.format(**labels)}。",
+            f"{meant.en}{form.en.format(**labels)}.",
+        )
+        order = len(self._draft.operations)
         decides = DroppedRows(order, self._names.name_of(base))
         self._reading.findings.assume("looked_up", text, order, decides=decides)
+
+
+def _is_unknown(token: Token) -> bool:
+    """Tell whether the word may be what a row is called: it is no word, name or value here."""
+    mark = token.mark
+    if token.means("unit"):
+        return True
+    if mark.is_unknown and not mark.is_skippable:
+        return True
+    return mark.literal is not None and not token.names
 
 
 def _is_repeating(way: Way) -> bool:
@@ -344,20 +357,14 @@ def _lookup_in(tokens: Sequence[Token]) -> _Lookup | None:
     place = _place_of_relation(tokens)
     if place is None or says(tokens, *_OTHERWISE):
         return None
-    subject = _subject_of(tokens[:place], tokens[place:])
-    objects = [token for token in tokens[place:] if token is not subject]
-    if not _is_said(tokens, objects):
+    before, behind = tokens[:place], tokens[place:]
+    subject = _subject_of(before, behind)
+    objects = [token for token in behind if token is not subject]
+    if not says(tokens, *_TYING) and not table_words(objects):
         return None
-    named = [token for token in objects if not token.means("which", *NEGATIONS)]
-    negations = sum(token.means(*NEGATIONS) for token in tokens)
+    named = words_without(objects, "which", *_NEGATIONS)
+    negations = len(tokens) - len(words_without(tokens, *_NEGATIONS))
     return _Lookup(subject, named, is_negated=negations % 2 == 1)
-
-
-def _is_said(tokens: Sequence[Token], objects: Sequence[Token]) -> bool:
-    """Tell whether a word ties rows; "exclude" and "without" alone do before a table only."""
-    if says(tokens, "not", "lacking", "verb", "having"):
-        return True
-    return any(token.table is not None for token in objects)
 
 
 def _place_of_relation(tokens: Sequence[Token]) -> int | None:
@@ -365,29 +372,25 @@ def _place_of_relation(tokens: Sequence[Token]) -> int | None:
 
     Behind "exclude" it is another word: "exclude users who bought …", but "without orders".
     """
-    own = _first(tokens, "which", *(kind for kind in RELATIONS if kind != "exclude"))
-    return _first(tokens, *RELATIONS) if own is None else own
-
-
-def _first(tokens: Sequence[Token], *kinds: str) -> int | None:
-    """Return the place of the first word of one of these kinds."""
-    for place, token in enumerate(tokens):
-        if token.means(*kinds):
-            return place
-    return None
+    own = place_of(tokens, "which", *_TYING)
+    if own is not None:
+        return own
+    return place_of(tokens, "exclude")
 
 
 def _subject_of(before: Sequence[Token], behind: Sequence[Token]) -> Token | None:
     """Return the word for the table whose rows are selected."""
-    for token in before:
-        if token.table is not None:
-            return token
+    tables = table_words(before)
+    if tables:
+        return tables[0]
     return _subject_behind(behind)
 
 
 def _subject_behind(tokens: Sequence[Token]) -> Token | None:
-    """Return the table's word behind 的: 没有订单的会员."""
-    for before, token in zip(reversed(tokens[:-1]), reversed(tokens[1:]), strict=True):
-        if token.table is not None and before.means("of") and not before.text.isascii():
-            return token
-    return None
+    """Return the table's word behind the last 的: 没有订单的会员."""
+    subject = None
+    for before, token in pairwise(tokens):
+        is_of = before.means("of") and not before.text.isascii()
+        if is_of and token.table is not None:
+            subject = token
+    return subject

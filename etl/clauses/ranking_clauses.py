@@ -7,11 +7,15 @@ from common.text import Text
 from common.values import Table
 from etl.clauses.clause_cutting import Clause
 from etl.clauses.clause_figures import FigureReading
-from etl.clauses.clause_names import NamedColumn
-from etl.clauses.clause_reading import RequestReading, are_tied, said
-from etl.clauses.clause_tokens import Token
-from etl.clauses.request_draft import Json
+from etl.clauses.clause_names import NamedColumn, named_columns
+from etl.clauses.clause_reading import ClauseReader, are_tied, said
+from etl.clauses.clause_tokens import Token, naming_words, place_of, says, table_words, token_at
+from etl.clauses.request_draft import Json, condition
 from etl.meaning.decisions import TargetRows
+
+_TIES_STAY = Text(
+    "并列的行名次相同，都保留。", "Rows that tie have the same rank, and all of them stay."
+)
 
 
 @dataclass(frozen=True)
@@ -32,16 +36,8 @@ class _Group:
     columns: tuple[NamedColumn, ...]
 
 
-class RankingClauses:
-    """Adds the windows of a request.
-
-    Args:
-        reading: of the request, which is changed.
-    """
-
-    def __init__(self, reading: RequestReading) -> None:
-        self._reading = reading
-        self._names = reading.names
+class RankingClauses(ClauseReader):
+    """Adds the windows of a request."""
 
     # --------------------------------------------------------------------------
     # along the periods
@@ -53,19 +49,16 @@ class RankingClauses:
         measures = reading.measures or aggregate["measures"]
         sorting = self._sorting_key(aggregate)
         if sorting is None or not measures:
-            self._reading.left_over(clause.tokens)
+            self._reading.refuse_clause(clause.tokens)
             return
-        others = []
-        for key in aggregate["group_by"]:
-            if key["as"] != sorting:
-                others.append(key["as"])
+        others = [key["as"] for key in aggregate["group_by"] if key["as"] != sorting]
+        make = _running if clause.kind == "running" else _previous
         for measure in measures:
-            make = _running if clause.kind == "running" else _previous
-            self._reading.draft.add("window", make(measure["as"], others, sorting))
+            self._draft.add("window", make(measure["as"], others, sorting))
 
     def _sorting_key(self, aggregate: Json) -> str | None:
         """Return the name of the period in the result, else of the first key."""
-        period = self._reading.draft.period
+        period = self._draft.period
         if period is not None:
             return str(period["as"])
         keys = aggregate["group_by"]
@@ -82,19 +75,18 @@ class RankingClauses:
         thing = self._thing(parts.things)
         measure = self._ranked_measure(parts)
         if parts.count is None or measure is None:
-            self._reading.left_over(clause.tokens)
+            self._reading.refuse_clause(clause.tokens)
             return
         groups = self._groups(parts.groups, thing)
-        if self._has_measure(measure) or self._is_summed(thing, measure):
+        is_known = self._known_measure(measure) is not None
+        if is_known or self._is_summed(thing, measure):
             self._rank_groups(parts, thing, groups, measure)
         else:
             self._rank_rows(parts, groups, measure)
 
     def _thing(self, tokens: Sequence[Token]) -> Table | None:
         """Return the table whose rows are ranked, which is the base when there is none yet."""
-        for token in tokens:
-            if token.table is None:
-                continue
+        for token in table_words(tokens):
             table = self._names.table(token, self._reading.order)
             if table is not None:
                 self._names.add(table.key)
@@ -105,18 +97,14 @@ class RankingClauses:
         """Return the figure that ranks: the one that is said, else the aggregate's only one."""
         if parts.figure:
             measures = self._reading.figures(parts.figure).measures
-            if measures:
-                return measures[0]
-            return None
-        known = self._reading.draft.measures
-        if known:
-            if len(known) == 1:
-                return known[0]
-            return None
-        return self._asked_measure(parts)
+            return measures[0] if measures else None
+        known = self._draft.measures
+        if not known:
+            return self._asked_measure(parts)
+        return known[0] if len(known) == 1 else None
 
     def _asked_measure(self, parts: TopParts) -> Json | None:
-        """Ask by which figure the rows rank that are to be the first."""
+        """Return the figure to rank by where none is said; of several the user is asked."""
         base = self._reading.base
         if not parts.things or base is None:
             return None
@@ -126,12 +114,7 @@ class RankingClauses:
                 columns += self._names.measures_of(table)
         if not columns:
             return None
-        named = self._names.only("measure", said(parts.things), columns, self._reading.order)
-        if named is None:
-            return None
-        self._names.add(named.table.key)
-        column = self._names.reference(named.table, named.column.name)
-        return {"function": "sum", "column": column, "as": f"{named.column.name}_sum"}
+        return self._reading.asked_sum(said(parts.things), columns)
 
     def _groups(self, tokens: Sequence[Token], thing: Table | None) -> list[_Group]:
         groups: list[_Group] = []
@@ -145,13 +128,13 @@ class RankingClauses:
         if token.table is not None:
             return self._group_of_table(token, thing)
         if not token.names:
-            self._reading.cover([token])
+            self._reading.refuse_unread([token])
             return None
         named = self._names.column(token, self._reading.order)
         if named is not None:
             return _Group((named,))
         if token.text not in self._names.asked:
-            self._reading.uncovered(token.text)
+            self._reading.refuse_word(token.text)
         return None
 
     def _group_of_table(self, token: Token, thing: Table | None) -> _Group | None:
@@ -160,23 +143,25 @@ class RankingClauses:
         if table is None:
             return None
         ranked = thing or self._reading.base
-        for key in ranked.foreign_keys if ranked is not None else ():
-            if key.target == table.key and ranked is not None:
-                return _Group(_columns(ranked, key.columns))
+        if ranked is not None:
+            for key in ranked.foreign_keys:
+                if key.target == table.key:
+                    return _Group(tuple(named_columns(ranked, key.columns)))
         if not table.primary_key:
-            self._reading.uncovered(token.text)
+            self._reading.refuse_word(token.text)
             return None
-        return _Group(_columns(table, table.primary_key))
+        return _Group(tuple(named_columns(table, table.primary_key)))
 
-    def _has_measure(self, measure: Json) -> bool:
+    def _known_measure(self, measure: Json) -> Json | None:
+        """Return the aggregate's figure that is computed alike; None where there is none."""
         wanted = (measure["function"], measure.get("column"))
-        known = []
-        for one in self._reading.draft.measures:
-            known.append((one["function"], one.get("column")))
-        return wanted in known
+        for one in self._draft.measures:
+            if (one["function"], one.get("column")) == wanted:
+                return one
+        return None
 
     def _is_summed(self, thing: Table | None, measure: Json) -> bool:
-        """Tell whether the figure belongs to other rows than the ranked things."""
+        """Tell whether a thing has several values of the figure, which are summed."""
         if thing is None:
             return False
         if "column" not in measure:
@@ -188,14 +173,11 @@ class RankingClauses:
         self, parts: TopParts, thing: Table | None, groups: Sequence[_Group], measure: Json
     ) -> None:
         """Rank the groups of an aggregate by a figure of theirs."""
-        columns = []
+        columns: list[NamedColumn] = []
         for group in groups:
-            for named in group.columns:
-                columns.append(named)
-        if self._reading.draft.aggregate is None:
-            keys = []
-            for named in columns:
-                keys.append(self._key(named))
+            columns += group.columns
+        if self._draft.aggregate is None:
+            keys = [self._key(named) for named in columns]
             if thing is not None:
                 keys += self._keys_of_rows(thing, keys)
             self._reading.add_figures(FigureReading(keys=keys, measures=[measure]))
@@ -203,46 +185,33 @@ class RankingClauses:
         for named in columns:
             called = self._name_in_result(named)
             if called is None:
-                self._reading.uncovered(named.column.comment or named.column.name)
+                self._reading.refuse_word(named.column.comment or named.column.name)
                 return
             partition.append(called)
-        self._rank(parts, partition, self._called(measure))
-
-    def _called(self, measure: Json) -> str:
-        """Return what the aggregate calls the figure."""
-        wanted = (measure["function"], measure.get("column"))
-        for one in self._reading.draft.measures:
-            if (one["function"], one.get("column")) == wanted:
-                return str(one["as"])
-        return str(measure["as"])
+        ranked = self._known_measure(measure) or measure
+        self._rank(parts, partition, str(ranked["as"]))
 
     def _keys_of_rows(self, thing: Table, taken: Sequence[Json]) -> list[Json]:
-        """Return the keys that tell a table's rows apart, and what these are called."""
-        shown = self._reading.lexicon.schema.facts[thing.key].display[:1]
-        known = set()
-        for key in taken:
-            known.add(key["column"])
+        """Return the keys that tell a table's rows apart, but those that are taken."""
+        known = {key["column"] for key in taken}
         keys: list[Json] = []
-        for column in dict.fromkeys((*thing.primary_key, *shown)):
-            reference = self._names.reference(thing, column)
-            if reference not in known:
-                name = self._names.key_name(thing, column)
-                keys.append({"column": reference, "as": name})
+        for key in self._names.row_keys(thing):
+            if key["column"] not in known:
+                keys.append(key)
         return keys
 
     def _name_in_result(self, named: NamedColumn) -> str | None:
-        """Return what the aggregate calls the column; one of a row that is a key is added to it."""
-        keys = self._reading.draft.keys
+        """Return the column's name in the result; None where a group has several values of it.
+
+        A column of a table that is grouped by its primary key is added to the keys.
+        """
+        keys = self._draft.keys
         column = self._names.reference(named.table, named.column.name)
-        columns = {}
-        for key in keys:
-            columns[key.get("column")] = str(key["as"])
+        columns = {key.get("column"): str(key["as"]) for key in keys}
         if column in columns:
             return columns[column]
-        own = []
-        for name in named.table.primary_key:
-            own.append(self._names.reference(named.table, name))
-        is_row = bool(own) and all(name in columns for name in own)
+        own = {self._names.reference(named.table, name) for name in named.table.primary_key}
+        is_row = bool(own) and own <= columns.keys()
         if not is_row:
             return None
         key = self._key(named)
@@ -266,21 +235,16 @@ class RankingClauses:
         self._rank(parts, partition, measure["column"])
 
     def _rank(self, parts: TopParts, partition: Sequence[str], column: str) -> None:
-        draft = self._reading.draft
         window = {
             "function": "rank",
             "partition_by": list(partition),
             "order_by": [{"column": column, "direction": parts.direction}],
             "as": "rank",
         }
-        draft.add("window", window)
-        condition = {"column": "rank", "operator": "<=", "value": parts.count}
-        draft.add("filter", {"conditions": [condition]})
-        text = Text(
-            "并列的行名次相同，都保留。", "Rows that tie have the same rank, and all of them stay."
-        )
-        decides = TargetRows(ties=True)
-        self._reading.findings.assume("ties_stay", text, len(draft.operations), decides=decides)
+        self._draft.add("window", window)
+        self._draft.add("filter", {"conditions": [condition("rank", "<=", parts.count)]})
+        order = len(self._draft.operations)
+        self._reading.findings.assume("ties_stay", _TIES_STAY, order, decides=TargetRows(ties=True))
 
 
 def _running(name: str, others: Sequence[str], sorting: str) -> Json:
@@ -298,41 +262,27 @@ def _previous(name: str, others: Sequence[str], sorting: str) -> Json:
     return {**window, "function": "lag", "as": f"{name}_previous", "offset": 1}
 
 
-def _columns(table: Table, names: Sequence[str]) -> tuple[NamedColumn, ...]:
-    found: list[NamedColumn] = []
-    for name in names:
-        column = table.column(name)
-        if column is not None:
-            found.append(NamedColumn(table, column))
-    return tuple(found)
-
-
 # ------------------------------------------------------------------------------
-# where its parts stand
+# the words of a ranking
 
 
 def top_parts(tokens: Sequence[Token]) -> TopParts:
     """Return the parts of a clause that ranks."""
-    place = next(index for index, token in enumerate(tokens) if token.means("top"))
-    after = tokens[place + 1] if place + 1 < len(tokens) else None
-    number = after.mark.number if after is not None else None
+    place = place_of(tokens, "top") or 0
+    before, word, behind = tokens[:place], tokens[place], tokens[place + 2 :]
+    number = token_at(tokens, place + 1).mark.number
     count = int(number.value) if number is not None else None
-    direction = "asc" if tokens[place].arg == "-" else "desc"
+    direction = "asc" if word.arg == "-" else "desc"
     bare = TopParts(count, direction, (), (), ())
-    before, behind = tokens[:place], tokens[place + 2 :]
-    if tokens[place].text.isascii():
+    if word.text.isascii():
         return _english_parts(bare, behind)
     return _chinese_parts(bare, before, behind)
 
 
 def _chinese_parts(bare: TopParts, before: Sequence[Token], behind: Sequence[Token]) -> TopParts:
     """Read 每个 D 中 M 前 N 的 X."""
-    named = []
-    for token in before:
-        if token.names:
-            named.append(token)
-    is_grouped = any(token.means("each") for token in before)
-    most = 1 if is_grouped else 0
+    named = naming_words(before)
+    most = 1 if says(before, "each") else 0
     groups, figure = tuple(named[:most]), tuple(named[most:])
     return replace(bare, things=tuple(behind), groups=groups, figure=figure)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from copy import deepcopy
+from itertools import count
 from typing import Any
 
 from etl.schemas.requirement import Action, IntentOperation
@@ -9,7 +10,10 @@ from etl.schemas.requirement import Action, IntentOperation
 Json = dict[str, Any]
 Operation = tuple[Action, Json]
 
-_ON_RESULT = ("window",)
+# Operations on rows come before the first of these.
+_ON_GROUPS = ("aggregate", "window")
+# Where operations on the result name its columns, beside lists of names.
+_NAMING_KEYS = ("column", "as")
 
 
 class RequestDraft:
@@ -27,7 +31,7 @@ class RequestDraft:
 
     @property
     def contents(self) -> tuple[str | None, list[Operation]]:
-        """Return all that the draft says: its target and its operations."""
+        """Return the target and the operations."""
         return self.target, self.operations
 
     @property
@@ -49,20 +53,33 @@ class RequestDraft:
     @property
     def measures(self) -> list[Json]:
         """Return the figures of the aggregate."""
-        aggregate = self.aggregate
-        if aggregate is None:
-            return []
-        measures: list[Json] = aggregate["measures"]
-        return measures
+        return self._listed_in_aggregate("measures")
 
     @property
     def keys(self) -> list[Json]:
         """Return what the aggregate groups by."""
+        return self._listed_in_aggregate("group_by")
+
+    def _listed_in_aggregate(self, part: str) -> list[Json]:
         aggregate = self.aggregate
         if aggregate is None:
             return []
-        keys: list[Json] = aggregate["group_by"]
-        return keys
+        listed: list[Json] = aggregate[part]
+        return listed
+
+    @property
+    def columns(self) -> list[Json]:
+        """Return the columns of the aggregate's result: its keys and figures."""
+        return [*self.keys, *self.measures]
+
+    @property
+    def plain_keys(self) -> list[Json]:
+        """Return the keys that are columns as they are stored, and no periods."""
+        found: list[Json] = []
+        for key in self.keys:
+            if key.get("unit") is None:
+                found.append(key)
+        return found
 
     @property
     def period(self) -> Json | None:
@@ -89,15 +106,20 @@ class RequestDraft:
 
     def begin_with(self, joins: Sequence[Json]) -> None:
         """Put joins before all other operations, in this order; those there already are moved."""
-        rest: list[Operation] = []
-        for action, parameters in self.operations:
-            is_moved = action == "join" and any(parameters is join for join in joins)
-            if not is_moved:
-                rest.append((action, parameters))
-        first: list[Operation] = []
+        self.remove(joins)
+        begun: list[Operation] = []
         for join in joins:
-            first.append(("join", join))
-        self.operations = [*first, *rest]
+            begun.append(("join", join))
+        self.operations = [*begun, *self.operations]
+
+    def remove(self, gone: Sequence[Json]) -> None:
+        """Take away the operations that have these very parameters."""
+        identities = set(map(id, gone))
+        kept: list[Operation] = []
+        for action, parameters in self.operations:
+            if id(parameters) not in identities:
+                kept.append((action, parameters))
+        self.operations = kept
 
     def make_aggregate(self) -> Json:
         """Return the parameters of the aggregate, which is added where there is none."""
@@ -109,43 +131,83 @@ class RequestDraft:
         return made
 
     def show(self, name: str) -> None:
-        """Let the target have a column of the result, where its columns are listed."""
+        """Add a column of the result to those of the target, where these are listed."""
         for sink in self.of("sink"):
             if sink.get("columns"):
                 sink["columns"].append(name)
 
     def hide(self, names: Collection[str]) -> None:
-        """Let the target do without columns that are no more."""
+        """Take columns of the result away from those that the target lists."""
         for sink in self.of("sink"):
             for part in ("columns", "unique_key"):
-                kept = [one for one in sink.get(part) or () if one not in names]
+                listed = sink.get(part) or ()
+                kept: list[str] = []
+                for name in listed:
+                    if name not in names:
+                        kept.append(name)
                 sink[part] = kept or None
 
     def rename_result(self, names: Mapping[str, str]) -> None:
         """Let operations on the result use new names of its columns."""
         for action, parameters in self.operations:
             if action in ("window", "filter", "sink"):
-                _rename(parameters, names)
+                replace_texts(parameters, names, _NAMING_KEYS)
 
     def _place_of_result(self) -> int:
         """Return the place of the first operation that works on the result, or makes it."""
         for place, (action, _) in enumerate(self.operations):
-            if action == "aggregate" or action in _ON_RESULT:
+            if action in _ON_GROUPS:
                 return place
         return len(self.operations)
 
 
-def _rename(value: Any, names: Mapping[str, str]) -> None:
-    """Replace names of columns wherever they stand in parameters."""
-    if isinstance(value, list):
-        for place, inner in enumerate(value):
-            if isinstance(inner, str):
-                value[place] = names.get(inner, inner)
-            else:
-                _rename(inner, names)
-    elif isinstance(value, dict):
-        for key, inner in value.items():
-            if key in ("column", "as") and isinstance(inner, str):
-                value[key] = names.get(inner, inner)
-            else:
-                _rename(inner, names)
+def condition(column: str, operator: str, value: Any) -> Json:
+    """Return a condition as an intent writes it."""
+    return {"column": column, "operator": operator, "value": value}
+
+
+def alternatives_in(condition: Json) -> list[Json]:
+    """Return the conditions of which one has to hold: the condition itself where it is plain."""
+    alternatives: list[Json] = condition.get("any", [condition])
+    return alternatives
+
+
+def free_name(wanted: str, taken: Collection[str]) -> str:
+    """Return the wanted name, with a number behind it where something else is called so."""
+    free = wanted
+    numbers = count(2)
+    while free in taken:
+        free = f"{wanted}_{next(numbers)}"
+    return free
+
+
+def containers_in(value: object) -> Iterator[Any]:
+    """Yield the objects and lists within a JSON value, each before those within it."""
+    if not isinstance(value, dict | list):
+        return
+    yield value
+    for inner in values_in(value):
+        yield from containers_in(inner)
+
+
+def values_in(container: Json | list[Any]) -> Collection[Any]:
+    """Return the values of an object or list."""
+    if isinstance(container, dict):
+        return container.values()
+    return container
+
+
+def replace_texts(parameters: Json, texts: Mapping[str, str], keys: Collection[str] = ()) -> None:
+    """Write other texts for those that stand in the lists and objects of parameters.
+
+    Args:
+        keys: of objects, under which texts are replaced; empty: under any.
+    """
+    for container in containers_in(parameters):
+        places: list[Any] = list(range(len(container)))
+        if isinstance(container, dict):
+            places = [key for key in container if key in (keys or container)]
+        for place in places:
+            text = container[place]
+            if isinstance(text, str):
+                container[place] = texts.get(text, text)

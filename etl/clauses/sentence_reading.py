@@ -14,7 +14,14 @@ from etl.binding.request_findings import RequestFindings
 from etl.clauses.clause_cutting import Clause, clauses_of
 from etl.clauses.clause_names import NamedColumn, Names
 from etl.clauses.clause_reading import RequestReading, said
-from etl.clauses.clause_tokens import IDENTIFIERS, Token, says, tokens_of
+from etl.clauses.clause_tokens import (
+    IDENTIFIERS,
+    Token,
+    says,
+    table_words,
+    tokens_of,
+    words_without,
+)
 from etl.clauses.dedup_clauses import DedupClauses, words_before_keys
 from etl.clauses.earlier_request import begin_from
 from etl.clauses.edit_clauses import EditClauses
@@ -65,7 +72,7 @@ def is_change(tokens: Sequence[Token]) -> bool:
     """Tell whether words change an earlier request, rather than say all of a new one."""
     if not tokens:
         return False
-    if says(tokens, *_EDITING) or tokens[0].means("then"):
+    if says(tokens, *_EDITING) or says(tokens[:1], "then"):
         return True
     clauses = clauses_of(tokens)
     return not any(_is_whole(clause) for clause in clauses)
@@ -73,10 +80,7 @@ def is_change(tokens: Sequence[Token]) -> bool:
 
 def _is_whole(clause: Clause) -> bool:
     """Tell whether a clause begins with tables of its own."""
-    tables = []
-    for token in clause.tokens:
-        if token.table is not None:
-            tables.append(token)
+    tables = table_words(clause.tokens)
     if clause.kind == "join":
         return len(tables) > 1
     has_source = clause.kind in ("source", "dedup", "aggregate", "top", "running", "previous")
@@ -106,7 +110,7 @@ class _SentenceReader:
         self._reading = reading
         self._draft = draft
         self._before = deepcopy(draft.contents) if is_follow_up else None
-        self._is_added = bool(tokens) and (says(tokens, *_ADDING) or tokens[0].means("then"))
+        self._is_added = says(tokens, *_ADDING) or says(tokens[:1], "then")
         self._clauses = clauses_of(tokens, is_follow_up=is_follow_up)
         self._is_built = is_follow_up  # whether any clause says what to do
         self._joins = JoinClauses(reading)
@@ -189,7 +193,7 @@ class _SentenceReader:
             self._names.add(table.key)
 
     def _note_date(self) -> None:
-        """Remember which date is cut, which a day without a date then is one of."""
+        """Set the date column of the period, with which days without a column are compared."""
         period = self._draft.period
         if period is None:
             return
@@ -213,20 +217,20 @@ class _SentenceReader:
 
     def _take_source(self, clause: Clause) -> None:
         """Take the conditions that stand with the tables: "paid orders of the last 30 days"."""
-        if any(token.is_value or token.mark.date is not None for token in clause.tokens):
+        if any(token.is_value_or_date for token in clause.tokens):
             self._is_built = True
             self._filters.take(clause)
         else:
-            self._reading.cover(clause.tokens)
+            self._reading.refuse_unread(clause.tokens)
 
     def _name_unknown_tables(self, clause: Clause) -> None:
-        """Name what is called a table and is none: 工资表, where no table is called so."""
+        """Refuse what is called a table and is none: 工资表, where no table is called so."""
         if clause.kind == "sink":
             return
         for token, after in pairwise(clause.tokens):
             is_called_table = after.means("table") and not after.is_apart
             if is_called_table and token.table is None:
-                self._reading.uncovered(f"{token.text}{after.text}")
+                self._reading.refuse_word(f"{token.text}{after.text}")
 
     def _take_figures(self, clause: Clause) -> None:
         if self._earlier is not None:
@@ -237,13 +241,9 @@ class _SentenceReader:
     def _take_spine(self, clause: Clause) -> None:
         aggregate = self._draft.aggregate
         if aggregate is None or self._draft.period is None:
-            self._reading.uncovered(said(clause.tokens))
+            self._reading.refuse_word(said(clause.tokens))
             return
-        read = []
-        for token in clause.tokens:
-            if not token.means("fill", "empty", "bucket"):
-                read.append(token)
-        self._reading.cover(read)
+        self._reading.refuse_unread(words_without(clause.tokens, "fill", "empty", "bucket"))
         aggregate["spine"] = True
         for measure in aggregate["measures"]:
             measure["empty"] = "zero"
@@ -295,12 +295,9 @@ class _SentenceReader:
             self._findings.refuse("unknown_name", text)
             return
         words = self._findings.shown(Text("汇总", "the figure"))
-        named = self._names.only("measure", words, columns, self._reading.order)
-        if named is None:
-            return
-        reference = self._names.reference(named.table, named.column.name)
-        name = f"{named.column.name}_sum"
-        self._draft.measures.append({"function": "sum", "column": reference, "as": name})
+        measure = self._reading.asked_sum(words, columns)
+        if measure is not None:
+            self._draft.measures.append(measure)
 
     # --------------------------------------------------------------------------
     # the intent
@@ -334,11 +331,9 @@ class _SentenceReader:
         known = set()
         for source in sources:
             known.add(source.alias or source.table_name)
-        tables = []
+        named: dict[str, Table] = {}
         for key in self._names.sources:
-            tables.append(self._names.of(key))
-        named = {}
-        for table in tables:
+            table = self._names.of(key)
             named[self._names.name_of(table)] = table
         for name, table in (*named.items(), *self._reading.lookups.items()):
             if name not in known:

@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 
+from common.meanings import TableKey
 from common.text import Text
 from common.values import Catalog, Table
 from etl.binding.request_findings import NotBound, choice, choices_of
 from etl.binding.source_tables import SAID_TABLES
 from etl.clauses.clause_cutting import Clause
-from etl.clauses.clause_reading import RequestReading
+from etl.clauses.clause_reading import ClauseReader, RequestReading
 from etl.clauses.clause_tokens import Token
 from etl.schemas.requirement import Choice
 from knowledge.language.atoms import key_of
@@ -15,7 +16,7 @@ from knowledge.language.atoms import key_of
 _TABLE_WORDS = (" table", "表")
 
 
-class SinkClauses:
+class SinkClauses(ClauseReader):
     """Finds the target's name; asks where a request gives several, or means a stored table.
 
     Args:
@@ -24,7 +25,7 @@ class SinkClauses:
     """
 
     def __init__(self, reading: RequestReading, text: str) -> None:
-        self._reading = reading
+        super().__init__(reading)
         self._text = text
         self._named: dict[str, None] = {}
 
@@ -37,13 +38,13 @@ class SinkClauses:
                 self._named[name] = None
 
     def decide(self) -> None:
-        """Set the target; nothing is set when it is asked first."""
+        """Set the target, unless the user is asked for it."""
         if not self._named:
             return
         names = list(self._named)
         try:
             name = names[0] if len(names) == 1 else self._one_of(names)
-            self._reading.draft.target = self._meant(name)
+            self._draft.target = self._meant(name)
         except NotBound:
             return
 
@@ -67,7 +68,7 @@ class SinkClauses:
         return self._reading.findings.choose("target", f"names {listed}", prompt, choices)
 
     def _meant(self, name: str) -> str:
-        """Return the name, or that of a stored table that people call so, as it was chosen."""
+        """Return the target's name; where a stored table is called so, the one that was chosen."""
         stored = _called(name, self._reading.catalog)
         if not stored:
             return name
@@ -77,7 +78,7 @@ class SinkClauses:
         )
         choices = [self._new(name)]
         for table in stored:
-            choices.append(choice(table.name, self._reading.names.label(table)))
+            choices.append(choice(table.name, self._names.label(table)))
         return self._reading.findings.choose("target", name, prompt, choices)
 
     def _new(self, name: str) -> Choice:
@@ -89,16 +90,18 @@ def _called(name: str, catalog: Catalog) -> list[Table]:
     """Return the tables that people call so and that are stored under other names."""
     if catalog.by_name.get(name):
         return []
-    keys: dict[tuple[str, str], None] = {}
-    said = {name, *(name.removesuffix(word) for word in _TABLE_WORDS)}
-    said.update(f"{one}表" for one in list(said))
+    said = {name}
+    for word in _TABLE_WORDS:
+        said.add(name.removesuffix(word))
+    said.update([f"{one}表" for one in said])
+    said_keys = set(map(key_of, said))
+    found: dict[TableKey, Table] = {}
     for called, tables in SAID_TABLES.of(catalog).items():
-        if any(key_of(called) == key_of(one) for one in said):
-            keys.update(dict.fromkeys(tables))
-    found: list[Table] = []
-    for key in keys:
-        found.append(catalog.by_key[key])
-    return found
+        if key_of(called) not in said_keys:
+            continue
+        for key in tables:
+            found[key] = catalog.by_key[key]
+    return list(found.values())
 
 
 def _name_in(tokens: Sequence[Token]) -> Sequence[Token]:
@@ -125,8 +128,4 @@ def _alternatives(tokens: Sequence[Token]) -> list[list[Token]]:
             parts.append([])
         else:
             parts[-1].append(token)
-    found: list[list[Token]] = []
-    for part in parts:
-        if part:
-            found.append(part)
-    return found
+    return [part for part in parts if part]

@@ -1,1 +1,1 @@
-"""What an intent means: its bound form, and the interpreter that gives its rows."""
+"""The meaning of an intent: its bound form, and the interpreter that gives its rows."""

@@ -13,10 +13,11 @@ is a row of the result, with the columns of `outputs`. Group steps (filters, tra
 after the aggregate, or over combinations without one) work on the result.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Literal
+from typing import ClassVar, Literal, TypeVar
 
 from sqlglot import exp
 
@@ -184,6 +185,7 @@ class RateStep:
     rate_currency: str
     rate_day: str
     rate: str
+    stage: ClassVar[Stage] = "rows"
 
 
 @dataclass(frozen=True)
@@ -249,6 +251,7 @@ class WindowStep:
     sorting: tuple[tuple[str, SortDirection], ...]
     offset: int = 1
     rows: int | None = None
+    stage: ClassVar[Stage] = "result"
 
 
 @dataclass(frozen=True)
@@ -269,7 +272,10 @@ class DedupStep:
 
 @dataclass(frozen=True)
 class Watermark:
-    """Periods from the last one in the target minus `lookback_days` are computed again."""
+    """The date by which an increment finds late rows.
+
+    Periods from the last one in the target minus `lookback_days` are computed again.
+    """
 
     column: BoundColumn
     lookback_days: int
@@ -316,6 +322,7 @@ Step = (
     | WindowStep
     | DedupStep
 )
+StepKind = TypeVar("StepKind")
 
 
 @dataclass(frozen=True)
@@ -353,10 +360,19 @@ class BoundIntent:
                 return source
         raise KeyError(name)
 
+    def steps_of(self, kind: type[StepKind]) -> list[StepKind]:
+        """Return the steps of a kind, in the order in which they work."""
+        return [step for step in self.steps if isinstance(step, kind)]
+
     @property
     def aggregate(self) -> AggregateStep | None:
         """Return the step that groups, if there is one."""
-        for step in self.steps:
-            if isinstance(step, AggregateStep):
-                return step
-        return None
+        return aggregate_of(self.steps)
+
+
+def aggregate_of(steps: Iterable[Step]) -> AggregateStep | None:
+    """Return the one of these steps that groups, if there is one."""
+    for step in steps:
+        if isinstance(step, AggregateStep):
+            return step
+    return None

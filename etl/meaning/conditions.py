@@ -1,6 +1,6 @@
-"""Whether a row fulfils the conditions of an intent."""
+"""Conditions of an intent: which rows fulfil them."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from etl.meaning.bound import (
@@ -44,37 +44,35 @@ def _holds(test: RowTest, values: Values, time_zone: str) -> bool:
 
 
 def expression_lookup(values: Values) -> Lookup:
-    """Return `values` for the columns of an expression."""
+    """Return `values` as the lookup of an expression's columns."""
     return lambda column: values(BoundColumn(column.table, column.name))
 
 
-_ALONE: Mapping[str, Callable[[Any], bool]] = {
+_NULL_TESTS: Mapping[ConditionOperator, Callable[[Any], bool]] = {
     "is_null": lambda value: value is None,
     "not_null": lambda value: value is not None,
     "is_true": lambda value: value is True,
     "is_false": lambda value: value is False,
 }
 """Operators that compare a value with nothing."""
+_KEEPING_NULL = ("!=", "not_in")
+"""Exclusions, which drop the values that they name and no others; the rest drops NULL."""
 
 
 def _condition_holds(condition: BoundCondition, values: Values, time_zone: str) -> bool:
     value = values(condition.column)
     operator = condition.operator
-    if operator in _ALONE:
-        return _ALONE[operator](value)
-    if operator in ("!=", "not_in"):
-        return value is None or not _is_among(value, _listed(condition), time_zone)
+    if operator in _NULL_TESTS:
+        return _NULL_TESTS[operator](value)
     if value is None:
-        return False
-    if operator == "in":
-        return _is_among(value, _listed(condition), time_zone)
-    if operator == "between":
-        low, high = _listed(condition)
-        return _compares(value, ">=", low, time_zone) and _compares(value, "<=", high, time_zone)
+        return operator in _KEEPING_NULL
+    if operator in _COMPARISONS:
+        (other,) = _listed(condition)
+        return _compares(value, operator, other, time_zone)
     if operator == "column=":
         other = values(_column(condition))
         return other is not None and same_value(value, other, time_zone)
-    return _compares(value, operator, _listed(condition)[0], time_zone)
+    return _LIST_TESTS[operator](value, _listed(condition), time_zone)
 
 
 def _column(condition: BoundCondition) -> BoundColumn:
@@ -90,10 +88,28 @@ def _listed(condition: BoundCondition) -> list[Any]:
     return [one.value if isinstance(one, RelativeDay) else one for one in given]
 
 
-def _is_among(value: Any, listed: Iterable[Any], time_zone: str) -> bool:
-    return any(same_value(value, one, time_zone) for one in listed)
-
-
 def _compares(value: Any, operator: ConditionOperator, other: Any, time_zone: str) -> bool:
     left, right = comparable(value, other, time_zone)
     return _COMPARISONS[operator](left, right)
+
+
+def _is_among(value: Any, listed: Sequence[Any], time_zone: str) -> bool:
+    return any(same_value(value, one, time_zone) for one in listed)
+
+
+def _is_not_among(value: Any, listed: Sequence[Any], time_zone: str) -> bool:
+    return not _is_among(value, listed, time_zone)
+
+
+def _is_between(value: Any, bounds: Sequence[Any], time_zone: str) -> bool:
+    low, high = bounds
+    is_from_low = _compares(value, ">=", low, time_zone)
+    return is_from_low and _compares(value, "<=", high, time_zone)
+
+
+_LIST_TESTS: Mapping[ConditionOperator, Callable[[Any, Sequence[Any], str], bool]] = {
+    "!=": _is_not_among,
+    "not_in": _is_not_among,
+    "in": _is_among,
+    "between": _is_between,
+}

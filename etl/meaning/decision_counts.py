@@ -1,13 +1,13 @@
 """Counts the rows that assumptions decide about, and what they amount to."""
 
 from collections import Counter
-from collections.abc import Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeGuard
 
 from sqlglot import exp
 
 from etl.meaning.bound import (
-    BoundColumn,
     BoundIntent,
     BoundMeasure,
     DedupStep,
@@ -15,7 +15,12 @@ from etl.meaning.bound import (
     RowTest,
     WindowStep,
 )
-from etl.meaning.combinations import Combination, measured_value, values_of_result
+from etl.meaning.combinations import (
+    Combination,
+    first_of_each_row,
+    measured_value,
+    values_of_result,
+)
 from etl.meaning.conditions import Values, holds_all
 from etl.meaning.decisions import (
     DecidedFigures,
@@ -28,9 +33,8 @@ from etl.meaning.decisions import (
     Ways,
 )
 from etl.meaning.evaluation import NotComputable
-from etl.meaning.figures import figure, hashable
-from etl.meaning.read_columns import bound_column, columns_of_test
-from etl.meaning.row_expressions import columns_of
+from etl.meaning.figures import figure, row_identity
+from etl.meaning.read_columns import columns_of_expression, columns_of_tests
 from etl.meaning.windows import Row
 from etl.schemas.parameters import MeasureFunction
 
@@ -40,16 +44,16 @@ _ADDING: Sequence[MeasureFunction] = ("sum", "avg", "median")
 
 @dataclass(frozen=True)
 class _Addend:
-    """What is added up for rows: a value of each row of a source that fulfils the tests."""
+    """The value that is added up: of each row of a source that fulfils the tests, once."""
 
     source: str
     value: exp.Expression
     tests: tuple[RowTest, ...] = ()
 
-    def columns(self) -> list[BoundColumn]:
-        of_value = [bound_column(node) for node in columns_of(self.value)]
-        of_tests = [column for test in self.tests for column in columns_of_test(test)]
-        return of_value + of_tests
+    def sources(self) -> set[str]:
+        """Return the sources whose columns are read; "" stands for columns that steps make."""
+        columns = columns_of_expression(self.value) + columns_of_tests(self.tests)
+        return {column.source for column in columns}
 
 
 class DecisionCounts:
@@ -64,11 +68,13 @@ class DecisionCounts:
         self._zone = intent.time_zone
         self._decisions = decisions
         self._measure = _adding_measure(intent)
-        self._addend = _addend_of(self._measure)
+        self._addend: _Addend | None = None
+        if self._measure is not None:
+            self._addend = _addend_of(self._measure)
         self.figures: dict[str, DecidedFigures] = {}
 
     # --------------------------------------------------------------------------
-    # what the interpreter tells
+    # called by the interpreter
 
     def narrowed(
         self,
@@ -84,35 +90,28 @@ class DecisionCounts:
             source: whose rows it leaves out.
             held: the sources that are joined by then.
         """
-        addend = self._addend
-        if addend is not None and any(one.source not in held for one in addend.columns()):
-            addend = None
+        addend = self._addend_of_joined(held)
         for id_, decision in self._decisions.items():
-            if isinstance(decision, FilteredRows) and _is_condition_of(step, decision):
+            if _is_of_condition(decision, step):
                 found = self._fitting(decision.ways, before)
                 self._enter(id_, found, source, addend)
             elif decision == DroppedRows(step.order, source):
-                kept = {id(one.rows[source]) for one in after}
-                found = [one for one in before if id(one.rows[source]) not in kept]
+                found = _dropped(source, before, after)
                 self._enter(id_, found, source, addend)
 
     def joined(self, combinations: Sequence[Combination]) -> None:
         """Count among the combinations that the target is made of."""
-        held = {name for one in combinations for name in one.rows}
         for id_, decision in self._decisions.items():
             if isinstance(decision, JoinedRows):
-                self._count_joined(id_, decision, combinations, held)
+                self._count_joined(id_, decision, combinations)
             elif isinstance(decision, FilteredRows):
-                measure = self._measure_with(decision)
-                if measure is not None:
-                    found = self._fitting(decision.ways, combinations)
-                    self._enter(id_, found, measure.source, _untested(_addend_of(measure)))
+                self._count_measured(id_, decision, combinations)
 
     def narrowed_result(self, step: FilterStep, rows: Sequence[Row]) -> None:
         """Count the rows that come to a filter of the result."""
         for id_, decision in self._decisions.items():
-            if isinstance(decision, FilteredRows) and _is_condition_of(step, decision):
-                found = [row for row in rows if self._fits(decision.ways, values_of_result(row))]
+            if _is_of_condition(decision, step):
+                found = self._fitting_rows(decision.ways, rows)
                 self._enter_result(id_, found)
 
     def finished(self, rows: Sequence[Row]) -> None:
@@ -121,30 +120,49 @@ class DecisionCounts:
             if isinstance(decision, NoRows):
                 self.figures[id_] = DecidedFigures(0)
             elif isinstance(decision, TargetRows):
-                self._enter_result(id_, self._tied(rows) if decision.ties else rows)
+                counted = self._tied(rows) if decision.ties else rows
+                self._enter_result(id_, counted)
 
     # --------------------------------------------------------------------------
     # which rows
 
     def _count_joined(
-        self,
-        id_: str,
-        decision: JoinedRows,
-        combinations: Sequence[Combination],
-        held: Collection[str],
+        self, id_: str, decision: JoinedRows, combinations: Sequence[Combination]
     ) -> None:
-        known = {source.name for source in self._intent.sources}
-        if decision.source not in ("", *known):  # no operation uses it
+        source = self._counted_source(decision, combinations)
+        if source is None:
             self.figures[id_] = DecidedFigures(0)
             return
-        source = decision.source if decision.source in held else self._intent.base.name
-        found = self._fitting(decision.ways, combinations)
         if decision.without is not None:
-            found = [one for one in found if decision.without not in one.rows]
+            combinations = _without(decision.without, combinations)
+        found = self._fitting(decision.ways, combinations)
         addend = self._addend
         if decision.amount is not None:
             addend = _Addend(source, decision.amount)
         self._enter(id_, found, source, addend)
+
+    def _counted_source(
+        self, decision: JoinedRows, combinations: Sequence[Combination]
+    ) -> str | None:
+        """Return the source whose rows count; None where it is not among the intent's."""
+        for combination in combinations:
+            if decision.source in combination.rows:
+                return decision.source
+        names = ["", *(source.name for source in self._intent.sources)]
+        if decision.source not in names:
+            return None
+        return self._intent.base.name
+
+    def _count_measured(
+        self, id_: str, decision: FilteredRows, combinations: Sequence[Combination]
+    ) -> None:
+        """Count the rows that come to the condition of a measure, where it is one."""
+        measure = self._measure_with(decision)
+        if measure is None:
+            return
+        found = self._fitting(decision.ways, combinations)
+        unconditional = replace(measure, tests=())
+        self._enter(id_, found, measure.source, _addend_of(unconditional))
 
     def _measure_with(self, decision: FilteredRows) -> BoundMeasure | None:
         """Return the measure with the condition."""
@@ -152,12 +170,23 @@ class DecisionCounts:
         if aggregate is None or aggregate.order != decision.operation:
             return None
         for measure in aggregate.measures:
-            if _reads(measure.tests, decision.column):
+            if decision.column in columns_of_tests(measure.tests):
                 return measure
         return None
 
     def _fitting(self, ways: Ways, combinations: Sequence[Combination]) -> list[Combination]:
-        return [one for one in combinations if self._fits(ways, one.value)]
+        found = []
+        for combination in combinations:
+            if self._fits(ways, combination.value):
+                found.append(combination)
+        return found
+
+    def _fitting_rows(self, ways: Ways, rows: Sequence[Row]) -> list[Row]:
+        found = []
+        for row in rows:
+            if self._fits(ways, values_of_result(row)):
+                found.append(row)
+        return found
 
     def _fits(self, ways: Ways, values: Values) -> bool:
         try:
@@ -167,17 +196,23 @@ class DecisionCounts:
 
     def _tied(self, rows: Sequence[Row]) -> list[Row]:
         """Return the rows that share their rank with another one."""
-        ranks = [
-            step
-            for step in self._intent.steps
-            if isinstance(step, WindowStep) and step.function == "rank"
-        ]
-        if not ranks:
+        rank = self._last_rank()
+        if rank is None:
             return []
-        names = (*ranks[-1].partition, ranks[-1].name)
-        places = [_place(row, names) for row in rows]
+        names = (*rank.partition, rank.name)
+        places = [row_identity(row, names) for row in rows]
         taken = Counter(places)
-        return [row for row, place in zip(rows, places, strict=True) if taken[place] > 1]
+        tied = []
+        for row, place in zip(rows, places, strict=True):
+            if taken[place] > 1:
+                tied.append(row)
+        return tied
+
+    def _last_rank(self) -> WindowStep | None:
+        for step in reversed(self._intent.steps):
+            if isinstance(step, WindowStep) and step.function == "rank":
+                return step
+        return None
 
     # --------------------------------------------------------------------------
     # what they amount to
@@ -185,63 +220,80 @@ class DecisionCounts:
     def _enter(
         self, id_: str, found: Sequence[Combination], source: str, addend: _Addend | None
     ) -> None:
-        rows = {id(one.rows[source]) for one in found if source in one.rows}
-        amount = self._amount(found, addend) if addend is not None else None
+        rows = first_of_each_row(source, (), found, self._zone)
+        amount = None
+        if addend is not None:
+            amount = self._amount(found, addend)
         self.figures[id_] = DecidedFigures(len(rows), amount)
+
+    def _addend_of_joined(self, held: Collection[str]) -> _Addend | None:
+        """Return what is added up; None while it reads a source that is not joined yet."""
+        addend = self._addend
+        if addend is None or not addend.sources().issubset(held):
+            return None
+        return addend
 
     def _amount(self, found: Sequence[Combination], addend: _Addend) -> int | float | None:
         """Add up what the rows of the addend's source have, each row once."""
-        counted: set[int] = set()
-        values = []
         try:
-            for one in found:
-                row = one.rows.get(addend.source)
-                if row is None or id(row) in counted:
-                    continue
-                if holds_all(addend.tests, one.value, self._zone):
-                    counted.add(id(row))
-                    values.append(measured_value(addend.value, one, self._zone))
+            counted = first_of_each_row(addend.source, addend.tests, found, self._zone)
+            values = [measured_value(addend.value, one, self._zone) for one in counted]
             return figure("sum", values) or 0
         except (NotComputable, ArithmeticError, ValueError):
             return None
 
     def _enter_result(self, id_: str, rows: Sequence[Row]) -> None:
         amount = None
-        if self._measure is not None and self._measure.function == "sum":
-            name = self._measure.name
-            amount = figure("sum", [row[name] for row in rows]) or 0
+        measure = self._measure
+        if measure is not None and measure.function == "sum":
+            values = [row[measure.name] for row in rows]
+            amount = figure("sum", values) or 0
         self.figures[id_] = DecidedFigures(len(rows), amount)
 
 
 def _adding_measure(intent: BoundIntent) -> BoundMeasure | None:
     """Return the measure whose values are added up for rows."""
-    measures = intent.aggregate.measures if intent.aggregate is not None else ()
+    aggregate = intent.aggregate
+    if aggregate is None:
+        return None
     for function in _ADDING:
-        for measure in measures:
+        for measure in aggregate.measures:
             if measure.function == function:
                 return measure
     return None
 
 
-def _addend_of(measure: BoundMeasure | None) -> _Addend | None:
-    if measure is None or measure.value is None or measure.function not in _ADDING:
+def _dropped(
+    source: str, before: Sequence[Combination], after: Sequence[Combination]
+) -> list[Combination]:
+    """Return the combinations whose row of a source none of those left has."""
+    kept = {combination.rows[source] for combination in after}
+    dropped = []
+    for combination in before:
+        if combination.rows[source] not in kept:
+            dropped.append(combination)
+    return dropped
+
+
+def _without(source: str, combinations: Sequence[Combination]) -> list[Combination]:
+    """Return the combinations that hold no row of a source."""
+    found = []
+    for combination in combinations:
+        if source not in combination.rows:
+            found.append(combination)
+    return found
+
+
+def _addend_of(measure: BoundMeasure) -> _Addend | None:
+    if measure.value is None or measure.function not in _ADDING:
         return None
     return _Addend(measure.source, measure.value, measure.tests)
 
 
-def _untested(addend: _Addend | None) -> _Addend | None:
-    return None if addend is None else _Addend(addend.source, addend.value)
-
-
-def _is_condition_of(step: FilterStep | DedupStep, decision: FilteredRows) -> bool:
-    if not isinstance(step, FilterStep) or step.order != decision.operation:
+def _is_of_condition(decision: Decision, step: FilterStep | DedupStep) -> TypeGuard[FilteredRows]:
+    """Tell whether a decision is about a condition of the step."""
+    if not isinstance(step, FilterStep) or not isinstance(decision, FilteredRows):
         return False
-    return _reads(step.tests, decision.column)
-
-
-def _reads(tests: Sequence[RowTest], column: BoundColumn) -> bool:
-    return any(column in columns_of_test(test) for test in tests)
-
-
-def _place(row: Row, names: Sequence[str]) -> Hashable:
-    return tuple(hashable(row[name]) for name in names)
+    if step.order != decision.operation:
+        return False
+    return decision.column in columns_of_tests(step.tests)

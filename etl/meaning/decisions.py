@@ -1,4 +1,4 @@
-"""Which rows an assumption decides about."""
+"""The rows that an assumption decides about."""
 
 from dataclasses import dataclass
 from decimal import Decimal
@@ -6,10 +6,10 @@ from decimal import Decimal
 from sqlglot import exp
 
 from etl.meaning.bound import BoundColumn, RowTest
-from etl.meaning.read_columns import columns_of_test
+from etl.meaning.read_columns import columns_of_tests
 
 Ways = tuple[tuple[RowTest, ...], ...]
-"""Rows count for which all tests of one of the ways hold."""
+"""Alternatives: a row counts when all tests of one of them hold."""
 EVERY_ROW: Ways = ((),)
 
 
@@ -56,7 +56,7 @@ class TargetRows:
 
 @dataclass(frozen=True)
 class NoRows:
-    """None: only names are decided."""
+    """No rows at all: an assumption that decides about names alone."""
 
 
 Decision = JoinedRows | FilteredRows | DroppedRows | TargetRows | NoRows
@@ -76,7 +76,8 @@ class DecidedFigures:
 
 def columns_of_decision(decision: Decision) -> list[BoundColumn]:
     """Return the columns by which a decision's rows are found."""
-    if not isinstance(decision, JoinedRows | FilteredRows):
-        return []
-    tests = [test for way in decision.ways for test in way]
-    return [column for test in tests for column in columns_of_test(test)]
+    columns: list[BoundColumn] = []
+    if isinstance(decision, JoinedRows | FilteredRows):
+        for tests in decision.ways:
+            columns.extend(columns_of_tests(tests))
+    return columns

@@ -1,4 +1,4 @@
-"""What an expression gives for a row, as PostgreSQL computes it."""
+"""Values of expressions for a row, as PostgreSQL computes them; None is NULL."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -39,6 +39,16 @@ def evaluate_expression(expression: exp.Expression, lookup: Lookup, time_zone: s
     return _Evaluation(lookup, time_zone).value(expression)
 
 
+def has_null(values: Iterable[Any]) -> bool:
+    """Tell whether one of the values is NULL."""
+    return any(value is None for value in values)
+
+
+def known_values(values: Iterable[Any]) -> list[Any]:
+    """Return the values that are not NULL."""
+    return [value for value in values if value is not None]
+
+
 def same_value(left: Any, right: Any, time_zone: str) -> bool:
     """Tell whether two values that are not None are equal."""
     one, other = comparable(left, right, time_zone)
@@ -47,15 +57,11 @@ def same_value(left: Any, right: Any, time_zone: str) -> bool:
 
 def comparable(left: Any, right: Any, time_zone: str) -> tuple[Any, Any]:
     """Return two values so that Python compares them as PostgreSQL does."""
-    if isinstance(left, date) and isinstance(right, date):
-        return _comparable_days(left, right, time_zone)
-    if isinstance(left, UUID) or isinstance(right, UUID):
+    if _is_any(UUID, left, right):
         return str(left), str(right)
-    return left, right
-
-
-def _comparable_days(left: date, right: date, time_zone: str) -> tuple[date, date]:
-    if not isinstance(left, datetime) and not isinstance(right, datetime):
+    if not isinstance(left, date) or not isinstance(right, date):
+        return left, right
+    if not _is_any(datetime, left, right):
         return left, right
     one, other = _moment(left), _moment(right)
     if (one.tzinfo is None) == (other.tzinfo is None):
@@ -63,7 +69,16 @@ def _comparable_days(left: date, right: date, time_zone: str) -> tuple[date, dat
     return local_time(one, time_zone), local_time(other, time_zone)
 
 
+def _is_any(type_: type, left: Any, right: Any) -> bool:
+    return isinstance(left, type_) or isinstance(right, type_)
+
+
+def _are_integers(left: Any, right: Any) -> bool:
+    return isinstance(left, int) and isinstance(right, int)
+
+
 def _moment(day: date) -> datetime:
+    """Return a moment as it is, a day as its first moment."""
     if isinstance(day, datetime):
         return day
     return datetime(day.year, day.month, day.day)
@@ -73,16 +88,16 @@ def divide(left: Any, right: Any) -> Any:
     """Divide two numbers: by 0 it is None, integers are divided as decimals."""
     if not right:
         return None
-    if isinstance(left, float) or isinstance(right, float):
+    if _is_any(float, left, right):
         return float(left) / float(right)
     return quotient(Decimal(left), Decimal(right))
 
 
 def multiply(left: Any, right: Any) -> Any:
     """Multiply two numbers exactly, unless one is a float."""
-    if isinstance(left, float) or isinstance(right, float):
+    if _is_any(float, left, right):
         return float(left) * float(right)
-    if isinstance(left, int) and isinstance(right, int):
+    if _are_integers(left, right):
         return left * right
     return product(Decimal(left), Decimal(right))
 
@@ -91,30 +106,34 @@ def add(left: Any, right: Any) -> Any:
     """Add two numbers exactly, unless one is a float; or days to a date."""
     if isinstance(left, date):
         return left + timedelta(days=right)
-    if isinstance(left, float) or isinstance(right, float):
+    if _is_any(float, left, right):
         return float(left) + float(right)
-    if isinstance(left, int) and isinstance(right, int):
+    if _are_integers(left, right):
         return left + right
     return EXACT.add(Decimal(left), Decimal(right))
 
 
 def _subtract(left: Any, right: Any) -> Any:
+    """Subtract two numbers, days from a date, or two dates, which gives their days between."""
     if isinstance(left, date) and isinstance(right, date):
         return (left - right).days
     return add(left, _negated(right))
 
 
 def _negated(value: Any) -> Any:
-    return without_sign_of_zero(-value) if isinstance(value, Decimal) else -value
+    if isinstance(value, Decimal):
+        return without_sign_of_zero(-value)
+    return -value
 
 
 def _remainder(left: Any, right: Any) -> Any:
+    """Return what a division leaves, with the sign of the dividend; of one by 0 None."""
     if not right:
         return None
-    if isinstance(left, int) and isinstance(right, int):
-        rest = abs(left) % abs(right)
-        return rest if left >= 0 else -rest
-    return without_sign_of_zero(EXACT.remainder(Decimal(left), Decimal(right)))
+    if not _are_integers(left, right):
+        return without_sign_of_zero(EXACT.remainder(Decimal(left), Decimal(right)))
+    rest = abs(left) % abs(right)
+    return rest if left >= 0 else -rest
 
 
 _ARITHMETIC: Mapping[type[exp.Expr], Callable[[Any, Any], Any]] = {
@@ -132,11 +151,8 @@ _ORDER: Mapping[type[exp.Expr], Callable[[Any, Any], bool]] = {
     exp.LT: lambda left, right: bool(left < right),
     exp.LTE: lambda left, right: bool(left <= right),
 }
-_ONE_TEXT: Mapping[type[exp.Expr], Callable[[str], Any]] = {
-    exp.Lower: str.lower,
-    exp.Upper: str.upper,
-    exp.Length: len,
-}
+# Children of a node that are no values: the type of a cast, the unit of a period
+_NO_OPERANDS = (exp.DataType, exp.Var)
 
 
 class _Evaluation:
@@ -156,61 +172,59 @@ class _Evaluation:
             return lazy(self, node)
         return self._strict(node)
 
-    # what decides about NULL itself
+    # operators that decide about NULL themselves
 
-    def _and(self, node: exp.Expr) -> bool | None:
-        left, right = self.value(node.this), self.value(node.expression)
-        if left is False or right is False:
-            return False
-        if left is None or right is None:
+    def _decided(self, node: exp.Expr, *, by: bool) -> bool | None:
+        """Return `by` where one of both sides is it, else None where one is NULL."""
+        sides = (self.value(node.this), self.value(node.expression))
+        if by in sides:
+            return by
+        if has_null(sides):
             return None
-        return True
-
-    def _or(self, node: exp.Expr) -> bool | None:
-        left, right = self.value(node.this), self.value(node.expression)
-        if left is True or right is True:
-            return True
-        if left is None or right is None:
-            return None
-        return False
+        return not by
 
     def _is(self, node: exp.Expr) -> bool:
-        value = self.value(node.this)
-        holds = bool(value is literal_value(node.expression))
-        return not holds if node.args.get("negate") else holds
+        holds = self.value(node.this) is literal_value(node.expression)
+        return _unless_negated(node, holds)
 
     def _is_same(self, node: exp.Expr) -> bool:
+        """Compare values of which NULL equals NULL alone."""
         left, right = self.value(node.this), self.value(node.expression)
         if left is None or right is None:
             return left is right
         return same_value(left, right, self._time_zone)
 
-    def _is_other(self, node: exp.Expr) -> bool:
-        return not self._is_same(node)
+    def _are_equal(self, left: Any, right: Any) -> bool:
+        """Compare values of which NULL equals nothing."""
+        if left is None or right is None:
+            return False
+        return same_value(left, right, self._time_zone)
 
     def _in(self, node: exp.Expr) -> bool | None:
         value = self.value(node.this)
         if value is None:
             return None
         listed = [self.value(one) for one in node.expressions]
-        if any(one is not None and same_value(value, one, self._time_zone) for one in listed):
-            return True
-        return None if None in listed else False
+        for one in listed:
+            if self._are_equal(value, one):
+                return True
+        if has_null(listed):
+            return None
+        return False
 
     def _case(self, node: exp.Expr) -> Any:
         for branch in node.args["ifs"]:
             if self._takes(node, branch):
                 return self.value(branch.args["true"])
         default = node.args.get("default")
-        return None if default is None else self.value(default)
+        if default is None:
+            return None
+        return self.value(default)
 
     def _takes(self, case: exp.Expr, branch: exp.Expr) -> bool:
         if case.this is None:
             return self.value(branch.this) is True
-        left, right = self.value(case.this), self.value(branch.this)
-        if left is None or right is None:
-            return False
-        return same_value(left, right, self._time_zone)
+        return self._are_equal(self.value(case.this), self.value(branch.this))
 
     def _coalesce(self, node: exp.Expr) -> Any:
         for one in (node.this, *node.expressions):
@@ -221,29 +235,32 @@ class _Evaluation:
 
     def _nullif(self, node: exp.Expr) -> Any:
         left, right = self.value(node.this), self.value(node.expression)
-        if left is None or right is None:
-            return left
-        return None if same_value(left, right, self._time_zone) else left
-
-    def _known(self, nodes: Iterable[exp.Expr]) -> list[Any]:
-        values = [self.value(one) for one in nodes]
-        return [value for value in values if value is not None]
+        if self._are_equal(left, right):
+            return None
+        return left
 
     def _greatest(self, node: exp.Expr) -> Any:
-        return max(self._known((node.this, *node.expressions)), default=None)
+        known = self._known((node.this, *node.expressions))
+        return max(known, default=None)
 
     def _least(self, node: exp.Expr) -> Any:
-        return min(self._known((node.this, *node.expressions)), default=None)
+        known = self._known((node.this, *node.expressions))
+        return min(known, default=None)
 
     def _concat(self, node: exp.Expr) -> str:
-        return "".join(as_text(value) for value in self._known(node.expressions))
+        known = self._known(node.expressions)
+        return "".join(map(as_text, known))
+
+    def _known(self, nodes: Iterable[exp.Expr]) -> list[Any]:
+        values = map(self.value, nodes)
+        return known_values(values)
 
     _LAZY: Mapping[type[exp.Expr], Callable[["_Evaluation", exp.Expr], Any]] = {
-        exp.And: _and,
-        exp.Or: _or,
+        exp.And: lambda evaluation, node: evaluation._decided(node, by=False),
+        exp.Or: lambda evaluation, node: evaluation._decided(node, by=True),
         exp.Is: _is,
         exp.NullSafeEQ: _is_same,
-        exp.NullSafeNEQ: _is_other,
+        exp.NullSafeNEQ: lambda evaluation, node: not evaluation._is_same(node),
         exp.In: _in,
         exp.Case: _case,
         exp.Coalesce: _coalesce,
@@ -253,15 +270,14 @@ class _Evaluation:
         exp.Concat: _concat,
     }
 
-    # what is NULL when one of its operands is
+    # operators that are NULL where one of their operands is
 
     def _strict(self, node: exp.Expr) -> Any:
         operands: dict[str, Any] = {}
         for name, child in node.args.items():
-            is_value = isinstance(child, exp.Expr)
-            if is_value and not isinstance(child, exp.DataType | exp.Var):
+            if isinstance(child, exp.Expr) and not isinstance(child, _NO_OPERANDS):
                 operands[name] = self.value(child)
-        if None in operands.values():
+        if has_null(operands.values()):
             return None
         return self._computed(node, operands)
 
@@ -270,40 +286,69 @@ class _Evaluation:
         if kind in _ARITHMETIC:
             return _ARITHMETIC[kind](operands["this"], operands["expression"])
         if kind in _ORDER:
-            left, right = operands["this"], operands["expression"]
-            return _ORDER[kind](*comparable(left, right, self._time_zone))
-        if kind in _ONE_TEXT:
-            return _ONE_TEXT[kind](operands["this"])
-        if isinstance(node, exp.Between):
-            return self._between(operands)
-        if isinstance(node, exp.Cast):
-            return _cast(operands["this"], node.to, self._time_zone)
-        if isinstance(node, exp.Extract):
-            moment = self._local(operands["expression"])
-            return _part(moment, node.this.name.upper())
-        if isinstance(node, exp.TimestampTrunc):
-            unit = node.args["unit"].name.lower()
-            return _moment(period_of(self._local(operands["this"]), unit, self._time_zone))
-        if isinstance(node, exp.AtTimeZone):
-            return operands["this"].astimezone(ZoneInfo(operands["zone"])).replace(tzinfo=None)
-        return _simple(node, operands)
+            return self._compares(operands["this"], kind, operands["expression"])
+        if kind in self._IN_ZONE:
+            return self._IN_ZONE[kind](self, node, operands)
+        if kind in _FUNCTIONS:
+            return _FUNCTIONS[kind](operands["this"], operands, node)
+        raise NotComputable(kind.__name__)
+
+    def _compares(self, left: Any, operator: type[exp.Expr], right: Any) -> bool:
+        return _ORDER[operator](*comparable(left, right, self._time_zone))
+
+    def _between(self, _node: exp.Expr, operands: Mapping[str, Any]) -> bool:
+        value = operands["this"]
+        if not self._compares(value, exp.GTE, operands["low"]):
+            return False
+        return self._compares(value, exp.LTE, operands["high"])
+
+    def _cast(self, node: exp.Expr, operands: Mapping[str, Any]) -> Any:
+        value = operands["this"]
+        to: exp.DataType = node.args["to"]
+        try:
+            return _CASTS[to.this](value, to, self._time_zone)
+        except (ArithmeticError, ValueError, TypeError) as error:
+            raise NotComputable(f"{as_text(value)} AS {to.sql('postgres')}") from error
+
+    def _extract(self, node: exp.Expr, operands: Mapping[str, Any]) -> Decimal:
+        moment = _moment(self._local(operands["expression"]))
+        return _part(moment, node.this.name.upper())
+
+    def _period(self, node: exp.Expr, operands: Mapping[str, Any]) -> datetime:
+        day = self._local(operands["this"])
+        unit = node.args["unit"].name.lower()
+        return _moment(period_of(day, unit, self._time_zone))
+
+    def _at_time_zone(self, _node: exp.Expr, operands: Mapping[str, Any]) -> datetime:
+        moment: datetime = operands["this"]
+        return moment.astimezone(ZoneInfo(operands["zone"])).replace(tzinfo=None)
 
     def _local(self, day: date) -> date:
-        return local_time(day, self._time_zone) if isinstance(day, datetime) else day
+        """Return a moment as the time of the zone, a day as it is."""
+        if isinstance(day, datetime):
+            return local_time(day, self._time_zone)
+        return day
 
-    def _between(self, operands: Mapping[str, Any]) -> bool:
-        value, low, high = operands["this"], operands["low"], operands["high"]
-        is_from = _ORDER[exp.GTE](*comparable(value, low, self._time_zone))
-        return is_from and _ORDER[exp.LTE](*comparable(value, high, self._time_zone))
+    _IN_ZONE: Mapping[
+        type[exp.Expr], Callable[["_Evaluation", exp.Expr, Mapping[str, Any]], Any]
+    ] = {
+        exp.Between: _between,
+        exp.Cast: _cast,
+        exp.Extract: _extract,
+        exp.TimestampTrunc: _period,
+        exp.AtTimeZone: _at_time_zone,
+    }
 
 
-def _simple(node: exp.Expr, operands: Mapping[str, Any]) -> Any:
-    """Compute what needs nothing but its operands, none of which is None."""
-    value = operands["this"]
-    for kind, compute in _SIMPLE.items():
-        if isinstance(node, kind):
-            return compute(value, operands, node)
-    raise NotComputable(type(node).__name__)
+def _unless_negated(node: exp.Expr, holds: bool) -> bool:
+    """Return the outcome of a test that may be written with NOT inside: IS NOT, NOT LIKE."""
+    if node.args.get("negate"):
+        return not holds
+    return holds
+
+
+# ------------------------------------------------------------------------------
+# functions of values none of which is NULL
 
 
 def _rounded(value: Any, operands: Mapping[str, Any], _: exp.Expr) -> Any:
@@ -328,10 +373,6 @@ def _trimmed(value: str, operands: Mapping[str, Any], node: exp.Expr) -> str:
     return value.strip(characters)
 
 
-def _left(value: str, operands: Mapping[str, Any], _: exp.Expr) -> str:
-    return value[: operands["expression"]]
-
-
 def _right(value: str, operands: Mapping[str, Any], _: exp.Expr) -> str:
     count = operands["expression"]
     if count == 0:
@@ -348,9 +389,11 @@ def _substring(value: str, operands: Mapping[str, Any], _: exp.Expr) -> str:
 
 
 def _like(value: str, operands: Mapping[str, Any], node: exp.Expr) -> bool:
-    flags = re.DOTALL | re.IGNORECASE if isinstance(node, exp.ILike) else re.DOTALL
-    holds = re.fullmatch(_pattern(operands["expression"]), value, flags) is not None
-    return not holds if node.args.get("negate") else holds
+    flags = re.DOTALL
+    if isinstance(node, exp.ILike):
+        flags |= re.IGNORECASE
+    match = re.fullmatch(_pattern(operands["expression"]), value, flags)
+    return _unless_negated(node, match is not None)
 
 
 def _pattern(like: str) -> str:
@@ -361,12 +404,15 @@ def _pattern(like: str) -> str:
         if character == "\\":
             parts.append(re.escape(next(characters, "\\")))
         else:
-            parts.append(_WILDCARDS.get(character) or re.escape(character))
+            parts.append(_WILDCARDS.get(character, re.escape(character)))
     return "".join(parts)
 
 
 _WILDCARDS = {"%": ".*", "_": "."}
-_SIMPLE: Mapping[type[exp.Expr], Callable[[Any, Mapping[str, Any], exp.Expr], Any]] = {
+_FUNCTIONS: Mapping[type[exp.Expr], Callable[[Any, Mapping[str, Any], exp.Expr], Any]] = {
+    exp.Lower: lambda value, _operands, _node: value.lower(),
+    exp.Upper: lambda value, _operands, _node: value.upper(),
+    exp.Length: lambda value, _operands, _node: len(value),
     exp.Neg: lambda value, _operands, _node: _negated(value),
     exp.Not: lambda value, _operands, _node: not value,
     exp.Abs: lambda value, _operands, _node: abs(value),
@@ -375,7 +421,7 @@ _SIMPLE: Mapping[type[exp.Expr], Callable[[Any, Mapping[str, Any], exp.Expr], An
     exp.Ceil: lambda value, _operands, _node: ceiling(Decimal(value)),
     exp.Floor: lambda value, _operands, _node: floor(Decimal(value)),
     exp.Trim: _trimmed,
-    exp.Left: _left,
+    exp.Left: lambda value, operands, _node: value[: operands["expression"]],
     exp.Right: _right,
     exp.Substring: _substring,
     exp.Replace: lambda value, operands, _node: value.replace(
@@ -395,43 +441,54 @@ def literal_value(node: exp.Expr) -> Any:
         return node.this
     if node.is_string:
         return node.name
-    return int(node.name) if node.is_int else Decimal(node.name)
+    if node.is_int:
+        return int(node.name)
+    return Decimal(node.name)
+
+
+# ------------------------------------------------------------------------------
+# casts
 
 
 def as_text(value: Any) -> str:
     """Return a value as PostgreSQL casts it to text."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, Decimal):
-        return f"{value:f}"
-    if isinstance(value, datetime):
-        return _moment_text(value)
-    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
-        return str(int(value))
-    return str(value)
+    return _TEXTS.get(type(value), str)(value)
 
 
 def _moment_text(moment: datetime) -> str:
     text = moment.isoformat(" ")
-    return text.rstrip("0") if "." in text else text
+    if moment.microsecond == 0:
+        return text
+    return text.rstrip("0")
 
 
-def _cast(value: Any, to: exp.DataType, time_zone: str) -> Any:
-    try:
-        return _CASTS[to.this](value, to, time_zone)
-    except (ArithmeticError, ValueError, TypeError) as error:
-        raise NotComputable(f"{as_text(value)} AS {to.sql('postgres')}") from error
+def _float_text(number: float) -> str:
+    is_written_without_exponent = abs(number) < 1e15
+    if number.is_integer() and is_written_without_exponent:
+        return str(int(number))
+    return str(number)
+
+
+_TEXTS: Mapping[type, Callable[[Any], str]] = {
+    bool: lambda value: "true" if value else "false",
+    Decimal: lambda value: f"{value:f}",
+    datetime: _moment_text,
+    float: _float_text,
+}
 
 
 def _to_decimal(value: Any, to: exp.DataType, _: str) -> Decimal:
-    number = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
-    parameters = [int(parameter.name) for parameter in to.expressions]
-    if not parameters:
+    shortest = repr(value) if isinstance(value, float) else value
+    number = Decimal(shortest)
+    if not to.expressions:
         return number
-    return rounded(number, parameters[1] if len(parameters) > 1 else 0)
+    has_scale = len(to.expressions) > 1
+    scale = int(to.expressions[1].name) if has_scale else 0
+    return rounded(number, scale)
 
 
 def _to_integer(value: Any, _to: exp.DataType, _: str) -> int:
+    """Round to a whole number: halves of floats to the even one, of decimals away from zero."""
     if isinstance(value, float):
         return int(Decimal(value).to_integral_value(ROUND_HALF_EVEN))
     if isinstance(value, Decimal):
@@ -439,24 +496,23 @@ def _to_integer(value: Any, _to: exp.DataType, _: str) -> int:
     return int(value)
 
 
-_TRUE = ("t", "true", "y", "yes", "on", "1")
-_FALSE = ("f", "false", "n", "no", "off", "0")
+_BOOLEANS = {
+    **dict.fromkeys(("t", "true", "y", "yes", "on", "1"), True),
+    **dict.fromkeys(("f", "false", "n", "no", "off", "0"), False),
+}
 
 
 def _to_boolean(value: Any, _to: exp.DataType, _: str) -> bool:
     if not isinstance(value, str):
         return bool(value)
     word = value.strip().lower()
-    if word in _TRUE:
-        return True
-    if word in _FALSE:
-        return False
-    raise ValueError(value)
+    if word not in _BOOLEANS:
+        raise ValueError(value)
+    return _BOOLEANS[word]
 
 
-def _to_date(value: Any, _to: exp.DataType, time_zone: str) -> date:
-    moment = _to_moment(value, _to, time_zone)
-    return moment.date()
+def _to_date(value: Any, to: exp.DataType, time_zone: str) -> date:
+    return _to_moment(value, to, time_zone).date()
 
 
 def _to_moment(value: Any, _to: exp.DataType, time_zone: str) -> datetime:
@@ -467,30 +523,21 @@ def _to_moment(value: Any, _to: exp.DataType, time_zone: str) -> datetime:
     return local_time(_moment(value), time_zone)
 
 
-def _to_float(value: Any, _to: exp.DataType, _: str) -> float:
-    return float(value)
-
-
-def _to_text(value: Any, _to: exp.DataType, _: str) -> str:
-    return as_text(value)
-
-
 _CASTS: Mapping[Any, Callable[[Any, exp.DataType, str], Any]] = {
-    exp.DataType.Type.TEXT: _to_text,
+    exp.DataType.Type.TEXT: lambda value, _to, _zone: as_text(value),
     exp.DataType.Type.DECIMAL: _to_decimal,
     exp.DataType.Type.SMALLINT: _to_integer,
     exp.DataType.Type.INT: _to_integer,
     exp.DataType.Type.BIGINT: _to_integer,
-    exp.DataType.Type.DOUBLE: _to_float,
+    exp.DataType.Type.DOUBLE: lambda value, _to, _zone: float(value),
     exp.DataType.Type.BOOLEAN: _to_boolean,
     exp.DataType.Type.DATE: _to_date,
     exp.DataType.Type.TIMESTAMP: _to_moment,
 }
 
 
-def _part(day: date, name: str) -> Decimal:
-    """Return what EXTRACT gives of a day."""
-    moment = _moment(day)
+def _part(moment: datetime, name: str) -> Decimal:
+    """Return the part of a moment that EXTRACT gives."""
     if name == "SECOND":
         return Decimal(moment.second) + Decimal(moment.microsecond) / 1_000_000
     parts = {

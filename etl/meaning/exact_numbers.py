@@ -33,7 +33,7 @@ def _leading_group(number: Decimal) -> tuple[int, int]:
 
 
 def product(left: Decimal, right: Decimal) -> Decimal:
-    """Multiply exactly."""
+    """Multiply two numbers without rounding."""
     return without_sign_of_zero(EXACT.multiply(left, right))
 
 

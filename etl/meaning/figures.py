@@ -1,22 +1,22 @@
-"""What the functions of measures and windows give for values."""
+"""The functions of measures and windows."""
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from functools import reduce
 from typing import Any
 
-from etl.meaning.evaluation import add, divide
+from etl.meaning.evaluation import add, divide, known_values
 from etl.schemas.parameters import MeasureFunction
 
 
-def figure(function: MeasureFunction, values: Sequence[Any]) -> Any:
+def figure(function: MeasureFunction, values: Iterable[Any]) -> Any:
     """Aggregate values; None is left out, and nothing gives None but for counts."""
-    known = [value for value in values if value is not None]
-    if function == "count":
-        return len(known)
-    if function == "count_distinct":
-        return len({hashable(value) for value in known})
-    return _FIGURES[function](known) if known else None
+    known = known_values(values)
+    if function in _COUNTS:
+        return _COUNTS[function](known)
+    if not known:
+        return None
+    return _FIGURES[function](known)
 
 
 def hashable(value: Any) -> Hashable:
@@ -27,29 +27,45 @@ def hashable(value: Any) -> Hashable:
     return hashed
 
 
-def total(values: Sequence[Any]) -> Any:
-    """Add up; there is at least one value."""
+def row_identity(row: Mapping[str, Any], names: Iterable[str]) -> Hashable:
+    """Return something that is equal where rows have equal values in these columns."""
+    return tuple(hashable(row[name]) for name in names)
+
+
+def _distinct_count(values: Sequence[Any]) -> int:
+    return len({hashable(value) for value in values})
+
+
+def _sum(values: Sequence[Any]) -> Any:
     return reduce(add, values)
 
 
-def average(values: Sequence[Any]) -> Any:
+def _average(values: Sequence[Any]) -> Any:
     """Return the mean; of integers it is a decimal."""
-    return divide(total(values), len(values))
+    return divide(_sum(values), len(values))
 
 
 def _median(values: Sequence[Any]) -> Any:
+    """Return the middle value, or the mean of the two in the middle; of integers a decimal."""
     ordered = sorted(values)
     middle = len(ordered) // 2
-    if len(ordered) % 2:
-        value = ordered[middle]
-        return Decimal(value) if isinstance(value, int) else value
-    return divide(add(ordered[middle - 1], ordered[middle]), 2)
+    if len(ordered) % 2 == 0:
+        return divide(add(ordered[middle - 1], ordered[middle]), 2)
+    value = ordered[middle]
+    if isinstance(value, int):
+        return Decimal(value)
+    return value
 
 
+_COUNTS: Mapping[MeasureFunction, Callable[[Sequence[Any]], int]] = {
+    "count": len,
+    "count_distinct": _distinct_count,
+}
 _FIGURES: Mapping[MeasureFunction, Callable[[Sequence[Any]], Any]] = {
-    "sum": total,
-    "avg": average,
+    "sum": _sum,
+    "avg": _average,
     "min": min,
     "max": max,
     "median": _median,
 }
+"""Functions of at least one value."""

@@ -4,7 +4,8 @@ What is allowed reads nothing but the row's own columns, gives the same for the 
 known to the evaluation, so that the interpreter can say what it means.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import sqlglot
@@ -18,30 +19,23 @@ from etl.meaning.value_kinds import DAYS, MOMENTS, NUMBERS, ValueKind, bare_type
 DIALECT = "postgres"
 MOST_CHARS = 4000
 MOST_NODES = 400
+Kinds = frozenset[ValueKind]
 ColumnTypes = Callable[[exp.Column], str]
 """Gives the type of a column in PostgreSQL's spelling."""
 
 COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.NullSafeNEQ)
 _ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod)
 _ROUNDING = (exp.Round, exp.Trunc, exp.Ceil, exp.Floor)
-_TEXT_FUNCTIONS = (
-    *(exp.Lower, exp.Upper, exp.Trim, exp.Left, exp.Right, exp.Substring, exp.Replace),
-    *(exp.Concat, exp.DPipe),
-)
-_FIRST_OF = (exp.Coalesce, exp.Greatest, exp.Least)
-_TESTS = (
-    *COMPARISONS,
-    *(exp.And, exp.Or, exp.Not, exp.Is, exp.In, exp.Between, exp.Like, exp.ILike),
-)
-_LEAVES = (exp.Column, exp.Identifier, exp.Literal, exp.Boolean, exp.Null, exp.Var)
 _ALLOWED = (
     *_ARITHMETIC,
     *_ROUNDING,
-    *_TEXT_FUNCTIONS,
-    *_FIRST_OF,
-    *_TESTS,
-    *_LEAVES,
-    *(exp.Paren, exp.Neg, exp.Abs, exp.Case, exp.If, exp.Nullif, exp.Length),
+    *COMPARISONS,
+    *(exp.And, exp.Or, exp.Not, exp.Is, exp.In, exp.Between, exp.Like, exp.ILike),
+    *(exp.Lower, exp.Upper, exp.Trim, exp.Left, exp.Right, exp.Substring, exp.Replace, exp.Length),
+    *(exp.Concat, exp.DPipe),
+    *(exp.Coalesce, exp.Greatest, exp.Least, exp.Nullif, exp.Case, exp.If),
+    *(exp.Column, exp.Identifier, exp.Literal, exp.Boolean, exp.Null, exp.Var),
+    *(exp.Paren, exp.Neg, exp.Abs),
     *(exp.Cast, exp.DataType, exp.DataTypeParam),
     *(exp.Extract, exp.TimestampTrunc, exp.AtTimeZone),
 )
@@ -73,8 +67,11 @@ def parse_expression(text: str) -> exp.Expression:
     Raises:
         ExpressionRefused
     """
-    if len(text) > MOST_CHARS:
-        raise _refused(f"超过 {MOST_CHARS} 个字符", f"is longer than {MOST_CHARS} characters")
+    _require(
+        len(text) <= MOST_CHARS,
+        f"超过 {MOST_CHARS} 个字符",
+        f"is longer than {MOST_CHARS} characters",
+    )
     try:
         statements = sqlglot.parse(f"SELECT {text}", read=DIALECT)
     except (SqlglotError, RecursionError) as error:
@@ -88,8 +85,10 @@ def parse_expression(text: str) -> exp.Expression:
 
 
 def _is_one_item(select: exp.Select) -> bool:
-    others = [name for name, value in select.args.items() if name != "expressions" and value]
-    return not others and len(select.expressions) == 1
+    for clause, value in select.args.items():
+        if clause != "expressions" and value:
+            return False
+    return len(select.expressions) == 1
 
 
 def check_expression(expression: exp.Expression) -> None:
@@ -100,57 +99,64 @@ def check_expression(expression: exp.Expression) -> None:
     """
     for number, node in enumerate(expression.walk()):
         node.pop_comments()
-        if number == MOST_NODES:
-            raise _refused("太长", "is too long")
-        if not isinstance(node, _ALLOWED):
-            raise _not_allowed(node)
-        _check_node(node)
-
-
-def _check_node(node: exp.Expr) -> None:
-    if isinstance(node, exp.Column):
-        _check_column(node)
-    elif isinstance(node, exp.Cast):
-        _check_cast(node)
-    elif isinstance(node, exp.Extract):
-        _check_unit(node.this, EXTRACTED)
-    elif isinstance(node, exp.TimestampTrunc):
-        _check_unit(node.args["unit"], TRUNCATED)
-        _check_absent(node, ("zone",))
-    elif isinstance(node, exp.In):
-        _check_absent(node, ("query", "unnest"))
-    elif isinstance(node, exp.Is) and not isinstance(node.expression, exp.Null | exp.Boolean):
-        raise _not_allowed(node)
-
-
-def _check_absent(node: exp.Expr, names: Sequence[str]) -> None:
-    if any(node.args.get(name) for name in names):
-        raise _not_allowed(node)
+        _require(number < MOST_NODES, "太长", "is too long")
+        _require_allowed(isinstance(node, _ALLOWED), node)
+        for kind, check in _CHECKS.items():
+            if isinstance(node, kind):
+                check(node)
 
 
 def _check_column(column: exp.Column) -> None:
-    if not isinstance(column.this, exp.Identifier) or column.args.get("db"):
-        raise _refused(
-            f"列名 {column.sql(DIALECT)} 应写成 表.列",
-            f"names a column {column.sql(DIALECT)}; columns are written as table.column",
-        )
+    is_named = isinstance(column.this, exp.Identifier)
+    if is_named and not column.args.get("db"):
+        return
+    shown = column.sql(DIALECT)
+    raise _refused(
+        f"列名 {shown} 应写成 表.列",
+        f"names a column {shown}; columns are written as table.column",
+    )
 
 
 def _check_cast(cast: exp.Cast) -> None:
-    if type(cast) is not exp.Cast or cast.to.this not in _CASTS:
-        raise _refused(
-            f"不能转换为类型 {cast.to.sql(DIALECT)}",
-            f"can't cast to the type {cast.to.sql(DIALECT)}",
-        )
+    is_plain_cast = type(cast) is exp.Cast
+    if is_plain_cast and cast.to.this in _CASTS:
+        return
+    shown = cast.to.sql(DIALECT)
+    raise _refused(f"不能转换为类型 {shown}", f"can't cast to the type {shown}")
+
+
+def _check_truncation(truncation: exp.TimestampTrunc) -> None:
+    _check_unit(truncation.args["unit"], TRUNCATED)
+    _require_allowed(not truncation.args.get("zone"), truncation)
 
 
 def _check_unit(unit: exp.Expression, known: Sequence[str]) -> None:
-    if unit.name.upper() not in known:
-        listed = ", ".join(known).lower()
-        raise _refused(
-            f"不支持时间单位 {unit.name}；可用：{listed}",
-            f"uses the unit {unit.name}; possible are {listed}",
-        )
+    listed = ", ".join(known).lower()
+    _require(
+        unit.name.upper() in known,
+        f"不支持时间单位 {unit.name}；可用：{listed}",
+        f"uses the unit {unit.name}; possible are {listed}",
+    )
+
+
+def _check_in(node: exp.In) -> None:
+    reads_other_rows = bool(node.args.get("query") or node.args.get("unnest"))
+    _require_allowed(not reads_other_rows, node)
+
+
+def _check_is(node: exp.Is) -> None:
+    is_constant = isinstance(node.expression, exp.Null | exp.Boolean)
+    _require_allowed(is_constant, node)
+
+
+_CHECKS: Mapping[type[exp.Expr], Callable[[Any], None]] = {
+    exp.Column: _check_column,
+    exp.Cast: _check_cast,
+    exp.Extract: lambda node: _check_unit(node.this, EXTRACTED),
+    exp.TimestampTrunc: _check_truncation,
+    exp.In: _check_in,
+    exp.Is: _check_is,
+}
 
 
 def columns_of(expression: exp.Expression) -> Iterator[exp.Column]:
@@ -173,6 +179,47 @@ def type_of(expression: exp.Expression, types: ColumnTypes) -> str:
     return _Typing(types).type_of(expression)
 
 
+@dataclass(frozen=True)
+class _Signature:
+    """The kinds that a function's operands must have, by their names in the tree, and its type."""
+
+    operands: Mapping[str, Kinds]
+    result: str
+
+
+_TEXT: Kinds = frozenset(("text",))
+_INTEGER: Kinds = frozenset(("integer",))
+_BOOLEAN: Kinds = frozenset(("boolean",))
+_JOINED_AS_TEXT: Kinds = _TEXT | NUMBERS | DAYS
+_MOMENT = "timestamp without time zone"
+_TWO_TESTS = _Signature({"this": _BOOLEAN, "expression": _BOOLEAN}, "boolean")
+_PATTERN_TEST = _Signature({"this": _TEXT, "expression": _TEXT}, "boolean")
+_OF_TEXT = _Signature({"this": _TEXT}, "text")
+_END_OF_TEXT = _Signature({"this": _TEXT, "expression": _INTEGER}, "text")
+_TEXTS_IN_A_ROW = _Signature({"expressions": _JOINED_AS_TEXT}, "text")
+_SIGNATURES: Mapping[type[exp.Expr], _Signature] = {
+    exp.And: _TWO_TESTS,
+    exp.Or: _TWO_TESTS,
+    exp.Not: _Signature({"this": _BOOLEAN}, "boolean"),
+    exp.Like: _PATTERN_TEST,
+    exp.ILike: _PATTERN_TEST,
+    exp.Lower: _OF_TEXT,
+    exp.Upper: _OF_TEXT,
+    exp.Length: _Signature({"this": _TEXT}, "integer"),
+    exp.Trim: _Signature({"this": _TEXT, "expression": _TEXT, "collation": _TEXT}, "text"),
+    exp.Left: _END_OF_TEXT,
+    exp.Right: _END_OF_TEXT,
+    exp.Substring: _Signature({"this": _TEXT, "start": _INTEGER, "length": _INTEGER}, "text"),
+    exp.Replace: _Signature({"this": _TEXT, "expression": _TEXT, "replacement": _TEXT}, "text"),
+    exp.Concat: _TEXTS_IN_A_ROW,
+    exp.ConcatWs: _TEXTS_IN_A_ROW,
+    exp.DPipe: _Signature({"this": _JOINED_AS_TEXT, "expression": _JOINED_AS_TEXT}, "text"),
+    exp.Extract: _Signature({"expression": DAYS}, "numeric"),
+    exp.TimestampTrunc: _Signature({"this": DAYS}, _MOMENT),
+    exp.AtTimeZone: _Signature({"this": frozenset(("timestamptz",))}, _MOMENT),
+}
+
+
 class _Typing:
     def __init__(self, types: ColumnTypes) -> None:
         self._types = types
@@ -180,35 +227,48 @@ class _Typing:
     def type_of(self, node: exp.Expression) -> str:
         if isinstance(node, exp.Column):
             return bare_type(self._types(node))
-        if isinstance(node, exp.Literal | exp.Boolean | exp.Null):
-            return _literal_type(node)
-        if isinstance(node, exp.Paren):
-            return self.type_of(node.this)
-        if isinstance(node, exp.Cast):
-            self.type_of(node.this)
-            return _CASTS[node.to.this]
-        if isinstance(node, _TESTS):
-            return self._of_test(node)
-        if isinstance(node, _TEXT_FUNCTIONS):
-            return self._of_text(node)
-        if isinstance(node, exp.Extract | exp.TimestampTrunc | exp.AtTimeZone):
-            return self._of_time(node)
-        if isinstance(node, exp.Case | exp.Nullif | exp.Coalesce | exp.Greatest | exp.Least):
-            return self._of_choice(node)
-        return self._of_number(node)
+        signature = _SIGNATURES.get(type(node))
+        if signature is not None:
+            return self._of_signature(node, signature)
+        rule = self._RULES.get(type(node))
+        if rule is not None:
+            return rule(self, node)
+        return self._need(node.this, NUMBERS)
 
-    def _of_number(self, node: exp.Expression) -> str:
-        if isinstance(node, exp.Length):
-            self._need(node.this, {"text"})
+    def _of_signature(self, node: exp.Expression, signature: _Signature) -> str:
+        for name, kinds in signature.operands.items():
+            for operand in _children(node, name):
+                self._need(operand, kinds)
+        return signature.result
+
+    def _need(self, node: exp.Expression, kinds: Kinds) -> str:
+        """Return the type of an operand, whose kind must be one of these."""
+        type_ = self.type_of(node)
+        _expect(node, type_, kinds)
+        return type_
+
+    def _of_constant(self, node: exp.Expression) -> str:
+        if isinstance(node, exp.Boolean):
+            return "boolean"
+        if isinstance(node, exp.Null):
+            return _UNTYPED
+        if node.is_string:
+            return "text"
+        if node.is_int:
             return "integer"
-        if isinstance(node, _ARITHMETIC):
-            return self._of_arithmetic(node)
-        if isinstance(node, _ROUNDING):
-            decimals = node.args.get("decimals")
-            if decimals is not None:
-                self._need(decimals, {"integer"})
+        return "numeric"
+
+    def _of_cast(self, cast: exp.Expression) -> str:
+        self.type_of(cast.this)
+        return _CASTS[cast.args["to"].this]
+
+    # numbers
+
+    def _of_rounding(self, node: exp.Expression) -> str:
+        for decimals in _children(node, "decimals"):
+            self._need(decimals, _INTEGER)
         operand = self._need(node.this, NUMBERS)
-        if isinstance(node, _ROUNDING) and kind_of_type(operand) == "integer":
+        if kind_of_type(operand) == "integer":
             return "numeric"
         return operand
 
@@ -217,83 +277,61 @@ class _Typing:
         kinds = (kind_of_type(left), kind_of_type(right))
         if "date" in kinds:
             return _date_arithmetic(node, kinds)
-        for side, type_ in ((node.this, left), (node.expression, right)):
-            _expect(side, type_, NUMBERS)
+        _expect(node.this, left, NUMBERS)
+        _expect(node.expression, right, NUMBERS)
         if isinstance(node, exp.Div) and "float" not in kinds:
             return "numeric"
         return common_type((left, right))
 
-    def _of_test(self, node: exp.Expression) -> str:
-        if isinstance(node, exp.And | exp.Or):
-            self._need(node.this, {"boolean"})
-            self._need(node.expression, {"boolean"})
-        elif isinstance(node, exp.Not):
-            self._need(node.this, {"boolean"})
-        elif isinstance(node, exp.Is):
-            is_null = isinstance(node.expression, exp.Null)
-            if is_null:
-                self.type_of(node.this)
-            else:
-                self._need(node.this, {"boolean"})
-        elif isinstance(node, exp.Like | exp.ILike):
-            self._need(node.this, {"text"})
-            self._need(node.expression, {"text"})
+    # tests
+
+    def _of_is(self, node: exp.Expression) -> str:
+        if isinstance(node.expression, exp.Null):
+            self.type_of(node.this)
         else:
-            self._comparable(compared(node))
+            self._need(node.this, _BOOLEAN)
         return "boolean"
 
-    def _comparable(self, nodes: Sequence[exp.Expression]) -> None:
-        common_type([self.type_of(node) for node in nodes])
+    def _of_comparison(self, node: exp.Expression) -> str:
+        self._common(compared(node))
+        return "boolean"
 
-    def _of_text(self, node: exp.Expression) -> str:
-        numbers = {"start", "length"}
-        if isinstance(node, exp.Left | exp.Right):
-            numbers.add("expression")
-        for name, child in _operands(node):
-            is_joined = isinstance(node, exp.Concat | exp.DPipe)
-            if is_joined:
-                self._need(child, {"text", *NUMBERS, *DAYS})
-            elif name in numbers:
-                self._need(child, {"integer"})
-            else:
-                self._need(child, {"text"})
-        return "text"
+    def _common(self, nodes: Sequence[exp.Expression]) -> str:
+        return common_type([self.type_of(node) for node in nodes])
 
-    def _of_time(self, node: exp.Expression) -> str:
-        if isinstance(node, exp.Extract):
-            self._need(node.expression, DAYS)
-            return "numeric"
-        if isinstance(node, exp.AtTimeZone):
-            self._need(node.this, {"timestamptz"})
-            return "timestamp without time zone"
-        self._need(node.this, DAYS)
-        return "timestamp without time zone"
+    # choices
 
-    def _of_choice(self, node: exp.Expression) -> str:
-        if isinstance(node, exp.Case):
-            return self._of_case(node)
-        if isinstance(node, exp.Nullif):
-            self._comparable((node.this, node.expression))
-            return self.type_of(node.this)
-        return common_type([self.type_of(one) for one in (node.this, *node.expressions)])
+    def _of_first(self, node: exp.Expression) -> str:
+        return self._common((node.this, *node.expressions))
 
-    def _of_case(self, case: exp.Case) -> str:
-        results = [branch.args["true"] for branch in case.args["ifs"]]
-        tests = [branch.this for branch in case.args["ifs"]]
-        if case.this is None:
-            for test in tests:
-                self._need(test, {"boolean"})
+    def _of_nullif(self, node: exp.Expression) -> str:
+        self._common((node.this, node.expression))
+        return self.type_of(node.this)
+
+    def _of_case(self, case: exp.Expression) -> str:
+        branches = case.args["ifs"]
+        tests = [branch.this for branch in branches]
+        results = [branch.args["true"] for branch in branches]
+        if case.this is not None:
+            self._common((case.this, *tests))
         else:
-            self._comparable((case.this, *tests))
-        default = case.args.get("default")
-        if default is not None:
-            results.append(default)
-        return common_type([self.type_of(result) for result in results])
+            for test in tests:
+                self._need(test, _BOOLEAN)
+        return self._common([*results, *_children(case, "default")])
 
-    def _need(self, node: exp.Expression, kinds: "set[ValueKind] | frozenset[ValueKind]") -> str:
-        type_ = self.type_of(node)
-        _expect(node, type_, kinds)
-        return type_
+    _RULES: Mapping[type[exp.Expr], Callable[["_Typing", exp.Expression], str]] = {
+        **dict.fromkeys((exp.Literal, exp.Boolean, exp.Null), _of_constant),
+        exp.Paren: lambda typing, node: typing.type_of(node.this),
+        exp.Cast: _of_cast,
+        **dict.fromkeys(_ROUNDING, _of_rounding),
+        **dict.fromkeys(_ARITHMETIC, _of_arithmetic),
+        exp.Is: _of_is,
+        **dict.fromkeys((*COMPARISONS, exp.In, exp.Between), _of_comparison),
+        **dict.fromkeys((exp.Coalesce, exp.Greatest, exp.Least), _of_first),
+        exp.Nullif: _of_nullif,
+        exp.Case: _of_case,
+    }
+    """Types that depend on those of the operands; others, -x and ABS(x), are of their number's."""
 
 
 def compared(node: exp.Expression) -> tuple[exp.Expression, ...]:
@@ -305,21 +343,12 @@ def compared(node: exp.Expression) -> tuple[exp.Expression, ...]:
     return (node.this, node.expression)
 
 
-def _operands(node: exp.Expression) -> Iterator[tuple[str, exp.Expression]]:
-    for name, value in node.args.items():
-        for child in value if isinstance(value, list) else [value]:
-            if isinstance(child, exp.Expression):
-                yield name, child
-
-
-def _literal_type(node: exp.Expression) -> str:
-    if isinstance(node, exp.Boolean):
-        return "boolean"
-    if isinstance(node, exp.Null):
-        return _UNTYPED
-    if node.is_string:
-        return "text"
-    return "integer" if node.is_int else "numeric"
+def _children(node: exp.Expression, name: str) -> list[exp.Expression]:
+    """Return what stands at one place of a node: an expression, several, or none."""
+    value = node.args.get(name)
+    if value is None:
+        return []
+    return value if isinstance(value, list) else [value]
 
 
 def common_type(types: Sequence[str]) -> str:
@@ -336,18 +365,12 @@ def common_type(types: Sequence[str]) -> str:
         return _common_number(known, kinds)
     if len(set(known)) == 1:
         return known[0]
-    if kinds == {"text"}:
+    if kinds == _TEXT:
         return "text"
-    if kinds <= DAYS:
-        return "timestamp with time zone" if "timestamptz" in kinds else _MOMENT
-    others = [type_ for type_ in known if kind_of_type(type_) != "text"]
-    if "text" in kinds and kinds - {"text"} <= DAYS:
-        return common_type(others)  # a text beside a day is a literal that stands for one
+    if kinds - _TEXT <= DAYS:
+        return _common_day(known, kinds)
     listed = ", ".join(dict.fromkeys(known))
     raise _refused(f"类型不一致：{listed}", f"mixes values of different types: {listed}")
-
-
-_MOMENT = "timestamp without time zone"
 
 
 def _common_number(types: Sequence[str], kinds: "set[ValueKind]") -> str:
@@ -356,6 +379,19 @@ def _common_number(types: Sequence[str], kinds: "set[ValueKind]") -> str:
     if "numeric" in kinds:
         return "numeric"
     return max(types, key=_INTEGERS.index)
+
+
+def _common_day(types: Sequence[str], kinds: "set[ValueKind]") -> str:
+    """Return the type that days and moments have together; texts beside them stand for days."""
+    others = set()
+    for type_ in types:
+        if kind_of_type(type_) in DAYS:
+            others.add(type_)
+    if len(others) == 1:
+        return others.pop()
+    if "timestamptz" in kinds:
+        return "timestamp with time zone"
+    return _MOMENT
 
 
 def _date_arithmetic(node: exp.Expression, kinds: "tuple[ValueKind, ValueKind]") -> str:
@@ -369,14 +405,13 @@ def _date_arithmetic(node: exp.Expression, kinds: "tuple[ValueKind, ValueKind]")
     )
 
 
-def _expect(
-    node: exp.Expression, type_: str, kinds: "set[ValueKind] | frozenset[ValueKind]"
-) -> None:
+def _expect(node: exp.Expression, type_: str, kinds: Kinds) -> None:
     if type_ == _UNTYPED or kind_of_type(type_) in kinds:
         return
+    shown = node.sql(DIALECT)
     raise _refused(
-        f"{node.sql(DIALECT)} 的类型是 {type_}，这里不能用",
-        f"uses {node.sql(DIALECT)} of type {type_} where that does not fit",
+        f"{shown} 的类型是 {type_}，这里不能用",
+        f"uses {shown} of type {type_} where that does not fit",
     )
 
 
@@ -397,34 +432,52 @@ def with_time_zone(
         if isinstance(node, (*COMPARISONS, exp.In, exp.Between)):
             _cast_literals(node, types)
             _align_moments(node, types, time_zone)
-        elif isinstance(node, exp.Cast | exp.TimestampTrunc):
+        elif isinstance(node, exp.TimestampTrunc):
             _localise(node.this, types, time_zone)
-            _widen(node, types)
-        elif isinstance(node, exp.Extract):
-            _localise(node.expression, types, time_zone)
-        elif isinstance(node, exp.Concat | exp.DPipe):
-            for _, child in _operands(node):
-                _localise(child, types, time_zone)
+            _cast_day(node.this, types)
+        else:
+            for operand in _read_as_local(node):
+                _localise(operand, types, time_zone)
     return copy
 
 
+def _read_as_local(node: exp.Expr) -> list[exp.Expression]:
+    """Return the operands of which a function reads the date or time of day."""
+    if isinstance(node, exp.Cast):
+        return [node.this]
+    if isinstance(node, exp.Extract):
+        return [node.expression]
+    if isinstance(node, exp.Concat):
+        return list(node.expressions)
+    if isinstance(node, exp.DPipe):
+        return [node.this, node.expression]
+    return []
+
+
+def _kinds_of(nodes: Iterable[exp.Expression], types: ColumnTypes) -> "set[ValueKind]":
+    return {kind_of_type(type_of(node, types)) for node in nodes}
+
+
 def _cast_literals(node: exp.Expression, types: ColumnTypes) -> None:
+    """Make days of the texts that a comparison holds against days."""
     operands = compared(node)
-    kinds = {kind_of_type(type_of(operand, types)) for operand in operands}
-    if not kinds & DAYS:
+    days = _kinds_of(operands, types) & DAYS
+    if not days:
         return
-    target = "date" if kinds & DAYS == {"date"} else "timestamp"
+    target = "date" if days == {"date"} else "timestamp"
     for operand in operands:
         if isinstance(operand, exp.Literal) and operand.is_string:
             operand.replace(exp.cast(operand.copy(), target, dialect=DIALECT))
 
 
 def _align_moments(node: exp.Expression, types: ColumnTypes, time_zone: str) -> None:
+    """Compare moments with a zone by the zone's time, unless all sides have a zone."""
     operands = compared(node)
-    kinds = {kind_of_type(type_of(operand, types)) for operand in operands}
-    if "timestamptz" in kinds and kinds != {"timestamptz"}:
-        for operand in operands:
-            _localise(operand, types, time_zone)
+    kinds = _kinds_of(operands, types)
+    if "timestamptz" not in kinds or len(kinds) == 1:
+        return
+    for operand in operands:
+        _localise(operand, types, time_zone)
 
 
 def _localise(node: exp.Expression, types: ColumnTypes, time_zone: str) -> None:
@@ -435,21 +488,26 @@ def _localise(node: exp.Expression, types: ColumnTypes, time_zone: str) -> None:
         node.replace(exp.AtTimeZone(this=exp.paren(node.copy(), copy=False), zone=zone))
 
 
-def _widen(node: exp.Expression, types: ColumnTypes) -> None:
-    """Cut a day as a moment without a zone, because PostgreSQL takes it for one with a zone."""
-    if not isinstance(node, exp.TimestampTrunc):
-        return
-    if kind_of_type(type_of(node.this, types)) not in MOMENTS:
-        node.this.replace(exp.cast(node.this.copy(), "timestamp", dialect=DIALECT))
+def _cast_day(node: exp.Expression, types: ColumnTypes) -> None:
+    """Make a day a moment without a zone; PostgreSQL would cut it as one with a zone."""
+    if kind_of_type(type_of(node, types)) not in MOMENTS:
+        node.replace(exp.cast(node.copy(), "timestamp", dialect=DIALECT))
 
 
 # ------------------------------------------------------------------------------
 # refusals
 
 
-def _not_allowed(node: exp.Expr) -> ExpressionRefused:
+def _require(holds: bool, zh: str, en: str) -> None:
+    if not holds:
+        raise _refused(zh, en)
+
+
+def _require_allowed(holds: bool, node: exp.Expr) -> None:
+    if holds:
+        return
     shown = node.sql(DIALECT)[:80]
-    return _refused(
+    raise _refused(
         f"不能使用 {shown}；可用：列、常量、四则运算、比较、CASE、COALESCE、NULLIF、ROUND、CAST、"
         f"文本与日期函数",
         f"can't use {shown}; possible are columns, constants, arithmetic, comparisons, CASE, "

@@ -1,31 +1,33 @@
-"""What a window step computes over the rows of a result."""
+"""The functions of window steps, over the rows of a result."""
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from functools import cmp_to_key
-from typing import Any, Literal
+from functools import cached_property, cmp_to_key
+from typing import Any
 
 from etl.meaning.bound import WindowStep
 from etl.meaning.evaluation import divide
-from etl.meaning.figures import average, hashable, total
-from etl.schemas.parameters import WindowFunction
+from etl.meaning.figures import figure, row_identity
+from etl.schemas.parameters import SortDirection, WindowFunction
 
 Row = dict[str, Any]
-Direction = Literal["asc", "desc"]
-Sorting = Sequence[tuple[str, Direction]]
+Sorting = Sequence[tuple[str, SortDirection]]
 
 
-def sorted_rows(rows: Sequence[Row], sorting: Sorting) -> list[Row]:
-    """Sort rows as PostgreSQL does: NULL last when ascending, first when descending."""
+def sort_key(sorting: Sorting) -> Callable[[Mapping[str, Any]], Any]:
+    """Return a key that sorts rows as PostgreSQL does: NULL last when ascending, else first."""
+    return cmp_to_key(lambda one, other: _compared_rows(one, other, sorting))
 
-    def compared(one: Row, other: Row) -> int:
-        for column, direction in sorting:
-            sign = _compared(one[column], other[column])
-            if sign:
-                return sign if direction == "asc" else -sign
-        return 0
 
-    return sorted(rows, key=cmp_to_key(compared))
+def _compared_rows(one: Mapping[str, Any], other: Mapping[str, Any], sorting: Sorting) -> int:
+    """Return less than 0 where the first row comes first, 0 where they are peers, else more."""
+    for column, direction in sorting:
+        difference = _compared(one[column], other[column])
+        if direction == "desc":
+            difference = -difference
+        if difference:
+            return difference
+    return 0
 
 
 def _compared(one: Any, other: Any) -> int:
@@ -39,80 +41,76 @@ def add_window(step: WindowStep, rows: Sequence[Row]) -> None:
     """Put the step's column into each row."""
     partitions: dict[Hashable, list[Row]] = defaultdict(list)
     for row in rows:
-        key = tuple(hashable(row[column]) for column in step.partition)
-        partitions[key].append(row)
+        partitions[row_identity(row, step.partition)].append(row)
+    compute = _FUNCTIONS[step.function]
     for partition in partitions.values():
-        ordered = sorted_rows(partition, step.sorting)
-        computed = [_COMPUTED[step.function](step, ordered, place) for place in range(len(ordered))]
-        for row, value in zip(ordered, computed, strict=True):
+        ordered = _Partition(step, partition)
+        computed = [compute(ordered, place) for place in range(len(partition))]
+        for row, value in zip(ordered.rows, computed, strict=True):
             row[step.name] = value
 
 
-def _is_peer(step: WindowStep, one: Row, other: Row) -> bool:
-    return all(_compared(one[column], other[column]) == 0 for column, _ in step.sorting)
+class _Partition:
+    """The rows of a partition in the step's order; a place is an index into them."""
+
+    def __init__(self, step: WindowStep, rows: Sequence[Row]) -> None:
+        self.step = step
+        self.rows = sorted(rows, key=sort_key(step.sorting))
+
+    def rank(self, place: int) -> int:
+        first_peer = place
+        while first_peer > 0 and self._are_peers(first_peer - 1, place):
+            first_peer -= 1
+        return first_peer + 1
+
+    def dense_rank(self, place: int) -> int:
+        rank = 1
+        for one in range(1, place + 1):
+            if not self._are_peers(one - 1, one):
+                rank += 1
+        return rank
+
+    def shifted(self, place: int, rows: int) -> Any:
+        """Return the value some rows after a place; NULL where the partition has no such row."""
+        wanted = place + rows
+        if wanted not in range(len(self.rows)):
+            return None
+        return self._values[wanted]
+
+    def share(self, place: int) -> Any:
+        value = self._values[place]
+        if value is None:
+            return None
+        return divide(value, figure("sum", self._values))
+
+    def framed_values(self, place: int) -> Sequence[Any]:
+        """Return the values up to a place: of the last rows, or of all and the place's peers."""
+        if self.step.rows is not None:
+            first = max(0, place - self.step.rows + 1)
+            return self._values[first : place + 1]
+        end = place + 1
+        while end < len(self.rows) and self._are_peers(place, end):
+            end += 1
+        return self._values[:end]
+
+    def _are_peers(self, place: int, other: int) -> bool:
+        return _compared_rows(self.rows[place], self.rows[other], self.step.sorting) == 0
+
+    @cached_property
+    def _values(self) -> list[Any]:
+        column = self.step.column
+        if column is None:
+            raise TypeError(f"{self.step.function} needs a column")
+        return [row[column] for row in self.rows]
 
 
-def _row_number(_step: WindowStep, _rows: Sequence[Row], place: int) -> int:
-    return place + 1
-
-
-def _first_peer(step: WindowStep, rows: Sequence[Row], place: int) -> int:
-    while place > 0 and _is_peer(step, rows[place - 1], rows[place]):
-        place -= 1
-    return place
-
-
-def _rank(step: WindowStep, rows: Sequence[Row], place: int) -> int:
-    return _first_peer(step, rows, place) + 1
-
-
-def _dense_rank(step: WindowStep, rows: Sequence[Row], place: int) -> int:
-    before = range(1, place + 1)
-    return 1 + sum(not _is_peer(step, rows[one - 1], rows[one]) for one in before)
-
-
-def _shifted(step: WindowStep, rows: Sequence[Row], place: int) -> Any:
-    wanted = place - step.offset if step.function == "lag" else place + step.offset
-    return rows[wanted][_column(step)] if 0 <= wanted < len(rows) else None
-
-
-def _framed(step: WindowStep, rows: Sequence[Row], place: int) -> Any:
-    values = [row[_column(step)] for row in _frame(step, rows, place)]
-    known = [value for value in values if value is not None]
-    if not known:
-        return None
-    return total(known) if step.function == "sum" else average(known)
-
-
-def _frame(step: WindowStep, rows: Sequence[Row], place: int) -> Sequence[Row]:
-    if step.rows is not None:
-        return rows[max(0, place - step.rows + 1) : place + 1]
-    end = place + 1
-    while end < len(rows) and _is_peer(step, rows[place], rows[end]):
-        end += 1
-    return rows[:end]
-
-
-def _share(step: WindowStep, rows: Sequence[Row], place: int) -> Any:
-    values = [row[_column(step)] for row in rows]
-    value = values[place]
-    known = [one for one in values if one is not None]
-    return None if value is None else divide(value, total(known))
-
-
-def _column(step: WindowStep) -> str:
-    if step.column is None:
-        raise TypeError(f"{step.function} needs a column")
-    return step.column
-
-
-_COMPUTED: Mapping[WindowFunction, Callable[[WindowStep, Sequence[Row], int], Any]] = {
-    "row_number": _row_number,
-    "rank": _rank,
-    "dense_rank": _dense_rank,
-    "lag": _shifted,
-    "lead": _shifted,
-    "sum": _framed,
-    "avg": _framed,
-    "share": _share,
+_FUNCTIONS: Mapping[WindowFunction, Callable[[_Partition, int], Any]] = {
+    "row_number": lambda _, place: place + 1,
+    "rank": _Partition.rank,
+    "dense_rank": _Partition.dense_rank,
+    "lag": lambda partition, place: partition.shifted(place, -partition.step.offset),
+    "lead": lambda partition, place: partition.shifted(place, partition.step.offset),
+    "sum": lambda partition, place: figure("sum", partition.framed_values(place)),
+    "avg": lambda partition, place: figure("avg", partition.framed_values(place)),
+    "share": _Partition.share,
 }

@@ -5,11 +5,10 @@ Those that the query reads are grouped by as well, which makes the same groups.
 """
 
 from collections.abc import Collection, Iterator, Sequence
-from typing import Any
 
 from guard.row_rules.row_references import FromItem
-from guard.walk import strings
-from sqltree.parsing import Node, nodes
+from guard.walk import column_parts, references_in, strings
+from sqltree.parsing import Node
 
 # Parts of a SELECT whose columns must be grouped by or stand in aggregates.
 _READING = ("targetList", "havingClause", "sortClause", "distinctClause", "windowClause")
@@ -25,40 +24,35 @@ def group_by_all(select: Node, items: Sequence[FromItem], keys: Sequence[Sequenc
     """
     grouped = select.get("groupClause", [])
     has_sets = any("GroupingSet" in each for each in grouped)
-    if not grouped or has_sets:
+    if has_sets or not grouped:
         return
     names: set[tuple[str, ...]] = set()
     for each in grouped:
         names.update(_grouped_names(each, select))
     for item, key in zip(items, keys, strict=True):
-        if not _groups_by_key(item, key, names):
-            continue
-        for column in _read_columns(select, item, names):
-            grouped.append(_reference(item.name, column))
+        if _groups_by_key(item, key, names):
+            columns = _read_columns(select, item, names)
+            grouped += [_reference(item.name, column) for column in columns]
 
 
 def _groups_by_key(item: FromItem, key: Sequence[str], names: set[tuple[str, ...]]) -> bool:
     """Tell whether all columns of the item's primary key are grouped by."""
     if item.table is None:
         return False
-    if not key:
-        return False
-    for stored in key:
-        column = item.columns[item.table.columns.index(stored)]
-        if not _is_in(names, item, column):
-            return False
-    return True
+    called = dict(zip(item.table.columns, item.columns, strict=False))
+    grouped = [_is_in(names, item, called[stored]) for stored in key]
+    has_key = bool(key)
+    return has_key and all(grouped)
 
 
 def _is_in(names: Collection[tuple[str, ...]], item: FromItem, column: str) -> bool:
     """Tell whether the column is among the names, alone or behind the item's name."""
-    if (column,) in names:
-        return True
-    return (item.called, column) in names
+    spellings = {(column,), (item.called, column)}
+    return not spellings.isdisjoint(names)
 
 
 def _grouped_names(value: Node, select: Node) -> Iterator[tuple[str, ...]]:
-    """Return the column that an item of a GROUP BY means: by its name, its place in the list or
+    """Yield the column that an item of a GROUP BY means: by its name, its place in the list or
     a name that is given there.
     """
     targets = [target["ResTarget"] for target in select.get("targetList", ())]
@@ -76,7 +70,9 @@ def _grouped_names(value: Node, select: Node) -> Iterator[tuple[str, ...]]:
 
 
 def _name(value: Node) -> tuple[str, ...]:
-    return strings(value.get("ColumnRef", {}).get("fields", ()))[-2:]
+    """Return a column's name, behind its table's where it is written; none for other values."""
+    parts = column_parts(value)
+    return parts[-2:]
 
 
 def _read_columns(
@@ -86,29 +82,19 @@ def _read_columns(
 
     None stands for the item's row as a whole.
     """
-    read = set()
-    for node in _references(select):
-        name = strings(node["fields"])
-        read.add(name[-2:])
-    is_all = ("*",) in read or (item.called, "*") in read
+    parts = [select.get(clause, ()) for clause in _READING]
+    references = [strings(node["fields"]) for node in references_in(parts)]
+    read = {name[-2:] for name in references}
+    is_all = _is_in(read, item, "*")
     for column in item.columns:
         is_grouped = _is_in(names, item, column)
-        if is_grouped:
-            continue
-        if is_all or _is_in(read, item, column):
+        is_read = is_all or _is_in(read, item, column)
+        if is_read and not is_grouped:
             yield column
-    is_read = (item.called,) in read
+    is_named = (item.called,) in read
     is_row = item.called not in item.columns
-    if is_read and is_row:
+    if is_named and is_row:
         yield None
-
-
-def _references(select: Node) -> Iterator[Node]:
-    """Yield the references to columns in the parts that must be grouped by."""
-    parts: list[Any] = [select.get(clause, ()) for clause in _READING]
-    for kind, node in nodes(parts):
-        if kind == "ColumnRef":
-            yield node
 
 
 def _reference(name: str, column: str | None) -> Node:

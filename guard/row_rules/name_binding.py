@@ -10,12 +10,13 @@ itself, because then another table's of the same name was meant.
 """
 
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from guard.facts import Key, ServerFacts
 from guard.row_rules.predicates import OperatorSql
-from guard.walk import strings
-from sqltree.parsing import Node, nodes
+from guard.walk import column_parts, references_in, strings
+from sqltree.parsing import Node
 from sqltree.writing import is_equal
 
 SYSTEM_COLUMNS = ("tableoid", "ctid", "xmin", "cmin", "xmax", "cmax")
@@ -26,6 +27,15 @@ _COMPARISONS = frozenset((symbol,) for symbol in ("=", "<>", "<", "<=", ">", ">=
 _NAMING_OUTPUTS = frozenset(("sortClause", "groupClause", "distinctClause"))
 
 _READABLE = "its subqueries may read tables, joins, and subqueries and functions that have an alias"
+
+
+_NAME_FIELDS = {"String": "sval", "alias": "aliasname", "RangeVar": "relname"}
+
+
+def name_in(kind: str, node: Node) -> str:
+    """Return the name that a node of a tree spells by itself; empty where it spells none."""
+    field = _NAME_FIELDS.get(kind, "")
+    return str(node.get(field, ""))
 
 
 class Unbound(Exception):
@@ -46,6 +56,11 @@ class BoundItem:
     key: Key | None = None
     called: str | None = None
 
+    @property
+    def label(self) -> str:
+        """Return what the file calls it."""
+        return self.called or self.name
+
     def surely_has(self, column: str) -> None:
         """Return if it may have the column.
 
@@ -54,10 +69,9 @@ class BoundItem:
         """
         if self.columns is None:
             return
-        is_known = column in self.columns or column in SYSTEM_COLUMNS
-        if not is_known:
-            called = self.called or self.name
-            raise Unbound(f"{called} has no column {column}")
+        known = self.columns.union(SYSTEM_COLUMNS)
+        if column not in known:
+            raise Unbound(f"{self.label} has no column {column}")
 
 
 _Levels = tuple[tuple[BoundItem, ...], ...]
@@ -127,17 +141,10 @@ class BoundNames:
             self._from(item, items, levels)
         inner = (tuple(items), *levels)
         outputs = set(_output_names(select))
-        for key, child in select.items():
-            if key == "fromClause":
-                continue
-            if key in _NAMING_OUTPUTS:
-                others = []
-                for each in child:
-                    if _plain_name(each) not in outputs:
-                        others.append(each)
-                self._visit(others, inner)
-            else:
-                self._visit(child, inner)
+        clauses = _without(select, "fromClause")
+        for key in _NAMING_OUTPUTS & clauses.keys():
+            clauses[key] = [each for each in select[key] if _plain_name(each) not in outputs]
+        self._visit(list(clauses.values()), inner)
 
     def _from(self, item: Node, items: list[BoundItem], levels: _Levels) -> None:
         """Add to `items` what an item of a FROM offers."""
@@ -196,21 +203,18 @@ class BoundNames:
     def _refuse_unreadable(self, column: str) -> None:
         if column == "*":
             raise Unbound("name its columns one by one, whole rows are not allowed in it")
-        is_column = column in (self.table.columns or ())
-        if not is_column:
-            return
-        if column not in self._readable:
+        columns = self.table.columns or frozenset()
+        unreadable = columns - self._readable
+        if column in unreadable:
             raise Unbound(f"the role may not read the column {column}")
 
     def _named(self, parts: tuple[str, ...], levels: _Levels) -> BoundItem:
         """Return the item that `t.column` or `schema.t.column` means."""
-        for level in levels:
-            for item in level:
-                called = (item.called or item.name,)
-                if parts[:-1] == called:
-                    return item
-                if item.key == parts[-3:-1]:
-                    return item
+        qualifier = parts[-3:-1]
+        for item in chain.from_iterable(levels):
+            is_meant = qualifier in ((item.label,), item.key)
+            if is_meant:
+                return item
         name = ".".join(parts[:-1])
         raise Unbound(f"{name} is no table that it reads from")
 
@@ -218,11 +222,11 @@ class BoundNames:
         """Return the item that has the unqualified column: of the innermost query where one has."""
         for level in levels:
             owners = self._owners(column, level)
-            is_open = any(item.columns is None for item in level)
-            is_ambiguous = len(owners) > 1 or is_open
+            columns = [item.columns for item in level]
+            is_ambiguous = len(owners) > 1 or None in columns
             if is_ambiguous:
-                owners_called = [f"{item.called or item.name}.{column}" for item in level]
-                choices = " or ".join(owners_called)
+                meanings = [f"{item.label}.{column}" for item in level]
+                choices = " or ".join(meanings)
                 raise Unbound(f"write whose column {column} is: {choices}")
             if owners:
                 return owners[0]
@@ -243,20 +247,15 @@ class BoundNames:
     def _refuse_itself(self, expression: Node) -> None:
         """Refuse a comparison of a column with itself: it always holds, so another was meant."""
         symbol = strings(expression.get("name", ()))[-1:]
-        if symbol not in _COMPARISONS:
-            return
         left, right = expression.get("lexpr"), expression.get("rexpr")
-        columns = []
-        for kind, node in nodes(left):
-            if kind == "ColumnRef":
-                columns.append(node)
-        if not columns:
+        is_same = symbol in _COMPARISONS and is_equal(left, right)
+        column = next(references_in(left), None)
+        if column is None or not is_same:
             return
-        if not is_equal(left, right):
-            return
-        table, name = strings(columns[0]["fields"])
-        is_own = table == self.table.name
-        called = self.table.called if is_own else table
+        table, name = strings(column["fields"])
+        called = table
+        if table == self.table.name:
+            called = self.table.label
         raise Unbound(
             f"it compares {called}.{name} with itself: write whose column the other one is"
         )
@@ -270,12 +269,11 @@ def _columns_of(node: Node) -> frozenset[str] | None:
     if "subquery" not in node:
         return frozenset(named) or None
     outputs = _output_names(node["subquery"]["SelectStmt"])
-    names = (*named, *outputs[len(named) :])
-    if None in names:
-        return None
-    if "*" in names:
-        return None
-    return frozenset(filter(None, names))
+    names = {*named, *outputs[len(named) :]}
+    is_known = names.isdisjoint((None, "*"))
+    if is_known:
+        return frozenset(filter(None, names))
+    return None
 
 
 def _output_names(select: Node) -> tuple[str | None, ...]:
@@ -287,20 +285,18 @@ def _output_names(select: Node) -> tuple[str | None, ...]:
     names = []
     for item in select.get("targetList", ()):
         target = item["ResTarget"]
-        reference = target.get("val", {}).get("ColumnRef", {})
-        parts = strings(reference.get("fields", ()))
-        own_name = None
-        if parts:
-            own_name = parts[-1]
+        reference = column_parts(target.get("val", {}))
+        own_name = next(reversed(reference), None)
         names.append(target.get("name") or own_name)
     return tuple(names)
 
 
 def _plain_name(node: Node) -> str:
+    """Return the name of an unqualified column, also of one to sort by; empty for other values."""
     value = node
     if "SortBy" in node:
         value = node["SortBy"].get("node", {})
-    names = strings(value.get("ColumnRef", {}).get("fields", ()))
+    names = column_parts(value)
     if len(names) == 1:
         return names[0]
     return ""
@@ -322,8 +318,6 @@ def _copied(tree: Any) -> Any:
 
 def _without(node: Node, field: str) -> Node:
     """Return the node without one of its fields."""
-    found = {}
-    for key, child in node.items():
-        if key != field:
-            found[key] = child
-    return found
+    others = dict(node)
+    others.pop(field, None)
+    return others

@@ -16,20 +16,23 @@ async def refused_grants(tables: Mapping[Key, BoundTable], plan: Plan) -> Refusa
     """Return the grants that PostgreSQL can't plan for an actor without values, and why."""
     refusals: dict[tuple[Key, int], str] = {}
     for key, table in tables.items():
+        if not table.columns:  # the server has no such table
+            continue
         for place, grant in enumerate(table.grants):
-            if grant.problem is None and table.columns:
-                refusal = await plan(_statement(table, place))
-                if refusal is not None:
-                    refusals[key, place] = refusal
+            if grant.problem is not None:
+                continue
+            statement = _statement(table, place)
+            refusal = await plan(statement)
+            if refusal is not None:
+                refusals[key, place] = refusal
     return refusals
 
 
 def _statement(table: BoundTable, place: int) -> str:
-    columns = []
-    for column in table.columns:
-        if column in table.readable:
-            columns.append(column)
-    return text_of(subquery(table, [place], ActorValues(), source_of(table), columns))
+    columns = [column for column in table.columns if column in table.readable]
+    source = source_of(table)
+    select = subquery(table, [place], ActorValues(), source, columns)
+    return text_of(select)
 
 
 def source_of(table: BoundTable) -> Node:

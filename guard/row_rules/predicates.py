@@ -71,10 +71,11 @@ def value(text: str) -> OperatorSql:
     except NotASql as error:
         raise NotASql(f"{error}; a mask is {_HINT}") from None
     for kind, node in nodes(sql.tree):
+        is_window = kind == "FuncCall" and "over" in node
+        if is_window:
+            raise NotASql("a mask may not have window functions (OVER)")
         if kind == "SubLink":
             raise NotASql("a mask may not have subqueries")
-        if kind == "FuncCall" and "over" in node:
-            raise NotASql("a mask may not have window functions (OVER)")
     return sql
 
 
@@ -117,18 +118,18 @@ def _parsed(text: str) -> OperatorSql:
 def _only_value(sql: str) -> Node:
     """Return the value of a SELECT whose tree must have exactly that shape."""
     statements = parse(sql)
-    is_no_query = len(statements) != 1 or statements[0].kind != "SelectStmt"
-    if is_no_query:
+    kinds = [statement.kind for statement in statements]
+    if kinds != ["SelectStmt"]:
         raise NotASql(_NOT_ONE)
     select = statements[0].node
     targets = select.get("targetList", ())
-    has_more = not select.keys() <= _SELECT_KEYS or select.get("op") != "SETOP_NONE"
-    is_more = has_more or len(targets) != 1
-    if is_more:
+    is_plain = select.keys() <= _SELECT_KEYS and select.get("op") == "SETOP_NONE"
+    has_one = len(targets) == 1
+    if not (is_plain and has_one):
         raise NotASql(_NOT_ONE)
     target: Node = targets[0].get("ResTarget", {})
-    is_named = "name" in target or "indirection" in target or "val" not in target
-    if is_named:
+    is_named = not target.keys().isdisjoint(("name", "indirection"))
+    if is_named or "val" not in target:
         raise NotASql(f"{_NOT_ONE}: it gives itself a name")
     tree: Node = target["val"]
     return tree

@@ -78,11 +78,11 @@ class Relations:
         These are its topmost parents, and what is below these.
         """
         tops = self.facts.parents.get(key, frozenset())
-        relatives = set()
+        relatives = set(tops & self.limited)
         for limited in self.limited:
             its_tops = self.facts.parents.get(limited, frozenset())
-            is_relative = limited in tops or tops & its_tops
-            if is_relative:
+            has_same_top = not tops.isdisjoint(its_tops)
+            if has_same_top:
                 relatives.add(limited)
         return frozenset(relatives)
 
@@ -90,26 +90,24 @@ class Relations:
         (table, *others) = [self.tables[one] for one in sorted(relatives)]
         attributes = self.facts.attributes.get(key, ())
         columns = tuple(column.name for column in attributes)
+        is_parent = table.key in self.facts.parents[key]
         has_all = set(table.columns).issubset(columns)
+        is_only = is_parent and not others
         is_whole = has_all and not self._sees_through(table, key, columns)
-        is_partial = others or table.key not in self.facts.parents[key] or not is_whole
-        if is_partial:
+        fits = is_only and is_whole
+        if not fits:
             raise refused(".".join(key), texts.RELATIVE_OF_RULED)
         readable = readable_columns(key, columns, self.facts)
         return replace(table, key=key, columns=columns, readable=readable)
 
     def _sees_through(self, table: BoundTable, key: Key, columns: tuple[str, ...]) -> bool:
         """Tell whether a generated column shows one that the parent's rule masks."""
-        masked: set[str] = set()
-        for grant in table.grants:
-            masked.update(grant.masks)
-        for column in columns:
-            if column in masked:
-                continue
-            sources = self.facts.column_sources.get((*key, column), ())
-            if not masked.isdisjoint(sources):
-                return True
-        return False
+        masks = [grant.masks for grant in table.grants]
+        masked: set[str] = set().union(*masks)
+        shown = set(columns) - masked
+        sources = [self.facts.column_sources.get((*key, column), ()) for column in shown]
+        read = set().union(*sources)
+        return not masked.isdisjoint(read)
 
     @cached_property
     def _access(self) -> AccessCheck:

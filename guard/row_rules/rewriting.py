@@ -11,7 +11,7 @@ from guard.row_rules.key_grouping import group_by_all
 from guard.row_rules.row_references import FromItem, Levels, RowReferences, requalify
 from guard.row_rules.rule_binding import BoundTable
 from guard.scopes import NOWHERE, Scope, with_queries
-from guard.walk import Relation, relation_of, strings
+from guard.walk import Relation, is_star, relation_of, strings
 from sqltree.parsing import TOO_DEEP, Node, parse
 from sqltree.writing import text_of
 
@@ -100,10 +100,11 @@ class _Rewriting:
         found: dict[int, FromItem] = {}
         for node in select.get("fromClause", ()):
             self._gather(node, scope, found)
-        is_starred = any(map(_is_star, select.get("targetList", ())))
-        if is_starred:
-            for item in found.values():
-                item.is_starred = True
+        targets = [item["ResTarget"] for item in select.get("targetList", ())]
+        values = [target.get("val", {}) for target in targets]
+        is_starred = any(map(is_star, values))
+        for item in found.values():
+            item.is_starred = is_starred
         return found
 
     def _gather(self, node: Node, scope: Scope, found: dict[int, FromItem]) -> None:
@@ -145,10 +146,12 @@ class _Rewriting:
         table = self._tables.get(item.table.key)
         if table is None:
             return ()
-        for grant in item.table.grants:
-            if not grant.masks.keys().isdisjoint(table.primary_key):
-                return ()
-        return table.primary_key
+        masks = [grant.masks for grant in item.table.grants]
+        masked = set().union(*masks)
+        is_open = masked.isdisjoint(table.primary_key)
+        if is_open:
+            return table.primary_key
+        return ()
 
     def _replaced(
         self, node: Node, scope: Scope, levels: Levels, found: Mapping[int, FromItem]
@@ -204,8 +207,3 @@ class _Rewriting:
                     requalify(child, levels)
                 else:
                     self._visit(child, scope, levels)
-
-
-def _is_star(target: Node) -> bool:
-    reference = target["ResTarget"].get("val", {}).get("ColumnRef", {})
-    return strings(reference.get("fields", ())) == ("*",)

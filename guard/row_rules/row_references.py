@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from guard.facts import Key
 from guard.refusal_texts import refused
 from guard.row_rules import texts
-from guard.row_rules.name_binding import SYSTEM_COLUMNS
+from guard.row_rules.name_binding import SYSTEM_COLUMNS, name_in
 from guard.row_rules.rule_binding import BoundTable
 from guard.walk import strings
 from sqltree.parsing import Node, nodes
@@ -52,30 +52,33 @@ class RowReferences:
 
     def __init__(self, tree: Node) -> None:
         self._columns: list[tuple[str, ...]] = []
+        self._called_briefly: set[str] = set()  # tables whose columns are named without a schema
+        self._called_in_full: set[tuple[str, ...]] = set()
         self._joined: set[str] = set()
         self._words: set[str] = set()
         self._hides_names = False
         for kind, node in nodes(tree):
+            self._words.add(name_in(kind, node))
             if kind == "ColumnRef":
-                self._columns.append(strings(node["fields"]))
-            elif kind == "String":
-                self._words.add(str(node.get("sval", "")))
-            elif kind == "alias":
-                self._words.add(node["aliasname"])
-            elif kind == "RangeVar":
-                self._words.add(node["relname"])
+                self._note_column(strings(node["fields"]))
             elif kind == "JoinExpr":
                 self._note_join(node)
 
+    def _note_column(self, parts: tuple[str, ...]) -> None:
+        self._columns.append(parts)
+        has_schema = len(parts) > 2  # noqa: PLR2004 - schema, table and column
+        if has_schema:
+            self._called_in_full.add(parts[-3:-1])
+        else:
+            self._called_briefly.add(parts[0])
+
     def _note_join(self, join: Node) -> None:
-        if join.get("isNatural"):
-            self._hides_names = True
-        alias = join.get("alias")
-        if alias is None:
-            return
-        self._joined.add(alias["aliasname"])
-        if "colnames" in alias:
-            self._hides_names = True
+        alias = join.get("alias", {})
+        is_natural = bool(join.get("isNatural"))
+        renames = "colnames" in alias
+        self._hides_names |= is_natural or renames
+        if alias:
+            self._joined.add(alias["aliasname"])
 
     def columns_of(self, item: FromItem, table: BoundTable) -> list[str]:
         """Return the columns that the subquery must give.
@@ -87,51 +90,42 @@ class RowReferences:
                 columns besides.
         """
         is_whole = self._reads_whole(item)
-        needs_all = is_whole or item.renamed
-        if needs_all:
-            columns = list(table.columns)
-        else:
+        columns = list(table.columns)
+        if not (is_whole or item.renamed):
             named = self._words & table.readable
-            columns = []
-            for column in table.columns:
-                if column in named:
-                    columns.append(column)
-        if not table.readable.issuperset(columns):
-            raise refused(".".join(table.key), texts.PART_OF_COLUMNS)
-        system = []
-        for name in SYSTEM_COLUMNS:
-            if self._names(item, name):
-                system.append(name)
+            columns = list(filter(named.__contains__, table.columns))
+        name = ".".join(table.key)
+        may_read = table.readable.issuperset(columns)
+        if not may_read:
+            raise refused(name, texts.PART_OF_COLUMNS)
+        system = [column for column in SYSTEM_COLUMNS if self._names(item, column)]
         shows_system = system and is_whole
         if shows_system:
-            raise refused(".".join(table.key), texts.SYSTEM_COLUMN)
+            raise refused(name, texts.SYSTEM_COLUMN)
         return [*columns, *system]
 
     def _names(self, item: FromItem, column: str) -> bool:
         """Tell whether the item's column of that name may be meant somewhere."""
-        qualifiers = ((), (item.called,))
-        for parts in self._columns:
-            if parts[-1] != column:
-                continue
-            if parts[-2:-1] in qualifiers:
-                return True
-        return False
+        alone = (column,)
+        qualified = (item.called, column)
+        endings = [parts[-2:] for parts in self._columns]
+        return alone in endings or qualified in endings
 
     def _reads_whole(self, item: FromItem) -> bool:
         """Tell whether all its columns may be meant at once.
 
         That is `*`, `t.*`, `t` and NATURAL, or the same of a join around it.
         """
-        if item.is_starred:
-            return True
-        if self._hides_names:
+        if item.is_starred or self._hides_names:
             return True
         names = {item.called, *self._joined}
-        for parts in self._columns:
-            is_star = parts[-1] == "*" and len(parts) > 1
+        for *qualifiers, last in self._columns:
+            row = (*qualifiers, last)
+            is_star = last == "*" and qualifiers
             if is_star:
-                parts = parts[-2:-1]
-            if len(parts) == 1 and parts[0] in names:
+                row = (qualifiers[-1],)
+            is_row = len(row) == 1 and row[0] in names
+            if is_row:
                 return True
         return False
 
@@ -147,34 +141,24 @@ class RowReferences:
         counts = Counter(item.called for item in items)
         for item in items:
             item.name = item.called
-            if item.table is None:
-                continue
             is_shared = counts[item.called] > 1
-            if self._is_called_briefly(item):
-                if is_shared:
-                    raise refused(item.called, texts.SAME_NAME)
-            elif is_shared or self._is_called_in_full(item):
+            may_stay = not is_shared and item.key not in self._called_in_full
+            if may_stay or item.table is None:
+                continue
+            is_called_briefly = item.called in self._called_briefly
+            if not is_called_briefly:
                 item.name = self._fresh(item.called)
-
-    def _is_called_briefly(self, item: FromItem) -> bool:
-        """Tell whether a reference names the item, or its column, without a schema."""
-        brief = [parts for parts in self._columns if len(parts) < 3]
-        tables = [parts[0] for parts in brief]
-        return item.called in tables
-
-    def _is_called_in_full(self, item: FromItem) -> bool:
-        if item.key is None:
-            return False
-        tables = [parts[-3:-1] for parts in self._columns]
-        return item.key in tables
+            elif is_shared:
+                raise refused(item.called, texts.SAME_NAME)
 
     def _fresh(self, name: str) -> str:
         """Return a name that occurs nowhere in the statement."""
         number = 1
         while f"{name}_{number}" in self._words:
             number += 1
-        self._words.add(f"{name}_{number}")
-        return f"{name}_{number}"
+        fresh = f"{name}_{number}"
+        self._words.add(fresh)
+        return fresh
 
 
 Levels = tuple[Sequence[FromItem], ...]
@@ -189,21 +173,22 @@ def requalify(reference: Node, levels: Levels) -> None:
     """
     fields = reference["fields"]
     key = strings(fields)[-3:-1]
-    if len(key) < 2:
+    has_schema = len(key) == 2  # noqa: PLR2004 - schema and table
+    if not has_schema:
         return
     is_hidden = False
     for level in levels:
         owner = _owner(key, level)
         if owner is None:
             names = [item.name for item in level]
-            if key[1] in names:
-                is_hidden = True
+            is_hidden |= key[1] in names
             continue
         if owner.table:
             is_taken = is_hidden and owner.name == owner.called
             if is_taken:
                 raise refused(key[1], texts.SAME_NAME)
-            reference["fields"] = [{"String": {"sval": owner.name}}, fields[-1]]
+            table = {"String": {"sval": owner.name}}
+            reference["fields"] = [table, fields[-1]]
         return
 
 

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from common.values import Catalog
 from guard.facts import Key, ServerFacts
-from guard.row_rules.name_binding import BoundItem, BoundNames, Unbound
+from guard.row_rules.name_binding import BoundItem, BoundNames, Unbound, name_in
 from guard.row_rules.predicates import OperatorSql
 from guard.row_rules.rule_file import Grant, RuleFile, TableRule
 from sqltree.parsing import Node, nodes
@@ -126,8 +126,8 @@ def _row_name(rule: TableRule, columns: tuple[str, ...]) -> str:
     """Return a name for the ruled table that occurs neither in its rule nor among its columns."""
     taken = set(columns)
     for grant in rule.grants:
-        for sql in _expressions(grant):
-            taken |= _words(sql)
+        trees = [sql.tree for sql in _expressions(grant)]
+        taken |= {name_in(kind, node) for kind, node in nodes(trees)}
     row = _ROW
     while row in taken:
         row += "_"
@@ -163,17 +163,6 @@ def _expressions(grant: Grant) -> list[OperatorSql]:
     if grant.rows is None:
         return masks
     return [grant.rows, *masks]
-
-
-def _words(sql: OperatorSql) -> set[str]:
-    """Return the names in the expression."""
-    words = set()
-    for kind, node in nodes(sql.tree):
-        if kind == "String":
-            words.add(str(node.get("sval", "")))
-        elif kind == "alias":
-            words.add(str(node["aliasname"]))
-    return words
 
 
 def _bound_grant(grant: Grant, names: BoundNames, known: KnownServer) -> BoundGrant:

@@ -87,15 +87,18 @@ def _target(table: BoundTable, grants: Sequence[BoundGrant], column: str) -> Nod
     if column not in masked_columns(grants):
         return {"ResTarget": {"val": plain}}
     clear = [grant for grant in grants if column not in grant.masks]
+    masking = [grant for grant in grants if column in grant.masks]
+    type_name = _type_name(table.types.get(column, "text"))
     cases = []
     if clear:
-        cases = [(_any_of(clear), plain)]
-    type_name = _type_name(table.types.get(column, "text"))
-    for grant in grants:
-        if column in grant.masks:
-            cases.append((grant.rows or _NO_ROWS, _as(type_name, grant.masks[column])))
-            if grant.rows is None:
-                break
+        cases.append((_any_of(clear), plain))
+    for grant in masking:
+        condition = grant.rows or _NO_ROWS
+        mask = _as(type_name, grant.masks[column])
+        cases.append((condition, mask))
+        shows_all = grant.rows is None
+        if shows_all:
+            break
     return {"ResTarget": {"name": column, "val": _first_of(cases)}}
 
 
@@ -117,16 +120,14 @@ def _any_of(grants: Sequence[BoundGrant]) -> Node:
     conditions: list[Node] = []
     for grant in grants:
         rows = grant.rows or _NO_ROWS
-        is_or = rows.get("BoolExpr", {}).get("boolop") == "OR_EXPR"
+        chain = rows.get("BoolExpr", {})
         parts = [rows]
-        if is_or:
-            parts = rows["BoolExpr"]["args"]
+        if chain.get("boolop") == "OR_EXPR":
+            parts = chain["args"]
         conditions += parts
-    if len(conditions) < 2:
-        if conditions:
-            return conditions[0]
-        return _NO_ROWS
-    return {"BoolExpr": {"boolop": "OR_EXPR", "args": conditions}}
+    if len(conditions) > 1:
+        return {"BoolExpr": {"boolop": "OR_EXPR", "args": conditions}}
+    return next(iter(conditions), _NO_ROWS)
 
 
 def _as(type_name: Node, value: Node) -> Node:
