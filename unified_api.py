@@ -74,6 +74,7 @@ from common.rate_limits import RateLimits
 from databases.databases_file import DatabasesFileError
 from databases.embedded.embedded_server import EmbeddedServerError
 from databases.source import EmbeddedSource, InvalidDatabaseUrl, Unreachable, probe
+from files.file_index import FILES
 from guard import AccessRuleError
 from guard.row_rules import RowRulesError
 from knowledge.semantic.checking import problems_of
@@ -361,6 +362,8 @@ def _reach(database: AskedDatabase) -> None:
         source.start()
     else:
         setting = database.name if database.entry is not None else "DATABASE_URL"
+        if database.name == FILES:
+            setting = "WORKSPACE_URL"
         probe(source(), setting, require_read_only_role=options.require_read_only_role)
 
 

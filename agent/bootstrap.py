@@ -71,7 +71,12 @@ from common.ports import Database, Definitions, UrlSource
 from common.text import Text
 from common.values import Catalog, Turn
 from databases.catalog.view_sources import ViewSources
-from databases.databases_file import DatabaseEntry, read_databases
+from databases.databases_file import (
+    DatabaseEntry,
+    DatabasesFile,
+    DatabasesFileError,
+    read_databases,
+)
 from databases.datasources import DEFAULT, Datasource, Datasources
 from databases.demo import SEMANTIC_FILE
 from databases.options import DatabaseOptions, database_options
@@ -487,6 +492,7 @@ class _Adapters:
             partial(self.asked.database, name),
             self.open_database,
             partial(self.definitions, name),
+            is_divided=name == FILES,
         )
 
     def reports(self, name: str | None = None) -> Sequence[Report]:
@@ -514,7 +520,11 @@ class _Adapters:
         """Return the database of the conversation's latest turn."""
         self.journal.check()
         turns = await self.store.conversations.recent(question.owner, question.conversation_id, 1)
-        return turns[-1].database if turns else None
+        if not turns:
+            return None
+        latest = turns[-1].database
+        # Before there were files, turns did not say which database they were about.
+        return self._name_of(latest) if self.asked.is_one else latest
 
     def open_database(self, occasion: Occasion) -> Database:
         """Open the database of an occasion; its statements are audited."""
@@ -708,7 +718,7 @@ def _asked_databases(
         _refuse_settings_beside_file(settings)
         on_file = DatabasesOnFile(
             Path(settings.databases_file).expanduser(),
-            partial(read_databases, options=database_options(settings)),
+            partial(_read_databases, settings),
             partial(_of_entry, sources),
         )
         return AskedDatabases(datasources, on_file=on_file, workspace=workspace, files=files)
@@ -722,6 +732,21 @@ def _asked_databases(
         is_demo=isinstance(sources.asked, EmbeddedSource),
     )
     return AskedDatabases(datasources, only=only, workspace=workspace, files=files)
+
+
+def _read_databases(settings: Settings, path: Path) -> DatabasesFile:
+    """Return the file of databases.
+
+    Raises:
+        DatabasesFileError: it is not valid, or one of them has the name of people's files.
+    """
+    found = read_databases(path, database_options(settings))
+    if settings.files and any(entry.name == FILES for entry in found.entries):
+        raise DatabasesFileError(
+            f"{path}: {FILES!r} is the name of the files that people bring: give the database "
+            "another one, or set FILES=false."
+        )
+    return found
 
 
 def _refuse_settings_beside_file(settings: Settings) -> None:

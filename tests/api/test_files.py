@@ -39,6 +39,7 @@ def settings(
         data_dir=str(folder),
         max_file_bytes=300_000,
         file_tables_per_owner=4,
+        reviewer_groups="review",
         audit_log=str(folder / "audit.jsonl"),
     )
 
@@ -310,6 +311,33 @@ def test_nobody_sees_anything_of_anothers_files(
             assert said[-1][0] == 404
     everything = json.dumps(said, ensure_ascii=False)
     assert not any(canary in everything for canary in CANARIES)
+
+
+def test_what_is_learnt_about_a_file_is_its_owners_and_goes_stale_with_its_columns(
+    callers: Callable[..., Caller],
+) -> None:
+    alice, bob = callers("alice"), callers("bob", "review")
+    file = alice.load(WAGES, "canary_wages.csv")
+    bob.load(SALES)
+    answer = alice.ask("amount by canary_person", database="files")
+    feedback = {"run_id": answer["run_id"], "rating": "satisfied"}
+    status, learnt = alice.call("POST", "/api/v0/feedback", json=feedback)
+    assert status == 200, learnt
+    listing = "/api/v0/knowledge/examples?database=files&trust=candidate,personal"
+    assert "canary_person" in json.dumps(learnt), learnt
+    similar = bob.ask("amount by person", database="files")
+    status, listed = bob.call("GET", listing)
+    assert status == 200, listed
+    seen = json.dumps([listed, similar])
+    assert "canary_person" not in seen
+    assert "Zanzibar77" not in seen
+    changed = "canary_person,bonus\nZanzibar77,1\n"
+    _, draft = alice.bring(changed, "b.csv", f"{FILES}/{file['id']}/replace")
+    alice.confirm(draft)
+    status, data = alice.call(
+        "POST", SYNC, json={"question": "amount by canary_person", "database": "files"}
+    )
+    assert "amount" not in str(data.get("sql")), (status, data)
 
 
 def test_a_file_is_shared_with_groups(callers: Callable[..., Caller]) -> None:
