@@ -1,8 +1,7 @@
 """The metrics of a service, measured by all its workers and read from any of them.
 
 Each process writes into files of its own in one folder, which is mapped into memory, so that what
-a killed worker has measured is kept. The library chooses this way of counting when it is first
-imported; so it is imported here only, and only by services that measure.
+a killed worker has measured is kept. The library is imported only by services that measure.
 """
 
 import os
@@ -34,8 +33,10 @@ class Metrics:
 
     def __init__(self, folder: Path) -> None:
         os.environ[_FOLDER] = str(folder)
-        from prometheus_client import CollectorRegistry
+        from prometheus_client import CollectorRegistry, values
 
+        # It was chosen when the library was imported, which another library may have done before.
+        values.ValueClass = values.MultiProcessValue()  # type: ignore[no-untyped-call]
         registry = CollectorRegistry()
         self._folder = folder
         self._of: dict[str, Any] = {}
