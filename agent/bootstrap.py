@@ -14,7 +14,7 @@ from agent.experience import OwnRecollection, Recollection
 from agent.extensions.enhanced_recollection import EnhancedRecollection
 from agent.extensions.extended_model import ExtendedModel
 from agent.extensions.loading import load_extensions
-from agent.extensions.measuring import MeasuredAudit, MetricsObserver, SeveralObservers
+from agent.extensions.metrics_observer import MeasuredAudit, MetricsObserver, SeveralObservers
 from agent.extensions.observed_database import ObservedDatabase
 from agent.extensions.points import (
     UNOBSERVED,

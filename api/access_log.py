@@ -23,7 +23,7 @@ _NO_ROUTE = "none"
 
 @dataclass(frozen=True)
 class _Request:
-    """What is noted of a request, kept until it has ended."""
+    """A request as it is noted, kept until it has ended."""
 
     request_id: str
     method: str

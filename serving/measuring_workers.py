@@ -1,4 +1,4 @@
-"""What the master process of a service that measures does for its workers."""
+"""Begins and ends the measuring of workers, from their master process."""
 
 import socket
 from pathlib import Path

@@ -16,7 +16,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from api.access.key_file import KeyFile
 from common.metric_table import METRICS
-from tests.support.http_stream import Stream, get_json, post_json
+from tests.support.http_stream import Stream, post_json
 from tests.support.live import (
     GAUGES,
     ROOT,
