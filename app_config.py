@@ -88,6 +88,12 @@ def _port(text: str) -> int:
     return int(text)
 
 
+def _optional_port(text: str) -> int:
+    if text == "0":
+        return 0
+    return _port(text)
+
+
 def _rate_limit(text: str) -> str:
     for one in re.split("[,;]", text):
         if not re.fullmatch(
@@ -268,6 +274,21 @@ class Settings:
         "INFO",
         "`DEBUG`, `INFO`, `WARNING` or `ERROR`; logs are JSON lines on stderr",
         parse=_one_of("DEBUG", "INFO", "WARNING", "ERROR"),
+    )
+    metrics: bool = setting(
+        False,
+        "measure the service, and answer `GET /metrics` to operators (`OPERATOR_GROUPS`); see "
+        "[monitoring](monitoring.md)",
+    )
+    metrics_port: int = setting(
+        0,
+        "TCP port that answers `GET /metrics`, and nothing else, without a key, 1–65535; the "
+        "service measures then, whatever `METRICS` says. `0`: none",
+        parse=_optional_port,
+    )
+    metrics_host: str = setting(
+        "127.0.0.1",
+        "address of `METRICS_PORT`; who can connect to it may read the metrics",
     )
     audit_log: str = setting(
         "",
@@ -799,6 +820,11 @@ class Settings:
     def data_path(self) -> Path:
         """Return `data_dir` as an absolute path."""
         return Path(self.data_dir).expanduser().resolve()
+
+    @property
+    def is_measured(self) -> bool:
+        """Tell whether metrics are measured."""
+        return self.metrics or self.metrics_port > 0
 
     @property
     def api_keys_path(self) -> Path:

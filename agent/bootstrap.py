@@ -14,8 +14,14 @@ from agent.experience import OwnRecollection, Recollection
 from agent.extensions.enhanced_recollection import EnhancedRecollection
 from agent.extensions.extended_model import ExtendedModel
 from agent.extensions.loading import load_extensions
+from agent.extensions.metrics_observer import MeasuredAudit, MetricsObserver, SeveralObservers
 from agent.extensions.observed_database import ObservedDatabase
-from agent.extensions.points import UNOBSERVED, ConversationFilter, Provided
+from agent.extensions.points import (
+    UNOBSERVED,
+    ConversationFilter,
+    ObservabilityProvider,
+    Provided,
+)
 from agent.flows.ask.about_result import analysing
 from agent.flows.ask.context import AskContext, Behaviour
 from agent.flows.ask.question_flow import QuestionFlow
@@ -47,6 +53,7 @@ from agent.services.learning.learning_source import LearningSource
 from agent.services.lineage_service import LineageService
 from agent.services.readiness import readiness_checks
 from agent.services.sql_service import SqlService
+from agent.services.worker_sampler import WorkerSampler
 from agent.thinking.fallback import FallbackSkills
 from agent.thinking.llm.database_pick import DatabasePick
 from agent.thinking.llm.model_skills import LlmSkills
@@ -67,6 +74,7 @@ from common.errors import CituError
 from common.inquiry import Inquiry, StoredValue
 from common.learning import Example, Topic
 from common.meanings import BilingualNames, Report
+from common.metrics import Metrics, open_metrics
 from common.ports import Database, Definitions, UrlSource
 from common.text import Text
 from common.values import Catalog, Turn
@@ -98,6 +106,7 @@ from knowledge.values.value_search import ValueSearch
 from llm import ChatModel, open_model
 from llm.contexts import context_tokens
 from llm.embedding import Embedder, open_embedder
+from llm.providers import endpoint_of
 from llm.tokens import prompt_budget
 from rules.skills import OfflineSkills
 from store import Retention, Store
@@ -191,6 +200,7 @@ class Services:
         sources: give the databases' URLs; calling one starts the embedded server if it needs it.
         thinker: who answers: `offline`, or the model's name.
         checks: what `/ready` looks at, by name.
+        metrics: what is measured; None: nothing is.
         warm: prepares what the first question would otherwise wait for; ignores failures, which
             that question reports.
         aclose: closes connections, on the event loop that used them; the next use opens new ones.
@@ -211,6 +221,7 @@ class Services:
     sources: Sources
     thinker: str
     checks: Mapping[str, Callable[[], Awaitable[dict[str, Any]]]]
+    metrics: Metrics | None
     warm: Callable[[], Awaitable[None]]
     aclose: Callable[[], Awaitable[None]]
 
@@ -249,21 +260,32 @@ def bootstrap(settings: Settings) -> Services:
         settings.agent,
         workflow=workflow,
         hooks=extensions.hooks,
-        observer=extensions.observer,
+        observer=adapters.observer,
         choose=adapters.chooser.chosen,
     )
-    runs = RunService(runner, adapters.store, adapters.journal, lease_s=adapters.retention.lease_s)
+    runs = RunService(
+        runner,
+        adapters.store,
+        adapters.journal,
+        lease_s=adapters.retention.lease_s,
+        observer=adapters.observer,
+    )
     answers = PastAnswers(runs, adapters.store.conversations)
     databases = ServedDatabases(adapters.asked, partial(_database_services, adapters, settings))
     timeout_s = settings.request_timeout_s
+    sampler = adapters.sampler
 
     async def warm() -> None:
         runs.watch_over()
+        if sampler is not None:
+            sampler.start()
         for flow in flows.values():
             _ = flow.graph  # the property compiles the graph at its first use
         await adapters.warm()
 
     async def aclose() -> None:
+        if sampler is not None:
+            sampler.stop()
         await runs.aclose()
         await adapters.aclose()
 
@@ -286,12 +308,14 @@ def bootstrap(settings: Settings) -> Services:
             adapters.rules.is_complete,
             learns=settings.learning,
             request_timeout_s=timeout_s,
+            observer=adapters.observer,
         ),
         files=_file_service(settings, adapters.sources, adapters.files),
         tools=adapters.tools,
         sources=adapters.sources,
         thinker=adapters.model.name if adapters.model else adapters.rules.name,
         checks=readiness_checks(adapters.asked, adapters.store, adapters.model),
+        metrics=adapters.metrics,
         warm=warm,
         aclose=aclose,
     )
@@ -340,13 +364,16 @@ class _Adapters:
             settings.scratch_database_url,
             settings.workspace_url,
         )
-        audit = _audit(settings)
+        self.metrics = open_metrics(settings.data_path) if settings.is_measured else None
+        audit = _audit(settings, self.metrics)
+        measured = _measured(settings, self.metrics)
         self.files = _files(settings, self.sources)
-        self.asked = _asked_databases(settings, self.sources, audit, self.files)
+        self.asked = _asked_databases(settings, self.sources, audit, self.files, measured)
         self.store, self.retention = _store(settings, self.sources.app)
-        self.journal = Journal(self.store)
+        self.journal = Journal(self.store, partial(measured.span, "store_write", {}))
         self.rules = OfflineSkills()
         self.extensions = load_extensions(self._provided(settings))
+        self.observer = _both(measured, self.extensions.observer)
         self.model = self._extended(open_model(settings))
         self._embedder = open_embedder(settings)
         self._vectors = _vectors(self._embedder, self.store)
@@ -377,7 +404,7 @@ class _Adapters:
             self.open_database,
             audit,
             hooks=self.extensions.hooks,
-            observer=self.extensions.observer,
+            observer=self.observer,
         )
         self._limits = _limits(settings)
         self._etl_limits = _etl_limits(settings)
@@ -388,6 +415,13 @@ class _Adapters:
             scratch_options(settings),
             self._other_databases,
         )
+
+    @property
+    def sampler(self) -> WorkerSampler | None:
+        """Return what measures this worker once a second; None where nothing is measured."""
+        if self.metrics is None:
+            return None
+        return WorkerSampler(self.metrics, self.asked.datasources.connections)
 
     def _provided(self, settings: Settings) -> Provided:
         return Provided(
@@ -402,11 +436,11 @@ class _Adapters:
 
     def _extended(self, model: ChatModel | None) -> ChatModel | None:
         """Return the model with the middlewares before it; the same object when there are none."""
-        extensions = self.extensions
-        is_extended = extensions.middlewares or extensions.observer is not UNOBSERVED
+        middlewares = self.extensions.middlewares
+        is_extended = middlewares or self.observer is not UNOBSERVED
         if model is None or not is_extended:
             return model
-        return ExtendedModel(model, extensions.middlewares, extensions.observer)
+        return ExtendedModel(model, middlewares, self.observer)
 
     def _tool_services(self, settings: Settings) -> ToolServices:
         return ToolServices(
@@ -529,10 +563,9 @@ class _Adapters:
     def open_database(self, occasion: Occasion) -> Database:
         """Open the database of an occasion; its statements are audited."""
         database = self.asked.audited(occasion)
-        observer = self.extensions.observer
-        if observer is UNOBSERVED:
+        if self.observer is UNOBSERVED:
             return database
-        return ObservedDatabase(database, observer)
+        return ObservedDatabase(database, self.observer)
 
     def context_of(self, question: Question, write: Write) -> AskContext:
         """Return the services for one question."""
@@ -652,6 +685,24 @@ def _vectors(embedder: Embedder | None, store: Store) -> TableVectors | None:
     return TableVectors(embedder.model, embedder.embed, store.vectors) if embedder else None
 
 
+def _measured(settings: Settings, metrics: Metrics | None) -> ObservabilityProvider:
+    """Return what gives measurements to the metrics; without them, nothing is measured."""
+    if metrics is None:
+        return UNOBSERVED
+    endpoint = endpoint_of(settings)
+    return MetricsObserver(metrics, endpoint.provider if endpoint is not None else "")
+
+
+def _both(
+    measured: ObservabilityProvider, configured: ObservabilityProvider
+) -> ObservabilityProvider:
+    if measured is UNOBSERVED:
+        return configured
+    if configured is UNOBSERVED:
+        return measured
+    return SeveralObservers(measured, configured)
+
+
 def _files(settings: Settings, sources: Sources) -> FileIndex | None:
     """Return what knows people's files; None where none are taken."""
     if not settings.files:
@@ -709,10 +760,15 @@ def _file_service(
 
 
 def _asked_databases(
-    settings: Settings, sources: Sources, audit: Audit, files: FileIndex | None
+    settings: Settings,
+    sources: Sources,
+    audit: Audit,
+    files: FileIndex | None,
+    measured: ObservabilityProvider,
 ) -> AskedDatabases:
     """Return the databases of `DATABASES_FILE`, or the one of `DATABASE_URL`; and the files."""
-    datasources = Datasources({}, audit=audit, prepare=renew)
+    span = partial(measured.span, "catalog_read", {})
+    datasources = Datasources({}, audit=audit, prepare=renew, span=span)
     workspace = None if files is None else _workspace(sources, files, settings)
     if settings.databases_file:
         _refuse_settings_beside_file(settings)
@@ -888,7 +944,12 @@ def _recall(
     return recall
 
 
-def _audit(settings: Settings) -> Audit:
+def _audit(settings: Settings, metrics: Metrics | None) -> Audit:
+    audit = _audit_log(settings)
+    return MeasuredAudit(audit, metrics) if metrics is not None else audit
+
+
+def _audit_log(settings: Settings) -> Audit:
     if settings.audit_log.lower() == "off":
         return NoAudit()
     given = Path(settings.audit_log).expanduser().resolve() if settings.audit_log else None

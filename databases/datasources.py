@@ -8,6 +8,7 @@ other rights may see.
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -33,6 +34,7 @@ from guard import Guard, ServerFacts
 from guard.facts import Key, Name
 from guard.functions import FunctionRule
 from guard.row_rules import OPEN, ActorRows
+from postgres.pool import ConnectionCounts
 
 NO_DATABASE = Text("没有您可以查询的数据库。", "There is no database that you may ask.")
 DEFAULT = "default"
@@ -84,6 +86,7 @@ class Datasources:
         datasources: the databases by name.
         audit: takes note of statements.
         prepare: see `GuardedDatabase`.
+        span: see `PostgresDatabase`.
 
     Raises:
         AccessRuleError: an object in the options is not written as a rule.
@@ -95,9 +98,11 @@ class Datasources:
         *,
         audit: Audit | None = None,
         prepare: Prepare | None = None,
+        span: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
         self._audit = audit or NoAudit()
         self._prepare = prepare
+        self._span = span
         self._shared: dict[str, _Shared] = {}
         self._parts: OrderedDict[int, _Shared] = OrderedDict()
         self.replace(datasources)
@@ -115,7 +120,7 @@ class Datasources:
         for name, datasource in datasources.items():
             known = before.get(name)
             if known is None or known.datasource is not datasource:
-                known = _Shared(datasource, self._prepare)
+                known = _Shared(datasource, self._prepare, self._span)
             shared[name] = known
         self._shared = shared
         for name, left in before.items():
@@ -221,7 +226,7 @@ class Datasources:
         """Return what is known of a part; what was asked longest ago is forgotten."""
         known = self._parts.get(id(part))
         if known is None:  # the entry holds the object, so that no other gets its id
-            known = _Shared(part, self._prepare)
+            known = _Shared(part, self._prepare, self._span)
             self._parts[id(part)] = known
         self._parts.move_to_end(id(part))
         while len(self._parts) > _MOST_PARTS:
@@ -237,6 +242,13 @@ class Datasources:
         """
         return self._found(name).inner.stuck_connections
 
+    def connections(self) -> ConnectionCounts:
+        """Return how many connections to all databases there are now, and who waits for one."""
+        total = ConnectionCounts()
+        for shared in (*self._shared.values(), *self._parts.values()):
+            total += shared.inner.connections
+        return total
+
     def close(self) -> None:
         """Close idle connections; the next use opens new ones."""
         for shared in (*self._shared.values(), *self._parts.values()):
@@ -246,7 +258,12 @@ class Datasources:
 class _Shared:
     """The part of one database that all actors share, and the guarded ones by rights."""
 
-    def __init__(self, datasource: Datasource, prepare: Prepare | None) -> None:
+    def __init__(
+        self,
+        datasource: Datasource,
+        prepare: Prepare | None,
+        span: Callable[[], AbstractContextManager[None]],
+    ) -> None:
         self.datasource = datasource
         self._options = datasource.options
         self._prepare = prepare
@@ -255,7 +272,7 @@ class _Shared:
         self._policies = PolicyCheck(partial(_reach, guard)) if self._options.row_context else None
         secure = self._policies.secured if self._policies else None
         self.inner = PostgresDatabase(
-            datasource.source, self._options, guard.visible, datasource.annotate, secure
+            datasource.source, self._options, guard.visible, datasource.annotate, secure, span
         )
         self._plan_limits = CostLimits(
             cost=self._options.max_plan_cost, rows=self._options.max_plan_rows

@@ -9,6 +9,7 @@ import asyncio
 import json
 import logging
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
@@ -52,7 +53,7 @@ from databases.options import DatabaseOptions
 from databases.row_context import BEGIN, NOBODYS, RowContext, fitting
 from postgres.connecting import PostgresLimits, connect
 from postgres.connection import Connection, TextRows
-from postgres.pool import Pool
+from postgres.pool import ConnectionCounts, Pool
 from postgres.socket_proxy import AnswerTooLarge
 
 _log = logging.getLogger(__name__)
@@ -121,6 +122,7 @@ class PostgresDatabase:
         show: gives the part of the catalogue that statements may read.
         annotate: adds what the operator says of the database.
         secure: finds tables with row-level security, where `ROW_CONTEXT` is on.
+        span: gives a context in which the catalogue is read.
     """
 
     def __init__(
@@ -130,6 +132,7 @@ class PostgresDatabase:
         show: Show,
         annotate: Annotate | None = None,
         secure: Secure | None = None,
+        span: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
         limits = PostgresLimits(statement_s=options.statement_timeout_s)
 
@@ -160,6 +163,7 @@ class PostgresDatabase:
         self._require_read_only_role = options.require_read_only_role
         self._dangers: tuple[Text, ...] | None = None
         self._types = ResultTypes()
+        self._span = span
         self._knowledge = CatalogReader(self._read_knowledge, ttl_s=options.catalog_ttl_s)
         self._resets: set[asyncio.Task[None]] = set()
         self._view_sources: tuple[Knowledge, tuple[ViewSources, ...]] | None = None
@@ -168,6 +172,11 @@ class PostgresDatabase:
         """Return when the database answers, even when the current caller's share is taken."""
         with charged_to(SERVICE):
             await self._with_connection(lambda connection: connection.query("SELECT 1"))
+
+    @property
+    def connections(self) -> ConnectionCounts:
+        """Return how many connections there are now, those for streams included."""
+        return self._pool.counts + self._streaming.counts
 
     async def knowledge(self) -> Knowledge:
         """Return the catalogue as `show` leaves it, and what the guard needs to know about the
@@ -298,7 +307,7 @@ class PostgresDatabase:
         return self._dangers
 
     async def _read_knowledge(self) -> Knowledge:
-        with charged_to(SERVICE):  # whoever asks first, all use it
+        with charged_to(SERVICE), self._span():  # whoever asks first, all use it
             return await self._knowledge_now()
 
     async def _knowledge_now(self) -> Knowledge:
