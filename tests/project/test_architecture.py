@@ -103,6 +103,7 @@ READ_SETTINGS = {
     "unified_api",
     "api.keys",
     "knowledge.load",
+    "llm.check_model",
     "knowledge.semantic.__main__",
 }
 PATHS = {
