@@ -89,7 +89,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "bootstrap",
     ),
     "api": ("access", "sockets", "models", "vanna"),
-    "serving": (),
+    "serving": ("doctor",),
 }
 # Modules that play the same role in each flow.
 ROLES = {"context", "graph", "labels", "nodes", "routing", "state"}
@@ -104,6 +104,8 @@ READ_SETTINGS = {
     "api.keys",
     "knowledge.load",
     "llm.check_model",
+    "serving.doctor.examination",
+    "serving.doctor.setting_checks",
     "knowledge.semantic.__main__",
 }
 PATHS = {
