@@ -20,6 +20,7 @@ from databases.catalog.catalog import Annotate, Knowledge
 from databases.catalog.readers import readers_of
 from databases.catalog.row_policies import PolicyCheck, Reach
 from databases.catalog.view_sources import ViewSources
+from databases.engines.capabilities import Capabilities
 from databases.execution.audited import AuditedDatabase
 from databases.execution.guarded import ActorDatabase, GuardedDatabase, Prepare
 from databases.execution.plan_estimate import CostLimits
@@ -173,15 +174,14 @@ class Datasources:
                 found.append(view.among(catalog))
         return tuple(found)
 
-    async def server_version(self, name: str) -> str | None:
-        """Return the version of the database's server, such as `15.4`; None when it is unknown.
+    async def capabilities(self, name: str) -> Capabilities:
+        """Return what the database's server can do, whether that is enough or not.
 
         Raises:
-            DatabaseUnavailable, QueryTimeout: it can't be read.
+            DatabaseUnavailable, QueryTimeout: it can't be found out.
             NotFound: there is no database of that name.
         """
-        number = (await self._found(name).inner.knowledge()).facts.version
-        return f"{number // 10_000}.{number % 10_000}" if number else None
+        return await self._found(name).inner.capabilities()
 
     def row_problems(self, name: str) -> RowProblems:
         """Return what shows rows past the rules, as far as the database was read.

@@ -49,11 +49,11 @@ def _advice(name: str, wrapper: str) -> Text:
         )
     return Text(
         f"这是 {name} 的地址，Citu 只查询 PostgreSQL：可以用扩展 {wrapper} 让一台 PostgreSQL "
-        "服务器把它的表显示为外部表，再填那台服务器的地址（见 docs/databases.md）；"
+        "服务器把它的表显示为外部表，再填那台服务器的地址（见 docs/sources.md）；"
         "或者把数据复制到 PostgreSQL。",
         f"It is an address of {name}, and Citu asks PostgreSQL only: have a PostgreSQL server show "
         f"its tables as foreign ones by the extension {wrapper} and give that server's address "
-        "(docs/databases.md), or copy the data into PostgreSQL.",
+        "(docs/sources.md), or copy the data into PostgreSQL.",
     )
 
 

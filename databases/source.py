@@ -1,11 +1,13 @@
 """Finds out where the databases are: at the configured URLs, or in the embedded server."""
 
+import asyncio
 import logging
 import re
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +21,12 @@ from databases.catalog.missing_grants import Reading, connect_grant, read_readin
 from databases.catalog.privileges import dangers_of, unfit
 from databases.demo.loader import ensure_demo
 from databases.embedded.embedded_server import EmbeddedServer, EmbeddedServerError
+from databases.engines.capabilities import Capabilities
+from databases.engines.known_engines import KNOWN_ENGINES
 from databases.execution.statement_errors import NAMES_NOT_UNICODE
 from databases.other_engines import other_engine
 from databases.scratch_database import ensure_scratch_database
+from postgres.connecting import PostgresLimits, connect
 from postgres.connection_errors import UNREACHABLE
 
 _log = logging.getLogger(__name__)
@@ -36,6 +41,9 @@ _PROBE: Mapping[str, Any] = {
     "application_name": "citu",
     "client_encoding": "UTF8",
 }
+
+
+_ENGINE_CONNECT_S = 4.0
 
 
 class EmbeddedHold:
@@ -195,13 +203,16 @@ class Unreachable(Exception):
     """The configured database can't be used; the message says why and what to do."""
 
 
-def probe(url: str, setting: str = "DATABASE_URL", *, require_read_only_role: bool = False) -> None:
-    """Connect once, so that a wrong URL or role is reported at the start and not at the first
-    question.
+def probe(
+    url: str, setting: str = "DATABASE_URL", *, require_read_only_role: bool = False
+) -> Capabilities:
+    """Find out at the start, and not at the first question, whether a database can be used; return
+    what its server can do.
 
     Raises:
         Unreachable: with the message of PostgreSQL's client library, which names host and database
-            but no password; or with what the role may do beyond reading, when that is not allowed.
+            but no password; with what the role may do beyond reading, when that is not allowed; or
+            with what the server does otherwise than it must.
     """
     try:
         with closing(psycopg2.connect(url, **_PROBE)) as connection:
@@ -215,6 +226,29 @@ def probe(url: str, setting: str = "DATABASE_URL", *, require_read_only_role: bo
         raise Unreachable(f"{setting} does not lead to a database ({said}): {advice}") from exc
     if dangers and require_read_only_role:
         raise Unreachable(unfit(dangers).en)
+    capabilities = _capabilities_of(url, setting)
+    if not capabilities.is_fit:
+        raise Unreachable(f"{setting}: {capabilities.refusal().en}")
+    return capabilities
+
+
+def _capabilities_of(url: str, setting: str) -> Capabilities:
+    source = source_of(url)
+    opening = partial(connect, source, PostgresLimits(), timeout_s=_ENGINE_CONNECT_S)
+
+    async def found() -> Capabilities:
+        connection = await opening()
+        try:
+            return await KNOWN_ENGINES.of(source, connection, opening)
+        finally:
+            connection.close()
+
+    try:
+        return asyncio.run(found())
+    except (DatabaseUnavailable, psycopg2.Error) as exc:
+        raise Unreachable(
+            f"{setting}: the server refuses the settings that Citu works with, or does not answer."
+        ) from exc
 
 
 def readable_tables(url: str) -> Reading | None:

@@ -115,6 +115,8 @@ _BUSY = (
     *("test_offers", "test_offline_follow_ups", "test_prompts", "test_etl_kills", "test_callers"),
     *("test_bounds", "test_proof", "test_extensions", "test_large_schemas", "test_analysis"),
     *("test_value_lookup", "test_tool_loop", "test_store", "test_architecture", "test_feedback"),
+    *("test_etl_learning", "test_etl_models", "test_row_secrets", "test_offline_skills"),
+    *("test_offline_understood", "test_experience", "test_tools", "test_exports", "test_secrets"),
 )
 
 

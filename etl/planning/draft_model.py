@@ -1,5 +1,6 @@
 """A draft: the plan and, for each of its nodes, one SELECT as a tree."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -67,3 +68,12 @@ class Draft:
             if model.name == name:
                 return model
         raise KeyError(name)
+
+
+def nodes_behind(nodes: Sequence[EtlNode], name: str) -> set[str]:
+    """Return the names of a node and of all that it reads, directly or not."""
+    needed = {name}
+    for node in reversed(nodes):
+        if node.name in needed:
+            needed.update(node.inputs)
+    return needed

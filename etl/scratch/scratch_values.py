@@ -5,14 +5,13 @@ from datetime import date
 from decimal import Decimal
 from typing import Any
 
-from sqlglot import exp
-
 
 def literal(value: Any) -> str:
     """Return the value as a literal, which takes the type of what it meets."""
     if value is None:
         return "NULL"
-    return exp.Literal.string(as_text(value)).sql("postgres")
+    doubled = as_text(value).replace("'", "''")
+    return f"'{doubled}'"
 
 
 def text_or_null(value: Any) -> str | None:

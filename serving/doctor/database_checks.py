@@ -1,7 +1,5 @@
-"""Checks a database that is asked: its role, and that plans, time limits and cancelling work."""
+"""Checks a database that is asked: its server, its role, what it may read, its clock."""
 
-import threading
-import time
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime
@@ -13,15 +11,13 @@ from common.findings import Finding, failed, passed, warned
 from common.text import Text
 from databases.catalog.missing_grants import read_reading
 from databases.catalog.privileges import dangers_of
+from databases.engines.capabilities import Capabilities, Engine, Lack
 from databases.options import DatabaseOptions
 from databases.source import Unreachable, probe
 
 _OLDEST = 15  # of the versions of PostgreSQL that were tried
 _CONNECT_S = 10
 _TOO_FAR_S = 5.0  # between the clocks
-_BUSY = "SELECT pg_sleep(5)"
-_LIMIT_MS = 100
-_STOPS_IN_S = 3.0
 _ROLE_ADVICE = Text(
     "使用只有 SELECT 权限的账号：语句见 docs/security.md 的 The role 一节。",
     "Use a role that can only SELECT: docs/security.md has the statements (The role).",
@@ -36,10 +32,14 @@ def examine_database(name: str, url: str, options: DatabaseOptions) -> list[Find
     """Return what there is to say of a database; where it can't be used, only that."""
     check = f"database.{name}"
     try:
-        probe(url, name, require_read_only_role=options.require_read_only_role)
+        required = options.require_read_only_role
+        capabilities = probe(url, name, require_read_only_role=required)
+        found = [_engine(f"{check}.version", capabilities.engine)]
+        found += _abilities(check, capabilities)
         with closing(psycopg2.connect(url, connect_timeout=_CONNECT_S)) as connection:
             connection.autocommit = True
-            return list(_looked_over(check, connection, options))
+            found += _looked_over(check, connection, options)
+            return found
     except Unreachable as error:
         advice = Text(
             "检查 DATABASE_URL 的主机、端口、账号和密码。",
@@ -53,26 +53,44 @@ def examine_database(name: str, url: str, options: DatabaseOptions) -> list[Find
 
 
 def _looked_over(check: str, connection: Connection, options: DatabaseOptions) -> Iterator[Finding]:
-    yield _version(f"{check}.version", connection)
     yield from _role(f"{check}.role", connection)
     if options.row_context:
         yield _row_security(f"{check}.row_security", connection)
     yield _grants(f"{check}.grants", connection)
-    yield _plan(f"{check}.plan", connection)
-    yield _timeout(f"{check}.timeout", connection)
-    yield _cancel(f"{check}.cancel", connection)
     yield clock_state(f"{check}.clock", _clock_ahead_s(connection))
 
 
-def _version(check: str, connection: Connection) -> Finding:
-    version = connection.info.server_version // 10_000
-    said = Text(f"PostgreSQL {version}。", f"PostgreSQL {version}.")
-    if version >= _OLDEST:
+def _engine(check: str, engine: Engine) -> Finding:
+    version = engine.version or ""
+    said = Text(f"{engine.name} {version}。", f"{engine.name} {version}.")
+    major = version.partition(".")[0]
+    is_old = engine.name == "PostgreSQL" and major.isdigit() and int(major) < _OLDEST
+    if not is_old:
         return passed(check, said)
     advice = Text(
-        f"没有在 {_OLDEST} 之前的版本上试过。", f"Versions before {_OLDEST} were not tried."
+        f"没有在 {_OLDEST} 之前的版本上试过，请升级。",
+        f"Versions before {_OLDEST} were not tried: upgrade the server.",
     )
     return warned(check, said, advice)
+
+
+def _abilities(check: str, capabilities: Capabilities) -> Iterator[Finding]:
+    """Say what the probe found; a server without what must hold never gets here."""
+    for notice in capabilities.notices:
+        advice = Text(
+            "无需处理；各引擎的差别见 docs/databases.md。",
+            "Nothing needs to be done; docs/databases.md says how engines differ.",
+        )
+        yield warned(f"{check}.engine", notice, advice)
+    if Lack.PLAN_FORMAT not in capabilities.lacks:
+        yield passed(f"{check}.plan", Text("EXPLAIN 可用。", "EXPLAIN works."))
+    yield passed(
+        f"{check}.stopping",
+        Text(
+            "超时和取消能结束语句，只读事务拒绝写入。",
+            "A time limit and a cancel end a statement, and READ ONLY refuses writes.",
+        ),
+    )
 
 
 def _role(check: str, connection: Connection) -> Iterator[Finding]:
@@ -106,60 +124,6 @@ def _grants(check: str, connection: Connection) -> Finding:
     if reading.closed:
         return warned(check, reading.said(), reading.advice())
     return passed(check, reading.said())
-
-
-def _plan(check: str, connection: Connection) -> Finding:
-    try:
-        with connection.cursor() as cursor:
-            cursor.execute("EXPLAIN (FORMAT JSON) SELECT 1")
-    except psycopg2.Error:
-        said = Text("EXPLAIN 不可用。", "EXPLAIN does not work.")
-        advice = Text(
-            "设 ENABLE_SYNTAX_VALIDATION=false，并去掉 MAX_PLAN_COST。",
-            "Set ENABLE_SYNTAX_VALIDATION=false and no MAX_PLAN_COST.",
-        )
-        return failed(check, said, advice)
-    return passed(check, Text("EXPLAIN 可用。", "EXPLAIN works."))
-
-
-def _timeout(check: str, connection: Connection) -> Finding:
-    with connection.cursor() as cursor:
-        cursor.execute(f"SET statement_timeout = {_LIMIT_MS}")
-        stops = _is_stopped(cursor)
-        cursor.execute("RESET statement_timeout")
-    return _stopping(check, stops, Text("语句超时", "A statement's time limit"))
-
-
-def _cancel(check: str, connection: Connection) -> Finding:
-    timer = threading.Timer(_LIMIT_MS / 1000, connection.cancel)
-    timer.start()
-    try:
-        with connection.cursor() as cursor:
-            stops = _is_stopped(cursor)
-    finally:
-        timer.join()
-    return _stopping(check, stops, Text("取消", "Cancelling"))
-
-
-def _is_stopped(cursor: psycopg2.extensions.cursor) -> bool:
-    started = time.monotonic()
-    try:
-        cursor.execute(_BUSY)
-    except psycopg2.errors.QueryCanceled:
-        return time.monotonic() - started < _STOPS_IN_S
-    return False
-
-
-def _stopping(check: str, stops: bool, means: Text) -> Finding:
-    if stops:
-        said = Text(f"{means.zh}能结束语句。", f"{means.en} ends a statement.")
-        return passed(check, said)
-    said = Text(f"{means.zh}不能结束语句。", f"{means.en} does not end a statement.")
-    advice = Text(
-        "绕过连接池或代理（如 PgBouncer）直接连接 PostgreSQL。",
-        "Connect to PostgreSQL itself, past poolers and proxies such as PgBouncer.",
-    )
-    return failed(check, said, advice)
 
 
 def _clock_ahead_s(connection: Connection) -> float:

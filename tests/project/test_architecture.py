@@ -36,7 +36,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "guard": ("row_rules",),
     "llm": (),
     "store": (),
-    "databases": ("demo", "embedded", "catalog", "execution"),
+    "databases": ("demo", "embedded", "engines", "catalog", "execution", "sources"),
     "knowledge": (
         "words",
         "index",

@@ -197,7 +197,7 @@ def test_a_healthy_installation(
     findings = examine({**healthy, **given})
     assert [finding for finding in findings if finding.status != "ok"] == []
     checks = {finding.check for finding in findings}
-    for part in ("version", "role", "row_security", "grants", "plan", "timeout", "cancel", "clock"):
+    for part in ("version", "role", "row_security", "grants", "plan", "stopping", "clock"):
         assert f"database.default.{part}" in checks
     assert {"files.semantic", "model.tools", "store.reachable", "machine.disk"} <= checks
 

@@ -70,7 +70,7 @@ def test_the_banner_says_where_and_on_what(demo_url: str, tmp_path: Path) -> Non
         store = {"status": "ok", "name": "postgresql"}
         absent = {"status": "not_configured"}
         checks = {
-            "database": {"status": "ok"},
+            "database": {"status": "ok", "engine": ready["data"]["database"]["engine"]},
             "store": store,
             "model": absent,
             "semantic_file": absent,
