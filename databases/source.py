@@ -17,7 +17,7 @@ from common.errors import DatabaseUnavailable
 from common.ports import UrlSource
 from databases.app_database import ensure_app_database
 from databases.catalog import catalog_queries
-from databases.catalog.missing_grants import Reading, connect_grant, read_reading
+from databases.catalog.missing_grants import ReadableTables, connect_grant, read_readable_tables
 from databases.catalog.privileges import dangers_of, unfit
 from databases.demo.loader import ensure_demo
 from databases.embedded.embedded_server import EmbeddedServer, EmbeddedServerError
@@ -251,11 +251,11 @@ def _capabilities_of(url: str, setting: str) -> Capabilities:
         ) from exc
 
 
-def readable_tables(url: str) -> Reading | None:
+def readable_tables(url: str) -> ReadableTables | None:
     """Return what the role of a database may read; None: it can't be found out."""
     try:
         with closing(psycopg2.connect(url, **_PROBE)) as connection:
-            return read_reading(connection)
+            return read_readable_tables(connection)
     except psycopg2.Error:
         return None
 

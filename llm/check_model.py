@@ -19,9 +19,8 @@ from time import monotonic
 from dotenv import load_dotenv
 
 from app_config import ConfigurationError, Settings
-from common.errors import LlmUnavailable
-from common.findings import (
-    Finding,
+from common.check_report import (
+    CheckResult,
     add_report_options,
     failed,
     passed,
@@ -29,6 +28,7 @@ from common.findings import (
     warned,
     worst,
 )
+from common.errors import LlmUnavailable
 from common.text import Text
 from llm import InvalidEndpoint, Message, OpenAiChat, endpoint_of
 from llm.call_failures import MEANINGS, FailureKind, kind_of_failure
@@ -115,7 +115,7 @@ _CHANGE_ELSE = Text(
 )
 
 
-async def check_model(settings: ModelSettings) -> tuple[Finding, ...]:
+async def check_model(settings: ModelSettings) -> tuple[CheckResult, ...]:
     """Return what works at the model that `settings` describe; sends six prompts."""
     try:
         endpoint = endpoint_of(settings)
@@ -147,7 +147,7 @@ class _Check:
         self._endpoint = endpoint
         self._settings = settings
 
-    async def findings(self) -> tuple[Finding, ...]:
+    async def findings(self) -> tuple[CheckResult, ...]:
         """Return one finding for each step; where chat fails, the rest is not tried."""
         found = [self._named()]
         found += await self._reached()
@@ -164,13 +164,13 @@ class _Check:
         found.append(self._thinking())
         return tuple(found)
 
-    def _named(self) -> Finding:
+    def _named(self) -> CheckResult:
         known = known_endpoint(self._endpoint.url)
         name = "OpenAI-compatible" if known is None else known.name
         model = self._endpoint.model
         return passed("model.settings", Text(f"{name}，模型 {model}。", f"{name}, model {model}."))
 
-    async def _reached(self) -> list[Finding]:
+    async def _reached(self) -> list[CheckResult]:
         try:
             names = await self._model.model_names()
         except LlmUnavailable as error:
@@ -194,7 +194,7 @@ class _Check:
         )
         return [reached, unlisted]
 
-    async def _chat(self) -> Finding:
+    async def _chat(self) -> CheckResult:
         try:
             reply = await self._ask("Reply with the one word OK.")
         except LlmUnavailable as error:
@@ -211,7 +211,7 @@ class _Check:
             )
         return passed("model.chat", Text("能回答。", "It answers."))
 
-    async def _json_reply(self) -> Finding:
+    async def _json_reply(self) -> CheckResult:
         prompt = (
             'Reply with JSON only: {"type": "DATABASE", "reason": "…"} if a database can answer '
             '"How many orders were there in May?", else {"type": "CHAT", "reason": "…"}.'
@@ -236,7 +236,7 @@ class _Check:
             ),
         )
 
-    async def _tools(self) -> Finding:
+    async def _tools(self) -> CheckResult:
         prompt = "How many rows has the table shop? Use the tool."
         try:
             reply = await self._ask(prompt, offer=ToolOffer((_TOOL,)))
@@ -249,7 +249,7 @@ class _Check:
         said = Text("提供了工具，但没有调用。", "It was offered a tool and did not call it.")
         return warned("model.tools", said, _CHANGE["tools"])
 
-    async def _stream(self) -> list[Finding]:
+    async def _stream(self) -> list[CheckResult]:
         times: list[float] = []
         started = monotonic()
         messages = [_user("Count from one to ten in words.")]
@@ -261,7 +261,7 @@ class _Check:
             return [_failure("model.stream", error)]
         return [_streamed(len(times)), _counted(reply), _first_token(times)]
 
-    async def _long_prompt(self) -> Finding:
+    async def _long_prompt(self) -> CheckResult:
         prompt = f"The codeword is {_CODEWORD}. {_FILLING * _FILLING_TIMES}What is the codeword?"
         try:
             reply = await self._ask(prompt)
@@ -283,7 +283,7 @@ class _Check:
             )
         return _context_by_name(self._model.name)
 
-    def _thinking(self) -> Finding:
+    def _thinking(self) -> CheckResult:
         wanted = self._settings.llm_thinking
         if not wanted:
             return passed(
@@ -323,12 +323,12 @@ def _same_model(listed: str, configured: str) -> bool:
     return listed.rpartition("/")[2] == configured or listed.removesuffix(":latest") == configured
 
 
-def _failure(check: str, error: LlmUnavailable) -> Finding:
+def _failure(check: str, error: LlmUnavailable) -> CheckResult:
     kind = kind_of_failure(error)
     return failed(check, MEANINGS[kind].text, _CHANGE.get(kind, _CHANGE_ELSE))
 
 
-def _streamed(pieces: int) -> Finding:
+def _streamed(pieces: int) -> CheckResult:
     if pieces > 1:
         said = Text(f"边写边发（{pieces} 段）。", f"It streams ({pieces} pieces).")
         return passed("model.stream", said)
@@ -343,7 +343,7 @@ def _streamed(pieces: int) -> Finding:
     )
 
 
-def _counted(reply: Completion) -> Finding:
+def _counted(reply: Completion) -> CheckResult:
     usage = reply.usage
     if usage.prompt_tokens and usage.completion_tokens:
         said = Text("流中报告用量。", "Streams report how many tokens were used.")
@@ -358,7 +358,7 @@ def _counted(reply: Completion) -> Finding:
     )
 
 
-def _first_token(times: Sequence[float]) -> Finding:
+def _first_token(times: Sequence[float]) -> CheckResult:
     seconds = next(iter(times), 0.0)
     said = Text(
         f"{seconds:.1f} 秒后出现第一个词元。", f"The first token came after {seconds:.1f} s."
@@ -368,7 +368,7 @@ def _first_token(times: Sequence[float]) -> Finding:
     return warned("model.first_token", said, _CHANGE["timeout"])
 
 
-def _context_by_name(model: str) -> Finding:
+def _context_by_name(model: str) -> CheckResult:
     known = context_tokens(model)
     if known is None:
         said = Text(

@@ -23,7 +23,7 @@ _SINGLE_TABLES = 5  # that are named; of more in one schema all are
 
 
 @dataclass(frozen=True)
-class Reading:
+class ReadableTables:
     """What a role may read of its database.
 
     Attributes:
@@ -64,7 +64,7 @@ class _Schema:
     readable: int = 0
 
 
-def read_reading(connection: extensions.connection) -> Reading:
+def read_readable_tables(connection: extensions.connection) -> ReadableTables:
     """Return what the role may read; raises psycopg2's errors."""
     with connection.cursor() as cursor:
         cursor.execute(_ROLE)
@@ -76,7 +76,7 @@ def read_reading(connection: extensions.connection) -> Reading:
         statements.extend(_grants(name, schema, role))
     readable = sum(schema.readable for schema in schemas.values())
     closed = sum(len(schema.closed) for schema in schemas.values())
-    return Reading(role, database, readable, closed, tuple(statements))
+    return ReadableTables(role, database, readable, closed, tuple(statements))
 
 
 def connect_grant(database: str, role: str) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from dotenv import dotenv_values
 
-from common.findings import add_report_options, report, worst
+from common.check_report import add_report_options, report, worst
 from serving.doctor.examination import examine
 
 

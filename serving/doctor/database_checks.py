@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 import psycopg2
 from psycopg2.extensions import connection as Connection  # noqa: N812 - a class of theirs
 
-from common.findings import Finding, failed, passed, warned
+from common.check_report import CheckResult, failed, passed, warned
 from common.text import Text
-from databases.catalog.missing_grants import read_reading
+from databases.catalog.missing_grants import read_readable_tables
 from databases.catalog.privileges import dangers_of
 from databases.engines.capabilities import Capabilities, Engine, Lack
 from databases.options import DatabaseOptions
@@ -28,7 +28,7 @@ WHERE pg_catalog.pg_has_role(oid, 'MEMBER')
 """
 
 
-def examine_database(name: str, url: str, options: DatabaseOptions) -> list[Finding]:
+def examine_database(name: str, url: str, options: DatabaseOptions) -> list[CheckResult]:
     """Return what there is to say of a database; where it can't be used, only that."""
     check = f"database.{name}"
     try:
@@ -52,7 +52,9 @@ def examine_database(name: str, url: str, options: DatabaseOptions) -> list[Find
         return [failed(f"{check}.statements", Text(said, said), advice)]
 
 
-def _looked_over(check: str, connection: Connection, options: DatabaseOptions) -> Iterator[Finding]:
+def _looked_over(
+    check: str, connection: Connection, options: DatabaseOptions
+) -> Iterator[CheckResult]:
     yield from _role(f"{check}.role", connection)
     if options.row_context:
         yield _row_security(f"{check}.row_security", connection)
@@ -60,7 +62,7 @@ def _looked_over(check: str, connection: Connection, options: DatabaseOptions) -
     yield clock_state(f"{check}.clock", _clock_ahead_s(connection))
 
 
-def _engine(check: str, engine: Engine) -> Finding:
+def _engine(check: str, engine: Engine) -> CheckResult:
     version = engine.version or ""
     said = Text(f"{engine.name} {version}。", f"{engine.name} {version}.")
     major = version.partition(".")[0]
@@ -74,7 +76,7 @@ def _engine(check: str, engine: Engine) -> Finding:
     return warned(check, said, advice)
 
 
-def _abilities(check: str, capabilities: Capabilities) -> Iterator[Finding]:
+def _abilities(check: str, capabilities: Capabilities) -> Iterator[CheckResult]:
     """Say what the probe found; a server without what must hold never gets here."""
     for notice in capabilities.notices:
         advice = Text(
@@ -93,7 +95,7 @@ def _abilities(check: str, capabilities: Capabilities) -> Iterator[Finding]:
     )
 
 
-def _role(check: str, connection: Connection) -> Iterator[Finding]:
+def _role(check: str, connection: Connection) -> Iterator[CheckResult]:
     dangers = dangers_of(connection)
     for danger in dangers:
         said = Text(f"{danger.zh}。", f"{danger.en[0].upper()}{danger.en[1:]}.")
@@ -102,7 +104,7 @@ def _role(check: str, connection: Connection) -> Iterator[Finding]:
         yield passed(check, Text("账号只能读取。", "The role can only read."))
 
 
-def _row_security(check: str, connection: Connection) -> Finding:
+def _row_security(check: str, connection: Connection) -> CheckResult:
     with connection.cursor() as cursor:
         cursor.execute(_BYPASSES)
         row = cursor.fetchone()
@@ -117,8 +119,8 @@ def _row_security(check: str, connection: Connection) -> Finding:
     return passed(check, said)
 
 
-def _grants(check: str, connection: Connection) -> Finding:
-    reading = read_reading(connection)
+def _grants(check: str, connection: Connection) -> CheckResult:
+    reading = read_readable_tables(connection)
     if reading.is_useless:
         return failed(check, reading.said(), reading.advice())
     if reading.closed:
@@ -139,7 +141,7 @@ def _clock_ahead_s(connection: Connection) -> float:
     return float((row[0] - middle).total_seconds())
 
 
-def clock_state(check: str, ahead_s: float) -> Finding:
+def clock_state(check: str, ahead_s: float) -> CheckResult:
     """Judge by how many seconds the database's clock is ahead."""
     if abs(ahead_s) <= _TOO_FAR_S:
         return passed(check, Text("与本机时钟一致。", "Its clock agrees with this machine's."))

@@ -11,8 +11,8 @@ from agent.tools.tool_groups import InvalidToolGroups
 from api.access.key_file import KeyFile
 from app_config import ConfigurationError, Settings
 from common.actor import NOBODY
+from common.check_report import CheckResult, failed, passed
 from common.errors import CituError
-from common.findings import Finding, failed, passed
 from common.text import Text
 from databases.databases_file import DatabasesFileError
 from databases.embedded.embedded_server import EmbeddedServerError
@@ -57,7 +57,7 @@ _NOT_MADE = Text(
 
 def examine(
     environ: Mapping[str, str], in_file: Iterable[str] = (), *, with_model: bool = True
-) -> list[Finding]:
+) -> list[CheckResult]:
     """Return what there is to say of the installation that the variables describe.
 
     Starts the embedded server for the time of the examination if it exists and is used.
@@ -89,7 +89,7 @@ def _secret_files(settings: Settings) -> list[Path]:
     return files
 
 
-def _served(settings: Settings) -> list[Finding]:
+def _served(settings: Settings) -> list[CheckResult]:
     try:
         services = bootstrap(settings)
     except tuple(_START_FAILURES) as error:
@@ -97,7 +97,7 @@ def _served(settings: Settings) -> list[Finding]:
         said = Text(f"服务不能启动：{error}", f"The service can't start. {error}")
         return [failed(check, said, _MEND)]
     try:
-        found: list[Finding] = []
+        found: list[CheckResult] = []
         for database in services.asked.all():
             found += _database(database, settings)
         found += asyncio.run(_kept_and_meant(services, settings, found))
@@ -106,7 +106,7 @@ def _served(settings: Settings) -> list[Finding]:
         services.sources.hold.release()
 
 
-def _database(database: AskedDatabase, settings: Settings) -> list[Finding]:
+def _database(database: AskedDatabase, settings: Settings) -> list[CheckResult]:
     source = database.datasource.source
     if not isinstance(source, EmbeddedSource):
         return examine_database(database.name, source(), database.datasource.options)
@@ -121,8 +121,8 @@ def _database(database: AskedDatabase, settings: Settings) -> list[Finding]:
 
 
 async def _kept_and_meant(
-    services: Services, settings: Settings, before: Iterable[Finding]
-) -> list[Finding]:
+    services: Services, settings: Settings, before: Iterable[CheckResult]
+) -> list[CheckResult]:
     """Look at the store, and at the files about databases that can be reached."""
     unreachable = {finding.check for finding in before if finding.status == "fail"}
     try:
@@ -141,7 +141,7 @@ def _is_made(database: AskedDatabase, settings: Settings) -> bool:
     return settings.data_path.exists() or not is_embedded
 
 
-async def _store(services: Services, settings: Settings) -> Finding:
+async def _store(services: Services, settings: Settings) -> CheckResult:
     is_configured = settings.redis_url or settings.app_database_url
     if not is_configured and not settings.data_path.exists():
         return passed("store.reachable", _NOT_MADE)
@@ -159,7 +159,7 @@ async def _store(services: Services, settings: Settings) -> Finding:
     )
 
 
-async def _meanings(services: Services, database: AskedDatabase) -> list[Finding]:
+async def _meanings(services: Services, database: AskedDatabase) -> list[CheckResult]:
     """Read the catalogue, and with it what the files about it say."""
     name, datasources = database.name, services.asked.datasources
     try:
@@ -173,7 +173,7 @@ async def _meanings(services: Services, database: AskedDatabase) -> list[Finding
     return list(_misfits(name, files))
 
 
-def _misfits(name: str, files: Mapping[str, Iterable[object] | None]) -> Iterator[Finding]:
+def _misfits(name: str, files: Mapping[str, Iterable[object] | None]) -> Iterator[CheckResult]:
     for check, problems in files.items():
         if problems is None:
             continue

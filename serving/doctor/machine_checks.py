@@ -8,7 +8,7 @@ from contextlib import closing
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 
-from common.findings import Finding, failed, passed, warned
+from common.check_report import CheckResult, failed, passed, warned
 from common.text import Text
 from serving.worker import PortUnavailable, listen
 
@@ -19,7 +19,7 @@ _ANSWER_S = 2.0
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
-def python_version(version: tuple[int, int] = sys.version_info[:2]) -> Finding:
+def python_version(version: tuple[int, int] = sys.version_info[:2]) -> CheckResult:
     """Say whether Citu was tried with this version of Python."""
     name = f"{version[0]}.{version[1]}"
     first, last = _TRIED_PYTHON
@@ -32,7 +32,7 @@ def python_version(version: tuple[int, int] = sys.version_info[:2]) -> Finding:
     )
 
 
-def port_state(host: str, port: int) -> Finding:
+def port_state(host: str, port: int) -> CheckResult:
     """Say whether the port is free, or Citu answers there already."""
     try:
         with closing(listen(host, port)):
@@ -56,7 +56,7 @@ def _answers(host: str, port: int) -> bool:
             return False
 
 
-def room_for(folder: Path) -> Finding:
+def room_for(folder: Path) -> CheckResult:
     """Say whether the disk of a folder, which need not exist, has room."""
     existing = folder
     while not existing.exists():
@@ -64,7 +64,7 @@ def room_for(folder: Path) -> Finding:
     return room_of(folder, shutil.disk_usage(existing).free)
 
 
-def room_of(folder: Path, free: int) -> Finding:
+def room_of(folder: Path, free: int) -> CheckResult:
     """Judge the free bytes of the disk of `folder`."""
     megabytes = free // 1_000_000
     said = Text(
@@ -80,7 +80,7 @@ def room_of(folder: Path, free: int) -> Finding:
     return passed("machine.disk", said)
 
 
-def file_rights(paths: Iterable[Path]) -> Iterator[Finding]:
+def file_rights(paths: Iterable[Path]) -> Iterator[CheckResult]:
     """Find files with secrets that others than their owner may read or write."""
     for path in paths:
         if path.is_file() and path.stat().st_mode & _OTHERS:

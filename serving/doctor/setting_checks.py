@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from typing import NamedTuple
 
 from app_config import ConfigurationError, Settings
-from common.findings import Finding, Status, failed, passed, warned
+from common.check_report import CheckResult, Status, failed, passed, warned
 from common.loopback import is_loopback
 from common.text import Text
 
@@ -33,10 +33,10 @@ _FOREIGN = re.compile(
 )
 
 
-def readable_settings(environ: Mapping[str, str]) -> tuple[Settings, list[Finding]]:
+def readable_settings(environ: Mapping[str, str]) -> tuple[Settings, list[CheckResult]]:
     """Return the settings without those that can't be, and a finding for each of these."""
     usable: dict[str, str] = {}
-    found: list[Finding] = []
+    found: list[CheckResult] = []
     for name in sorted(_NAMES & environ.keys()):
         try:
             Settings.from_env({name: environ[name]})
@@ -48,7 +48,7 @@ def readable_settings(environ: Mapping[str, str]) -> tuple[Settings, list[Findin
     return Settings.from_env(usable), found
 
 
-def unknown_variables(environ: Iterable[str], in_file: Iterable[str]) -> Iterator[Finding]:
+def unknown_variables(environ: Iterable[str], in_file: Iterable[str]) -> Iterator[CheckResult]:
     """Find names that are no settings but look like some.
 
     Args:
@@ -177,14 +177,14 @@ _RULES = (
 )
 
 
-def contradictions(settings: Settings) -> Iterator[Finding]:
+def contradictions(settings: Settings) -> Iterator[CheckResult]:
     """Find settings that can't both be meant, or that switch a safeguard off."""
     for rule in _RULES:
         if rule.is_broken(settings):
-            yield Finding(rule.check, rule.status, rule.said, rule.advice)
+            yield CheckResult(rule.check, rule.status, rule.said, rule.advice)
 
 
-def exposure(settings: Settings, *, has_keys: bool) -> Iterator[Finding]:
+def exposure(settings: Settings, *, has_keys: bool) -> Iterator[CheckResult]:
     """Find what is unsafe where other machines can connect."""
     if is_loopback(settings.host) or settings.host == "localhost":
         said = Text(
@@ -206,7 +206,7 @@ def exposure(settings: Settings, *, has_keys: bool) -> Iterator[Finding]:
         )
 
 
-def _without_keys(settings: Settings) -> Finding:
+def _without_keys(settings: Settings) -> CheckResult:
     advice = Text(
         "创建密钥：.venv/bin/python -m api.keys create --user 名字；或设 HOST=127.0.0.1。",
         "Make a key: .venv/bin/python -m api.keys create --user NAME; or set HOST=127.0.0.1.",

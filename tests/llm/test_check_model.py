@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from app_config import Settings
-from common.findings import Finding
+from common.check_report import CheckResult
 from llm.check_model import check_model, main
 from llm.known_endpoints import known_endpoint, known_endpoints, thinking_parameters
 from tests.support.model_calls import KEY, complete_with
@@ -32,7 +32,7 @@ def _settings(server: OpenAiServer, **changes: Any) -> Settings:
     return Settings(**values)
 
 
-def _checked(settings: Settings) -> dict[str, Finding]:
+def _checked(settings: Settings) -> dict[str, CheckResult]:
     return {finding.check: finding for finding in asyncio.run(check_model(settings))}
 
 

@@ -12,7 +12,7 @@ import pytest
 from psycopg2.extensions import parse_dsn
 
 from api.access.key_file import KeyFile
-from common.findings import Finding, language_of_environment
+from common.check_report import CheckResult, language_of_environment
 from databases.demo.reader import READER
 from serving.doctor.__main__ import main
 from serving.doctor.database_checks import clock_state
@@ -117,7 +117,7 @@ FAULTS = {
 }
 
 
-def _named(findings: list[Finding], check: str, status: str, remedy: str) -> bool:
+def _named(findings: list[CheckResult], check: str, status: str, remedy: str) -> bool:
     for finding in findings:
         if finding.check != check or finding.status != status or finding.advice is None:
             continue

@@ -20,7 +20,7 @@ _LANGUAGE_VARIABLES = ("LC_ALL", "LC_MESSAGES", "LANG")
 
 
 @dataclass(frozen=True)
-class Finding:
+class CheckResult:
     """The result of one check.
 
     Attributes:
@@ -35,19 +35,19 @@ class Finding:
     advice: Text | None = None
 
 
-def passed(check: str, said: Text) -> Finding:
-    return Finding(check, "ok", said)
+def passed(check: str, said: Text) -> CheckResult:
+    return CheckResult(check, "ok", said)
 
 
-def warned(check: str, said: Text, advice: Text) -> Finding:
-    return Finding(check, "warn", said, advice)
+def warned(check: str, said: Text, advice: Text) -> CheckResult:
+    return CheckResult(check, "warn", said, advice)
 
 
-def failed(check: str, said: Text, advice: Text) -> Finding:
-    return Finding(check, "fail", said, advice)
+def failed(check: str, said: Text, advice: Text) -> CheckResult:
+    return CheckResult(check, "fail", said, advice)
 
 
-def worst(findings: Iterable[Finding]) -> int:
+def worst(findings: Iterable[CheckResult]) -> int:
     """Return 0 if all is well, 1 with warnings, 2 with failures."""
     return max((_RANKS.index(finding.status) for finding in findings), default=0)
 
@@ -62,7 +62,7 @@ def add_report_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def report(findings: Sequence[Finding], lang: Lang, *, as_json: bool) -> str:
+def report(findings: Sequence[CheckResult], lang: Lang, *, as_json: bool) -> str:
     """Return the findings as text, one line each with its advice below, or as a JSON object."""
     if as_json:
         return _json(findings, lang)
@@ -78,7 +78,7 @@ def language_of_environment(environ: Mapping[str, str]) -> Lang:
     return "en"
 
 
-def _lines(finding: Finding, lang: Lang) -> str:
+def _lines(finding: CheckResult, lang: Lang) -> str:
     label = _LABELS[finding.status].to(lang)
     line = f"{label:<5} {finding.check}: {finding.said.to(lang)}\n"
     if finding.advice is None:
@@ -86,7 +86,7 @@ def _lines(finding: Finding, lang: Lang) -> str:
     return f"{line}      → {finding.advice.to(lang)}\n"
 
 
-def _json(findings: Sequence[Finding], lang: Lang) -> str:
+def _json(findings: Sequence[CheckResult], lang: Lang) -> str:
     entries = []
     for finding in findings:
         advice = finding.advice.to(lang) if finding.advice is not None else None
