@@ -26,6 +26,11 @@ from databases.engines.known_engines import KNOWN_ENGINES
 from databases.execution.statement_errors import NAMES_NOT_UNICODE
 from databases.other_engines import other_engine
 from databases.scratch_database import ensure_scratch_database
+from databases.workspace_database import (
+    FILES_READER,
+    ensure_workspace,
+    ensure_workspace_reader,
+)
 from postgres.connecting import PostgresLimits, connect
 from postgres.connection_errors import UNREACHABLE
 
@@ -126,6 +131,21 @@ class EmbeddedSource:
 
 
 @dataclass(frozen=True)
+class WorkspaceSources:
+    """The places of the database in which the tables of people's files are kept.
+
+    Attributes:
+        writes: for the role that makes the tables.
+        reads: for the role that questions are asked with.
+        reader: the name of that role; None: it is the one that makes the tables.
+    """
+
+    writes: UrlSource
+    reads: UrlSource
+    reader: str | None
+
+
+@dataclass(frozen=True)
 class Sources:
     """The places of Citu's databases.
 
@@ -134,6 +154,7 @@ class Sources:
         demo: the demo in the embedded server.
         app: Citu's own, for conversations and runs.
         scratch: the one in which drafted transformations are built.
+        workspace: the one of people's files.
         hold: on the embedded server, which is not started before one of them needs it.
     """
 
@@ -141,6 +162,7 @@ class Sources:
     demo: EmbeddedSource
     app: UrlSource
     scratch: UrlSource
+    workspace: WorkspaceSources
     hold: EmbeddedHold
 
 
@@ -149,7 +171,11 @@ class InvalidDatabaseUrl(ValueError):
 
 
 def database_sources(
-    database_url: str, app_database_url: str, data_dir: Path, scratch_database_url: str = ""
+    database_url: str,
+    app_database_url: str,
+    data_dir: Path,
+    scratch_database_url: str = "",
+    workspace_url: str = "",
 ) -> Sources:
     """Return the configured databases, or for each that is not configured one in the embedded
     server. Starts nothing.
@@ -160,6 +186,7 @@ def database_sources(
     _check("DATABASE_URL", database_url)
     _check("APP_DATABASE_URL", app_database_url)
     _check("SCRATCH_DATABASE_URL", scratch_database_url)
+    _check("WORKSPACE_URL", workspace_url)
     hold = EmbeddedHold(data_dir)
     demo = EmbeddedSource(hold, ensure_demo)
     asked: UrlSource = demo
@@ -171,7 +198,15 @@ def database_sources(
     scratch: UrlSource = EmbeddedSource(hold, ensure_scratch_database)
     if scratch_database_url:
         scratch = source_of(scratch_database_url)
-    return Sources(asked, demo, app, scratch, hold)
+    return Sources(asked, demo, app, scratch, _workspace(hold, workspace_url), hold)
+
+
+def _workspace(hold: EmbeddedHold, url: str) -> WorkspaceSources:
+    if url:
+        return WorkspaceSources(source_of(url), source_of(url), None)
+    writes = EmbeddedSource(hold, ensure_workspace)
+    reads = EmbeddedSource(hold, ensure_workspace_reader)
+    return WorkspaceSources(writes, reads, FILES_READER)
 
 
 def source_of(url: str) -> UrlSource:

@@ -18,7 +18,7 @@ def readiness_checks(asked: AskedDatabases, store: Store, model: ChatModel | Non
     """Return the checks by name. One that fails raises the `CituError` that says why."""
 
     async def databases() -> dict[str, Any]:
-        if asked.is_one:
+        if asked.is_one and len(asked.all()) == 1:
             return await _state_of(asked, asked.default)
         return await _states_of_all(asked)
 

@@ -19,6 +19,7 @@ LAYERS = (
     "llm",
     "store",
     "databases",
+    "files",
     "knowledge",
     "rules",
     "etl",
@@ -37,6 +38,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "llm": (),
     "store": (),
     "databases": ("demo", "embedded", "engines", "catalog", "execution", "sources"),
+    "files": ("reading", "loading"),
     "knowledge": (
         "words",
         "index",
