@@ -371,7 +371,8 @@ def _reach(database: AskedDatabase) -> None:
         if database.name == FILES:
             setting = "WORKSPACE_URL"
         probe(source(), setting, require_read_only_role=options.require_read_only_role)
-        _say_what_is_closed(source())
+        if database.name != FILES:
+            _say_what_is_closed(source())
 
 
 def _say_what_is_closed(url: str) -> None:

@@ -17,6 +17,7 @@ from common.text import Text
 from databases.databases_file import DatabasesFileError
 from databases.embedded.embedded_server import EmbeddedServerError
 from databases.source import EmbeddedSource, InvalidDatabaseUrl
+from files.file_index import FILES
 from guard import AccessRuleError
 from guard.row_rules import RowRulesError
 from knowledge.semantic.problems import SemanticFileError
@@ -99,7 +100,8 @@ def _served(settings: Settings) -> list[CheckResult]:
     try:
         found: list[CheckResult] = []
         for database in services.asked.all():
-            found += _database(database, settings)
+            if database.name != FILES:  # made by Citu itself, with roles of its own
+                found += _database(database, settings)
         found += asyncio.run(_kept_and_meant(services, settings, found))
         return found
     finally:
@@ -129,7 +131,8 @@ async def _kept_and_meant(
         found = [await _store(services, settings)]
         for database in services.asked.all():
             check = f"database.{database.name}.reachable"
-            if check not in unreachable and _is_made(database, settings):
+            is_asked = database.name != FILES and check not in unreachable
+            if is_asked and _is_made(database, settings):
                 found += await _meanings(services, database)
         return found
     finally:
