@@ -6,6 +6,7 @@ library only. `python docs/make_settings.py` writes `.env.example` and the table
 docs/configuration.md from it.
 """
 
+import json
 import os
 import re
 from collections.abc import Callable, Mapping
@@ -176,6 +177,18 @@ def _turns(text: str) -> int:
     if value > 50:
         raise ValueError("at most 50")
     return value
+
+
+def _thinking(text: str) -> str:
+    if text.lower() in {"on", "off"}:
+        return text.lower()
+    try:
+        is_object = isinstance(json.loads(text), dict)
+    except (ValueError, RecursionError):
+        is_object = False
+    if not is_object:
+        raise ValueError('on, off, or a JSON object such as {"enable_thinking": false}')
+    return text
 
 
 def _seconds(text: str) -> float:
@@ -579,6 +592,13 @@ class Settings:
     llm_max_tokens: int = setting(
         2048,
         "longest reply of one model call, in tokens",
+    )
+    llm_thinking: str = setting(
+        "",
+        "`on` or `off`: whether a thinking model thinks before it answers, told to each endpoint "
+        "in [its own words](models.md#endpoints); or a JSON object of parameters that go into "
+        "every request, for other endpoints; empty: as the endpoint does by itself",
+        parse=_thinking,
     )
     schema_tokens: int = setting(
         0,

@@ -72,7 +72,13 @@ from common.errors import CituError
 from common.rate_limits import RateLimits
 from databases.databases_file import DatabasesFileError
 from databases.embedded.embedded_server import EmbeddedServerError
-from databases.source import EmbeddedSource, InvalidDatabaseUrl, Unreachable, probe
+from databases.source import (
+    EmbeddedSource,
+    InvalidDatabaseUrl,
+    Unreachable,
+    probe,
+    readable_tables,
+)
 from files.file_index import FILES
 from guard import AccessRuleError
 from guard.row_rules import RowRulesError
@@ -352,6 +358,15 @@ def _reach(database: AskedDatabase) -> None:
         if database.name == FILES:
             setting = "WORKSPACE_URL"
         probe(source(), setting, require_read_only_role=options.require_read_only_role)
+        if database.name != FILES:
+            _say_what_is_closed(source())
+
+
+def _say_what_is_closed(url: str) -> None:
+    """Tell the operator when the role can read nothing; /ready only says that it can connect."""
+    reading = readable_tables(url)
+    if reading is not None and reading.is_useless:
+        sys.stderr.write(f"{reading.said().en} {reading.advice().en}\n")
 
 
 def _check_meanings(services: Services) -> None:

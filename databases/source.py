@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import re
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import closing
@@ -16,12 +17,14 @@ from common.errors import DatabaseUnavailable
 from common.ports import UrlSource
 from databases.app_database import ensure_app_database
 from databases.catalog import catalog_queries
+from databases.catalog.missing_grants import ReadableTables, connect_grant, read_readable_tables
 from databases.catalog.privileges import dangers_of, unfit
 from databases.demo.loader import ensure_demo
 from databases.embedded.embedded_server import EmbeddedServer, EmbeddedServerError
 from databases.engines.capabilities import Capabilities
 from databases.engines.known_engines import KNOWN_ENGINES
 from databases.execution.statement_errors import NAMES_NOT_UNICODE
+from databases.other_engines import other_engine
 from databases.scratch_database import ensure_scratch_database
 from databases.workspace_database import (
     FILES_READER,
@@ -221,6 +224,9 @@ def is_address(url: str) -> bool:
 
 
 def _check(setting: str, url: str) -> None:
+    advice = other_engine(url)
+    if advice is not None:
+        raise InvalidDatabaseUrl(f"{setting} can't be used. {advice.en}")
     if not is_address(url):
         raise InvalidDatabaseUrl(
             f"{setting} is not a URL such as postgresql://user:password@localhost:5432/database; "
@@ -251,9 +257,8 @@ def probe(
         raise Unreachable(f"{setting} can't be used. {NAMES_NOT_UNICODE.en}") from exc
     except psycopg2.Error as exc:
         said = str(exc).strip().splitlines()[0] if str(exc).strip() else "no connection"
-        raise Unreachable(
-            f"{setting} does not lead to a database ({said}): check its URL."
-        ) from exc
+        advice = _missing_connect(said, url) or "check its URL."
+        raise Unreachable(f"{setting} does not lead to a database ({said}): {advice}") from exc
     if dangers and require_read_only_role:
         raise Unreachable(unfit(dangers).en)
     capabilities = _capabilities_of(url, setting)
@@ -279,6 +284,24 @@ def _capabilities_of(url: str, setting: str) -> Capabilities:
         raise Unreachable(
             f"{setting}: the server refuses the settings that Citu works with, or does not answer."
         ) from exc
+
+
+def readable_tables(url: str) -> ReadableTables | None:
+    """Return what the role of a database may read; None: it can't be found out."""
+    try:
+        with closing(psycopg2.connect(url, **_PROBE)) as connection:
+            return read_readable_tables(connection)
+    except psycopg2.Error:
+        return None
+
+
+def _missing_connect(said: str, url: str) -> str | None:
+    """Return what to do when the server says that the role may not connect."""
+    found = re.search(r'permission denied for database "(.+?)"', said)
+    if found is None:
+        return None
+    role = psycopg2.extensions.parse_dsn(url).get("user", "ROLE")
+    return f"run as its owner {connect_grant(found[1], role)}"
 
 
 def _check_names(connection: psycopg2.extensions.connection) -> None:

@@ -91,7 +91,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "bootstrap",
     ),
     "api": ("access", "sockets", "models", "vanna"),
-    "serving": (),
+    "serving": ("doctor",),
 }
 # Modules that play the same role in each flow.
 ROLES = {"context", "graph", "labels", "nodes", "routing", "state"}
@@ -105,6 +105,9 @@ READ_SETTINGS = {
     "unified_api",
     "api.keys",
     "knowledge.load",
+    "llm.check_model",
+    "serving.doctor.examination",
+    "serving.doctor.setting_checks",
     "knowledge.semantic.__main__",
 }
 PATHS = {
