@@ -10,7 +10,7 @@ from pathlib import Path
 
 from common.check_report import CheckResult, failed, passed, warned
 from common.text import Text
-from serving.worker import PortUnavailable, listen
+from serving.listen_address import PortUnavailable, listen
 
 _TRIED_PYTHON = ((3, 11), (3, 13))
 _LITTLE_BYTES = 1_000_000_000
