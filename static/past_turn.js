@@ -36,7 +36,7 @@ function stateOf({ failure }) {
 
 function answered(turn, conversationId) {
   const parts = answerText(turn.response);
-  if (turn.columns.length) parts.push(resultView(preview(turn), { runId: turn.run_id, conversationId }));
+  if (turn.columns.length) parts.push(resultView(preview(turn), { runId: turn.run_id, conversationId, question: turn.question }));
   if (turn.sql) parts.push(sqlBlock(turn.sql, "sql", { runsAgain: true, database: turn.database }));
   return parts;
 }
@@ -47,9 +47,9 @@ function failed({ question, failure: { message, ...data }, sql, database }, onAs
   return sql ? [box, sqlBlock(sql, isStopped ? "sql" : "sql_refused", { database })] : [box];
 }
 
-function preview({ columns, column_types: types, labels, units, periods, formats, rows, row_count: total }) {
+function preview({ columns, column_types: types, labels, units, periods, formats, rows, row_count: total, asked_at: readAt }) {
   const shown = types ?? columns.map((_name, index) => (isNumbers(rows.map((row) => row[index])) ? "numeric" : ""));
-  return { columns, column_types: shown, labels, units, periods, formats, rows, row_count: rows.length, total };
+  return { columns, column_types: shown, labels, units, periods, formats, rows, row_count: rows.length, total, read_at: readAt };
 }
 
 /** Of turns that are kept without types, columns that hold only numbers are shown as numbers. */

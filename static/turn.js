@@ -24,6 +24,7 @@ export class Turn {
   #startedAt = performance.now();
   #asked = element("div", { class: "asked-place", "aria-live": "polite" });
   #open = null; // the question that waits for the reader
+  #questionText;
   #onRetry;
   #onAnswer;
   #onAsk;
@@ -40,6 +41,7 @@ export class Turn {
 
   /** `onAsk(question)` asks one of those that the server offers. */
   constructor(question, { onRetry, onAnswer, onAsk }) {
+    this.#questionText = question;
     this.#onRetry = onRetry;
     this.#onAsk = onAsk;
     this.#onAnswer = onAnswer;
@@ -105,11 +107,11 @@ export class Turn {
     }
     if (data.query_result) {
       const { chart, run_id: runId, conversation_id: conversationId } = data;
-      this.#outcome.append(resultView(data.query_result, { chart, runId, conversationId }));
+      this.#outcome.append(resultView(data.query_result, { chart, runId, conversationId, question: this.#questionText }));
     }
     if (data.sql) this.#showSql(data.sql, "sql", data.database?.name);
     else this.#sql.replaceChildren();
-    if (data.exports?.length) this.element.append(offeredFiles(data));
+    if (data.exports?.length) this.element.append(offeredFiles(data, this.#questionText));
     this.element.append(...this.#offers(data, ["follow_ups"]));
     if (data.run_id && data.response_type !== "ETL") this.element.append(feedback(data));
     this.element.append(runDetails(data));
@@ -157,8 +159,8 @@ function draftPlace(data) {
 }
 
 /** The files that a tool agent offers. */
-function offeredFiles({ exports: files, run_id: runId, conversation_id: conversationId }) {
-  const buttons = files.map(({ format, call_id: callId }) => fileButton(format, runId, { conversationId, callId }));
+function offeredFiles({ exports: files, run_id: runId, conversation_id: conversationId }, question) {
+  const buttons = files.map(({ format, call_id: callId }) => fileButton(format, runId, { conversationId, callId, question }));
   return element("section", { class: "files" }, label("files", {}, "h3"), element("div", { class: "result-tools" }, ...buttons));
 }
 
