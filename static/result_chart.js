@@ -113,9 +113,16 @@ export class ResultChart {
     const place = columns.indexOf(this.#chart.y);
     const value = String(rows.length === 1 ? rows[0][place] : totals[place]);
     const number = element("p", { class: "big-number" }, element("data", { value }, groupThousands(value)));
-    const group = this.#chart.x === null ? [] : rows[0][columns.indexOf(this.#chart.x)];
-    const about = rows.length === 1 ? named(group) : [text("chart_sum_of", { count: rows.length }, "p")];
+    const about = rows.length === 1 ? this.#about() : [text("chart_sum_of", { count: rows.length }, "p")];
     return element("div", {}, number, ...about);
+  }
+
+  /** Of what the figure is: the other values of its row. */
+  #about() {
+    const { columns, labels, periods, rows } = this.#result;
+    const others = columns.map((name, at) => [labels?.[at] ?? name, shown(rows[0][at], periods?.[at])]);
+    others.splice(columns.indexOf(this.#chart.y), 1);
+    return others.map(([name, value]) => element("p", { class: "count" }, `${name} · ${value}`));
   }
 
   /** The labels of periods that were not over when the rows were read. */
@@ -302,10 +309,6 @@ function note(key) {
   const part = text(key);
   part.className = "chart-note";
   return part;
-}
-
-function named(group) {
-  return Array.isArray(group) ? [] : [element("p", {}, String(group ?? "—"))];
 }
 
 function cut(name) {

@@ -9,23 +9,24 @@ import { element, glyph, setTranslatedAttribute } from "./dom.js";
 import { fileButton } from "./downloads.js";
 import { ResultChart } from "./result_chart.js";
 import { ResultTable } from "./result_table.js";
-import { label } from "./texts.js";
+import { label, setLabel } from "./texts.js";
 
 const FORMATS = ["csv", "xlsx", "json"];
 const PICTURES = ["png", "svg"];
 
 /**
  * `<section>` for a `query_result`, with its `chart` if it has one. With `runId` all rows can be downloaded, in files named
- * by `question`; a `total` beyond `row_count` says that these are only the first rows of an earlier result.
+ * by `question`; a `total` beyond `row_count` says that these are only the first rows of an earlier result. `onAsk(question)`
+ * asks for some of the rows, `count()` resolves to how many there are where more were found than are shown.
  */
-export function resultView(result, { chart = null, runId = null, conversationId = null, question = "" } = {}) {
-  const head = element("header", { class: "block-head" }, label("rows_title", {}, "h3"), countNote(result));
+export function resultView(result, { chart = null, runId = null, conversationId = null, question = "", onAsk = null, count = null } = {}) {
+  const head = element("header", { class: "block-head" }, label("rows_title", {}, "h3"), countNote(result, count));
   const section = element("section", { class: "rows" }, head);
   if (result.rows.length === 0) {
     section.append(label("no_rows", {}, "p"));
     return section;
   }
-  const table = new ResultTable(result);
+  const table = new ResultTable(result, { onAsk });
   const columns = chartColumns(result, chart);
   const kinds = fittingKinds(result, columns);
   const tools = toolButtons(table, { runId, conversationId, question });
@@ -35,11 +36,32 @@ export function resultView(result, { chart = null, runId = null, conversationId 
   return section;
 }
 
-function countNote({ row_count: count, is_limited: isLimited, total = count }) {
-  const counts = { count: groupThousands(String(count)), total: groupThousands(String(total)) };
-  const note = label(total > count ? "rows_preview" : isLimited ? "rows_limited" : "row_count", counts);
-  note.className = isLimited ? "count limited" : "count";
-  return note;
+function countNote({ row_count: shown, is_limited: isLimited, total = shown }, count) {
+  const counts = { count: groupThousands(String(shown)), total: groupThousands(String(total)) };
+  const isKnown = total > shown || !isLimited;
+  const note = label(total > shown ? "rows_preview" : "row_count", counts);
+  note.className = "count";
+  if (isKnown) return note;
+  note.className = "count limited";
+  setLabel(note, "rows_limited", counts);
+  return count ? element("span", {}, note, countButton(note, shown, count)) : note;
+}
+
+/** Counting can take as long as the query itself, so it is done when a reader wants it. */
+function countButton(note, shown, count) {
+  const button = element("button", { type: "button", class: "count count-all" }, label("count_all"));
+  button.addEventListener("click", async () => {
+    button.disabled = true;
+    button.replaceChildren(label("counting"));
+    const total = await count();
+    if (total === null) {
+      button.replaceChildren(label("count_failed"));
+      return;
+    }
+    setLabel(note, "rows_preview", { count: groupThousands(String(shown)), total: groupThousands(String(total)) });
+    button.remove();
+  });
+  return button;
 }
 
 /** The chart in each kind that fits, and the table; the table alone when no chart can be drawn. */

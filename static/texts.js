@@ -277,6 +277,15 @@ const TEXTS = {
     ({ count, total }) => `First ${count} of ${plural(total, "row", "rows")}`,
   ],
   no_rows: ["没有符合条件的数据", "No rows match"],
+  total_of_rows: [({ count }) => `合计（${count} 行）`, ({ count }) => `Total of ${plural(count, "row", "rows")}`],
+  only_these: [
+    ({ column, value, isPeriod }) => (isPeriod ? `只看${value}` : `只看${column}为${value}的`),
+    ({ column, value, isPeriod }) => (isPeriod ? `only ${value}` : `only where ${column} is ${value}`),
+  ],
+  unfinished_title: ["尚未结束", "Not over yet"],
+  count_all: ["数一数共有多少行", "Count them all"],
+  counting: ["正在计数…", "Counting…"],
+  count_failed: ["无法计数", "They can’t be counted"],
   more_rows: [({ count }) => `再显示 ${count} 行`, ({ count }) => `Show ${count} more`],
   null_title: ["空值（NULL）", "No value (NULL)"],
 

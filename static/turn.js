@@ -7,6 +7,7 @@ import { failureBox, isRefusal } from "./failure.js";
 import { feedback } from "./feedback.js";
 import { questionHead } from "./question_head.js";
 import { resultView } from "./result_view.js";
+import { rowCount } from "./row_count.js";
 import { runDetails } from "./run_details.js";
 import { sqlBlock } from "./sql_block.js";
 import { Steps } from "./steps.js";
@@ -107,7 +108,14 @@ export class Turn {
     }
     if (data.query_result) {
       const { chart, run_id: runId, conversation_id: conversationId } = data;
-      this.#outcome.append(resultView(data.query_result, { chart, runId, conversationId, question: this.#questionText }));
+      this.#outcome.append(resultView(data.query_result, {
+        chart,
+        runId,
+        conversationId,
+        question: this.#questionText,
+        onAsk: (question) => this.#askForSome(question),
+        count: () => rowCount(data.sql, data.database?.name),
+      }));
     }
     if (data.sql) this.#showSql(data.sql, "sql", data.database?.name);
     else this.#sql.replaceChildren();
@@ -115,6 +123,11 @@ export class Turn {
     this.element.append(...this.#offers(data, ["follow_ups"]));
     if (data.run_id && data.response_type !== "ETL") this.element.append(feedback(data));
     this.element.append(runDetails(data));
+  }
+
+  /** What is said goes on from the latest answer, so only its rows can be asked for. */
+  #askForSome(question) {
+    if (this.element.nextElementSibling === null) this.#onAsk(question);
   }
 
   #offers(data, kinds) {

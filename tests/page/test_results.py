@@ -185,6 +185,37 @@ def test_a_table_is_sorted_by_figures_and_by_words(page: Page) -> None:
     expect(turn.locator("tbody tr")).to_have_text(["cNULL", "b9", "a10"])
 
 
+def test_a_table_adds_up_what_may_be_added_and_asks_for_rows_by_their_cells(page: Page) -> None:
+    rows = [["甲", 3, 0.5], ["乙", 1, 0.7]]
+    _answer(
+        page,
+        None,
+        columns=["c", "n", "a"],
+        labels=["类别", "数量", "平均"],
+        column_types=["text", "int8", "numeric"],
+        totals=[None, 4, None],
+        rows=rows,
+    )
+    turn = ask(page, "?")
+    expect(turn.locator("tfoot td")).to_have_text(["合计（2 行）", "4", ""])
+    turn.locator(".condition").first.focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    expect(page.locator(".turn .question")).to_have_text(["?", "只看类别为乙的"])
+    turns = page.locator(".turn")
+    expect_state(turns.last, "done")
+    turns.first.locator(".condition").first.click()  # what is said goes on from the latest answer
+    expect(turns).to_have_count(2)
+
+
+def test_rows_beyond_the_limit_are_counted_on_demand(page: Page) -> None:
+    turn = ask(page, "SELECT * FROM daily_revenue -- all;")
+    expect_state(turn, "done")
+    expect(turn.locator(".count").first).to_contain_text("还有更多")
+    turn.get_by_role("button", name="数一数共有多少行").click()
+    expect(turn.locator(".count").first).to_contain_text("，共")
+
+
 def test_a_table_can_be_copied(browser: Browser, live_server: str) -> None:
     with opened(browser, live_server, permissions=CLIPBOARD) as page:
         _answer(
