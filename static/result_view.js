@@ -49,7 +49,7 @@ function countNote({ row_count: shown, is_limited: isLimited, total = shown }, c
 
 /** Counting can take as long as the query itself, so it is done when a reader wants it. */
 function countButton(note, shown, count) {
-  const button = element("button", { type: "button", class: "count count-all" }, label("count_all"));
+  const button = element("button", { type: "button", class: "count-all" }, label("count_all"));
   button.addEventListener("click", async () => {
     button.disabled = true;
     button.replaceChildren(label("counting"));

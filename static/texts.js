@@ -160,7 +160,13 @@ const TEXTS = {
   turn_reconnecting: ["连接中断，正在恢复…", "Connection lost, getting back…"],
   turn_failed: ["未完成", "Not completed"],
   turn_stopped: ["已停止", "Stopped"],
-  stopped_text: ["已停止，未取得完整结果。", "Stopped before the answer was complete."],
+  stopped_text: ["已停止，未取得完整结果。提问者停止了它。", "Stopped by whoever asked, before the answer was complete."],
+  stopped_by_you: ["您已停止，未取得完整结果。", "You stopped it before the answer was complete."],
+  stopped_by_service: [
+    "服务停止或重启，未取得完整结果。",
+    "The service was stopped or restarted before the answer was complete.",
+  ],
+  ask_again: ["再问一次", "Ask again"],
 
   asked: ["需要您的回答", "A question to you"],
   asked_answer: ["您的回答", "Your answer"],

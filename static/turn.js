@@ -3,7 +3,7 @@
 import { answerText } from "./answer_text.js";
 import { element, glyph } from "./dom.js";
 import { fileButton } from "./downloads.js";
-import { failureBox, isRefusal } from "./failure.js";
+import { failureBox, isRefusal, stoppedBox } from "./failure.js";
 import { feedback } from "./feedback.js";
 import { questionHead } from "./question_head.js";
 import { resultView } from "./result_view.js";
@@ -29,6 +29,7 @@ export class Turn {
   #onRetry;
   #onAnswer;
   #onAsk;
+  #onRunSql;
   #show = {
     progress: (envelope) => this.#progress(envelope.data),
     tool: (envelope) => this.#steps.showTool(envelope.data),
@@ -40,11 +41,12 @@ export class Turn {
     reconnecting: () => this.#steps.say("turn_reconnecting"),
   };
 
-  /** `onAsk(question)` asks one of those that the server offers. */
-  constructor(question, { onRetry, onAnswer, onAsk }) {
+  /** `onAsk(question)` asks one of those that the server offers; `onRunSql` as `sqlBlock` has it. */
+  constructor(question, { onRetry, onAnswer, onAsk, onRunSql }) {
     this.#questionText = question;
     this.#onRetry = onRetry;
     this.#onAsk = onAsk;
+    this.#onRunSql = onRunSql;
     this.#onAnswer = onAnswer;
     this.element = element(
       "article",
@@ -136,9 +138,10 @@ export class Turn {
 
   #error(envelope) {
     const isStopped = ["stopped", "cancelled"].includes(envelope.data.error_type);
+    const retry = () => this.#onRetry(envelope.data.error_type);
     this.#end(isStopped ? "stopped" : "failed");
     this.#outcome.replaceChildren(
-      isStopped ? label("stopped_text", {}, "p") : failureBox(envelope, () => this.#onRetry(envelope.data.error_type)),
+      isStopped ? stoppedBox(envelope.data, retry) : failureBox(envelope, retry),
       ...this.#offers(envelope.data, ["choices", "rewrites"]),
     );
     if (isRefusal(envelope)) this.#steps.collapse(); // it says the same
@@ -157,7 +160,7 @@ export class Turn {
     const shown = [title, database, sql].join("\n");
     if (this.#sql.dataset.shown === shown) return;
     this.#sql.dataset.shown = shown;
-    this.#sql.replaceChildren(sqlBlock(sql, title, { database }));
+    this.#sql.replaceChildren(sqlBlock(sql, title, { database, onRun: this.#onRunSql }));
   }
 }
 
