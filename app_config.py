@@ -434,6 +434,38 @@ class Settings:
         "about",
     )
 
+    # Files that people bring
+    files: bool = setting(
+        True,
+        "take CSV, TSV and XLSX files, whose tables their owners ask as the database `files`; see "
+        "[files](files.md)",
+    )
+    workspace_url: str = setting(
+        "",
+        "the PostgreSQL database in which their tables are kept; its role may create schemas "
+        "there; empty: a database of the embedded server",
+    )
+    max_file_bytes: int = setting(
+        209715200,
+        "largest file that is taken, as it is sent",
+    )
+    file_bytes_per_owner: int = setting(
+        2147483648,
+        "most bytes that one owner's tables may take on disk",
+    )
+    file_tables_per_owner: int = setting(
+        100,
+        "most tables of one owner",
+    )
+    file_timeout_s: float = setting(
+        300.0,
+        "seconds of reading or of loading one file",
+    )
+    file_draft_ttl_s: float = setting(
+        86400.0,
+        "seconds an uploaded file waits for its owner to confirm it",
+    )
+
     # Conversations and runs
     redis_url: str = setting(
         "",

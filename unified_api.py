@@ -48,6 +48,8 @@ from api.database_list import databases_blueprint
 from api.examples import examples_blueprint
 from api.exports import exports_blueprint
 from api.feedback import feedback_blueprint
+from api.file_uploads import FORM_BYTES
+from api.files import FILES_PATH, files_blueprint
 from api.health import health_blueprint
 from api.lineage import lineage_blueprint
 from api.me import me_blueprint
@@ -72,6 +74,7 @@ from common.rate_limits import RateLimits
 from databases.databases_file import DatabasesFileError
 from databases.embedded.embedded_server import EmbeddedServerError
 from databases.source import EmbeddedSource, InvalidDatabaseUrl, Unreachable, probe
+from files.file_index import FILES
 from guard import AccessRuleError
 from guard.row_rules import RowRulesError
 from knowledge.semantic.checking import problems_of
@@ -79,6 +82,7 @@ from knowledge.semantic.problems import SemanticFileError
 from llm import InvalidEndpoint
 from postgres.addresses import described_address
 from serving.listen_address import OpenToOthers, refuse_strangers
+from serving.request_reading import LargeBodies
 from serving.worker import GunicornServer, PortUnavailable, gunicorn_options, listen
 from store.open_store import InvalidRedisUrl
 
@@ -121,6 +125,9 @@ def create_app(settings: Settings, services: Services | None = None) -> Flask:
     app.register_blueprint(learning_blueprint(services.databases, _rights(settings), slots))
     app.register_blueprint(me_blueprint(_rights(settings)))
     app.register_blueprint(databases_blueprint(services.databases, slots))
+    app.register_blueprint(
+        files_blueprint(services.files, slots, max_file_bytes=settings.max_file_bytes)
+    )
     chat_service = ChatService(services.runs, services.databases, services.feedback)
     app.register_blueprint(
         vanna_blueprint(
@@ -146,6 +153,10 @@ def create_app(settings: Settings, services: Services | None = None) -> Flask:
     app.register_blueprint(page_blueprint())
     register_error_handlers(app)
     app.extensions["citu"] = services
+    if services.files is not None:
+        app.extensions["citu_large_bodies"] = LargeBodies(
+            FILES_PATH, settings.max_file_bytes + FORM_BYTES, services.files.folder.path
+        )
     app.before_request(_begin_request)
     app.before_request(_redirect_nowhere)
     register_admission(app, admission)
@@ -326,7 +337,7 @@ def _make_ready(services: Services, settings: Settings) -> None:
         try:
             _reach(database)
         except Unreachable as error:
-            if services.asked.is_one:
+            if services.asked.is_one and database.name == services.asked.default:
                 raise
             # Its questions fail until it can be reached; those about the others are answered.
             sys.stderr.write(f"The database {database.name} can't be asked now. {error}\n")
@@ -351,6 +362,8 @@ def _reach(database: AskedDatabase) -> None:
         source.start()
     else:
         setting = database.name if database.entry is not None else "DATABASE_URL"
+        if database.name == FILES:
+            setting = "WORKSPACE_URL"
         probe(source(), setting, require_read_only_role=options.require_read_only_role)
 
 

@@ -66,17 +66,27 @@ from common.audit import Audit, AuditLog, NoAudit, Occasion
 from common.errors import CituError
 from common.inquiry import Inquiry, StoredValue
 from common.learning import Example, Topic
-from common.meanings import Report
+from common.meanings import BilingualNames, Report
 from common.ports import Database, Definitions, UrlSource
+from common.text import Text
 from common.values import Catalog, Turn
 from databases.catalog.view_sources import ViewSources
-from databases.databases_file import DatabaseEntry, read_databases
+from databases.databases_file import (
+    DatabaseEntry,
+    DatabasesFile,
+    DatabasesFileError,
+    read_databases,
+)
 from databases.datasources import DEFAULT, Datasource, Datasources
 from databases.demo import SEMANTIC_FILE
 from databases.options import DatabaseOptions, database_options
 from databases.source import EmbeddedSource, Sources, database_sources, source_of
 from etl.scratch.scratch_access import ScratchDatabase
 from etl.scratch.scratch_options import scratch_options
+from files.draft_folder import DraftFolder
+from files.file_index import FILES, FileIndex
+from files.file_service import FileLimits, FileService
+from files.worker_process import FileWorker
 from guard.row_rules import RowRules
 from knowledge.experience.experience_service import ExperienceService
 from knowledge.index import renew
@@ -95,6 +105,10 @@ from store.journal import Journal
 from store.open_store import open_store
 
 _CALLS_PER_REPLY = 2  # tools that roles of transformations call, on average
+_FILE_CONNECTIONS = 3  # of one owner's part of the workspace
+_WORKSPACE_TTL_S = 5.0  # of the definitions of all files' tables
+_FILE_NAMES = BilingualNames(("文件", "我的文件"), ("Files", "my files"))
+_FILE_DESCRIPTION = Text("您上传的文件", "The files that you have brought")
 _MOST_TURNS = 50  # turns that are read of a conversation; filters decide which are remembered
 
 
@@ -172,6 +186,7 @@ class Services:
         asked: the databases that may be asked.
         chooser: tells which of them a question is about.
         databases: what endpoints offer of each database.
+        files: what people do with their files; None where none are taken.
         tools: all tools that models may call.
         sources: give the databases' URLs; calling one starts the embedded server if it needs it.
         thinker: who answers: `offline`, or the model's name.
@@ -191,6 +206,7 @@ class Services:
     artefacts: ArtefactService
     analyses: AnalysisService
     feedback: FeedbackService
+    files: FileService | None
     tools: ToolRegistry
     sources: Sources
     thinker: str
@@ -271,6 +287,7 @@ def bootstrap(settings: Settings) -> Services:
             learns=settings.learning,
             request_timeout_s=timeout_s,
         ),
+        files=_file_service(settings, adapters.sources, adapters.files),
         tools=adapters.tools,
         sources=adapters.sources,
         thinker=adapters.model.name if adapters.model else adapters.rules.name,
@@ -321,9 +338,11 @@ class _Adapters:
             settings.app_database_url,
             settings.data_path,
             settings.scratch_database_url,
+            settings.workspace_url,
         )
         audit = _audit(settings)
-        self.asked = _asked_databases(settings, self.sources, audit)
+        self.files = _files(settings, self.sources)
+        self.asked = _asked_databases(settings, self.sources, audit, self.files)
         self.store, self.retention = _store(settings, self.sources.app)
         self.journal = Journal(self.store)
         self.rules = OfflineSkills()
@@ -473,6 +492,7 @@ class _Adapters:
             partial(self.asked.database, name),
             self.open_database,
             partial(self.definitions, name),
+            is_divided=name == FILES,
         )
 
     def reports(self, name: str | None = None) -> Sequence[Report]:
@@ -500,7 +520,11 @@ class _Adapters:
         """Return the database of the conversation's latest turn."""
         self.journal.check()
         turns = await self.store.conversations.recent(question.owner, question.conversation_id, 1)
-        return turns[-1].database if turns else None
+        if not turns:
+            return None
+        latest = turns[-1].database
+        # Before there were files, turns did not say which database they were about.
+        return self._name_of(latest) if self.asked.is_one else latest
 
     def open_database(self, occasion: Occasion) -> Database:
         """Open the database of an occasion; its statements are audited."""
@@ -628,17 +652,76 @@ def _vectors(embedder: Embedder | None, store: Store) -> TableVectors | None:
     return TableVectors(embedder.model, embedder.embed, store.vectors) if embedder else None
 
 
-def _asked_databases(settings: Settings, sources: Sources, audit: Audit) -> AskedDatabases:
-    """Return the databases of `DATABASES_FILE`, or the one of `DATABASE_URL`."""
+def _files(settings: Settings, sources: Sources) -> FileIndex | None:
+    """Return what knows people's files; None where none are taken."""
+    if not settings.files:
+        return None
+    mark = None if settings.workspace_url else _file_folder(settings).mark
+    return FileIndex(
+        sources.workspace,
+        _file_options(settings),
+        mark,
+        serves_strangers=settings.allow_anonymous,
+    )
+
+
+def _file_folder(settings: Settings) -> DraftFolder:
+    return DraftFolder(settings.data_path / "files", settings.file_draft_ttl_s)
+
+
+def _file_options(settings: Settings) -> DatabaseOptions:
+    """Return the options of each owner's part: those of the service, with few connections, and
+    without what is said of the objects of another database.
+    """
+    return replace(
+        database_options(settings),
+        pool_size=_FILE_CONNECTIONS,
+        allowed_objects=(),
+        denied_objects=(),
+        group_denied_objects={},
+        allowed_functions=(),
+        row_context=False,
+        require_read_only_role=False,
+    )
+
+
+def _workspace(sources: Sources, files: FileIndex, settings: Settings) -> AskedDatabase:
+    """Return the database of people's files, of which each actor has a part."""
+    # The whole is read only to compare definitions, when something was learnt about it.
+    options = replace(_file_options(settings), catalog_ttl_s=_WORKSPACE_TTL_S)
+    datasource = Datasource(sources.workspace.reads, options, part_of=files.part_of)
+    return AskedDatabase(FILES, datasource, names=_FILE_NAMES, description=_FILE_DESCRIPTION)
+
+
+def _file_service(
+    settings: Settings, sources: Sources, files: FileIndex | None
+) -> FileService | None:
+    """Return what people do with their files; None where none are taken."""
+    if files is None:
+        return None
+    folder = _file_folder(settings)
+    worker = FileWorker(folder.work, settings.file_timeout_s)
+    limits = FileLimits(
+        settings.file_bytes_per_owner, settings.file_tables_per_owner, settings.file_timeout_s
+    )
+    workspace = sources.workspace
+    return FileService(files, folder, worker, workspace.writes, workspace.reader, limits)
+
+
+def _asked_databases(
+    settings: Settings, sources: Sources, audit: Audit, files: FileIndex | None
+) -> AskedDatabases:
+    """Return the databases of `DATABASES_FILE`, or the one of `DATABASE_URL`; and the files."""
     datasources = Datasources({}, audit=audit, prepare=renew)
+    workspace = None if files is None else _workspace(sources, files, settings)
     if settings.databases_file:
         _refuse_settings_beside_file(settings)
         on_file = DatabasesOnFile(
             Path(settings.databases_file).expanduser(),
-            partial(read_databases, options=database_options(settings)),
+            partial(_read_databases, settings),
             partial(_of_entry, sources),
         )
-        return AskedDatabases(datasources, on_file=on_file)
+        return AskedDatabases(datasources, on_file=on_file, workspace=workspace, files=files)
     options = replace(database_options(settings), row_rules=_row_rules(settings))
     meanings = _meanings(semantic_file(settings, sources), options)
     annotate = meanings.annotate if meanings is not None else None
@@ -648,7 +731,22 @@ def _asked_databases(settings: Settings, sources: Sources, audit: Audit) -> Aske
         meanings,
         is_demo=isinstance(sources.asked, EmbeddedSource),
     )
-    return AskedDatabases(datasources, only=only)
+    return AskedDatabases(datasources, only=only, workspace=workspace, files=files)
+
+
+def _read_databases(settings: Settings, path: Path) -> DatabasesFile:
+    """Return the file of databases.
+
+    Raises:
+        DatabasesFileError: it is not valid, or one of them has the name of people's files.
+    """
+    found = read_databases(path, database_options(settings))
+    if settings.files and any(entry.name == FILES for entry in found.entries):
+        raise DatabasesFileError(
+            f"{path}: {FILES!r} is the name of the files that people bring: give the database "
+            "another one, or set FILES=false."
+        )
+    return found
 
 
 def _refuse_settings_beside_file(settings: Settings) -> None:

@@ -131,7 +131,7 @@ class DatabaseChooser:
         Raises:
             NotFound: the actor may ask none, or not the one that was chosen.
         """
-        if self._asked.is_one:
+        if self._asked.is_one_for(question.actor):
             return question
         open_to = self._asked.open_to(question.actor)
         names = [one.name for one in open_to]

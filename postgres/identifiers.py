@@ -1,6 +1,7 @@
 """How names are written in SQL."""
 
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 
 import postgast
@@ -19,6 +20,11 @@ def quoted(name: str) -> str:
         return name
     escaped = name.replace('"', '""')
     return f'"{escaped}"'
+
+
+def quoted_list(names: Iterable[str]) -> str:
+    """Return the names as SQL lists them."""
+    return ", ".join(map(quoted, names))
 
 
 def _is_plain(name: str) -> bool:

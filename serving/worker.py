@@ -198,6 +198,7 @@ def _refuse_strangers(worker: Any) -> None:
 def _judge_heads(worker: Any) -> None:
     """Tell the worker what it needs to know of the application before it reads a body."""
     worker.body_bytes = worker.wsgi.config["MAX_CONTENT_LENGTH"]
+    worker.large_bodies = worker.wsgi.extensions.get("citu_large_bodies")
     worker.knows = worker.wsgi.extensions["citu_admission"].knows
     worker.screening = worker.wsgi.extensions["citu_screening"]
 

@@ -22,6 +22,7 @@ import psycopg2
 import pytest
 from hypothesis import HealthCheck, settings
 from psycopg2.extensions import make_dsn
+from werkzeug.routing import Rule
 
 from common.actor import SERVICE, caller_id
 from common.ports import UrlSource
@@ -114,6 +115,8 @@ _BUSY = (
     *("test_offers", "test_offline_follow_ups", "test_prompts", "test_etl_kills", "test_callers"),
     *("test_bounds", "test_proof", "test_extensions", "test_large_schemas", "test_analysis"),
     *("test_value_lookup", "test_tool_loop", "test_store", "test_architecture", "test_feedback"),
+    *("test_etl_learning", "test_etl_models", "test_row_secrets", "test_offline_skills"),
+    *("test_offline_understood", "test_experience", "test_tools", "test_exports", "test_secrets"),
 )
 
 
@@ -345,6 +348,26 @@ def patience() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for name in _PATIENT:
             patch.setattr(name, 60.0)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def addresses_are_not_composed() -> Iterator[None]:
+    """Let applications begin in a quarter of the time, of which there are a thousand.
+
+    For `url_for`, werkzeug compiles two functions for each of an application's routes. Here they
+    are compiled when one is called, which nothing does by now.
+    """
+    compiled = Rule._compile_builder
+
+    def when_called(_rule: Rule, append_unknown: bool = True) -> Callable[..., Any]:
+        def build(rule: Rule, **values: Any) -> Any:
+            return compiled(rule, append_unknown)(rule, **values)
+
+        return build
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Rule, "_compile_builder", when_called)
         yield
 
 

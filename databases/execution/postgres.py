@@ -9,6 +9,7 @@ import asyncio
 import json
 import logging
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -30,7 +31,9 @@ from databases.catalog.catalog import (
 )
 from databases.catalog.privileges import read_dangers, unfit
 from databases.catalog.view_sources import ViewSources, read_view_sources
-from databases.execution.plan_estimate import plan_estimate
+from databases.engines.capabilities import Capabilities, Lack
+from databases.engines.known_engines import KNOWN_ENGINES
+from databases.execution.plan_estimate import NO_ESTIMATE, plan_estimate
 from databases.execution.result_types import ResultTypes
 from databases.execution.results import (
     MOST_COLUMNS,
@@ -63,6 +66,7 @@ _RESET_S = 2.0  # to bring a connection back to rest; after that it is closed
 _STREAMS = 2  # results that are read page by page at once
 _LOOK_S = 2.0  # to open the connection over which backends without a client are watched
 _EXPLAIN = "EXPLAIN (FORMAT JSON) "
+_PLAIN_EXPLAIN = "EXPLAIN "
 # Groups are gathered one after the other instead of all at once.
 _SORTED_GROUPS = "SET LOCAL enable_hashagg = off; "
 # An error message quotes what it is about: `repeat('9', 100000000)::int` makes one of 100 MB. So
@@ -139,6 +143,9 @@ class PostgresDatabase:
                 look=look,
             )
 
+        self._source = source
+        self._limits = limits
+        self._capabilities: Capabilities | None = None
         self._pool = pool(options.pool_size)
         self._streaming = pool(
             _STREAMS
@@ -168,8 +175,28 @@ class PostgresDatabase:
 
         It is at most `catalog_ttl_s` old while the database answers. What did not change is the
         same object as before.
+
+        Raises:
+            DatabaseUnavailable: also when the server does not do what must hold.
         """
-        return await self._knowledge.get()
+        knowledge = await self._knowledge.get()
+        if self._capabilities is not None and not self._capabilities.is_fit:
+            raise DatabaseUnavailable(self._capabilities.refusal())
+        return knowledge
+
+    async def capabilities(self) -> Capabilities:
+        """Return what the server can do, as it was when the catalogue was last read."""
+        if self._capabilities is None:
+            with charged_to(SERVICE):
+                self._capabilities = await self._with_connection(self._probed)
+        return self._capabilities
+
+    async def _probed(self, connection: Connection) -> Capabilities:
+        opening = partial(connect, self._source, self._limits)
+        return await KNOWN_ENGINES.of(self._source, connection, opening)
+
+    def _lacks(self, lack: Lack) -> bool:
+        return self._capabilities is not None and lack in self._capabilities.lacks
 
     async def view_sources(self) -> tuple[ViewSources, ...]:
         """Return all views of the database with what they read, as of the catalogue in use."""
@@ -187,12 +214,18 @@ class PostgresDatabase:
             context: what policies are told; None: that nobody asks, if they are told anything.
         """
         begin = self._begun(context)
-        offset = len(begin) + len(_EXPLAIN)
+        command = _EXPLAIN
+        explain = _explain
+        if self._lacks(Lack.PLAN_FORMAT):
+            command = _PLAIN_EXPLAIN
+            explain = _explain_plainly
+        elif self._lacks(Lack.BLOCKS):
+            explain = _explain_without_block
+        offset = len(begin) + len(command)
         with fitting(context, sql):
-            plan = await self._with_connection(
-                lambda connection: _explain(connection, begin, _EXPLAIN + sql), sql, offset
+            return await self._with_connection(
+                lambda connection: explain(connection, begin, command + sql), sql, offset
             )
-        return plan_estimate(plan)
 
     async def run(
         self, sql: str, context: RowContext | None = None, *, gathers: bool = False
@@ -235,7 +268,7 @@ class PostgresDatabase:
         except psycopg2.DataError as exc:
             raise ResultTooLarge if TOO_WIDE in str(exc) else exc from exc
         types = await self._types.of(fetched.columns, connection)
-        return await whole_result(fetched, types, caps)
+        return self._noted(await whole_result(fetched, types, caps))
 
     async def _fetch_cut(self, connection: Connection, begin: str, sql: str) -> QueryResult:
         """Return the rows of a too large result that fit, with cells cut that are too long."""
@@ -248,7 +281,13 @@ class PostgresDatabase:
         cut = await _in_block(
             connection, begin, cut_query(sql, len(described.columns), caps), "ALL", caps
         )
-        return await cut_result(TextRows(described.columns, cut.rows), types, caps)
+        return self._noted(await cut_result(TextRows(described.columns, cut.rows), types, caps))
+
+    def _noted(self, result: QueryResult) -> QueryResult:
+        """Return the result with what the server lacks."""
+        if self._capabilities is None or not self._capabilities.lacks:
+            return result
+        return replace(result, notices=self._capabilities.notices)
 
     async def role_dangers(self) -> tuple[Text, ...]:
         """Return what the connected role may do beyond reading; read once."""
@@ -263,6 +302,10 @@ class PostgresDatabase:
             return await self._knowledge_now()
 
     async def _knowledge_now(self) -> Knowledge:
+        # The server may be another one than before.
+        self._capabilities = await self._with_connection(self._probed)
+        if not self._capabilities.is_fit:
+            raise DatabaseUnavailable(self._capabilities.refusal())
         try:
             dangers = await self.role_dangers()
             if dangers and self._require_read_only_role:
@@ -275,6 +318,7 @@ class PostgresDatabase:
                     secure=self._secure,
                     check=self._row_rules.check if self._row_rules else None,
                     begin=self._begin,
+                    capabilities=self._capabilities,
                 ),
                 deadline_s=_KNOWLEDGE_S,
             )
@@ -350,16 +394,30 @@ class PostgresDatabase:
         self._streaming.close()
 
 
-async def _explain(connection: Connection, begin: str, command: str) -> dict[str, Any]:
-    """Return the outermost node of the plan."""
+async def _explain(connection: Connection, begin: str, command: str) -> PlanEstimate:
     block = _with_literal(_PLAN, command, begin=begin)
     try:
         answer = await connection.query(block, most_bytes=_PLAN_BYTES)
     except _NO_BLOCKS:
         await connection.query("ROLLBACK")
-        answer = await connection.query(f"{begin}{command}", most_bytes=_PLAN_BYTES)
+        return await _explain_without_block(connection, begin, command)
+    return _estimate_in(answer)
+
+
+async def _explain_without_block(connection: Connection, begin: str, command: str) -> PlanEstimate:
+    answer = await connection.query(f"{begin}{command}", most_bytes=_PLAN_BYTES)
+    return _estimate_in(answer)
+
+
+async def _explain_plainly(connection: Connection, begin: str, command: str) -> PlanEstimate:
+    """Have the statement planned; what the plan is like can't be read."""
+    await connection.query(f"{begin}{command}", most_bytes=_PLAN_BYTES)
+    return NO_ESTIMATE
+
+
+def _estimate_in(answer: TextRows) -> PlanEstimate:
     top: dict[str, Any] = json.loads(answer.rows[0][0] or "[{}]")[0]["Plan"]
-    return top
+    return plan_estimate(top)
 
 
 async def _in_block(

@@ -1,12 +1,13 @@
 """Rows in which what a step computes lies at the bound of a condition, and beside it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
 from sqlglot import exp
 
+from etl.evidence.column_values import is_exact_number
 from etl.meaning.bound import BoundCondition, BoundIntent, ExpressionStep, FilterStep
 from etl.meaning.evaluation import NotComputable, evaluate_expression
 from etl.meaning.row_expressions import columns_of
@@ -28,45 +29,35 @@ class ComputedBound:
 
 def computed_bounds(intent: BoundIntent) -> Iterator[ComputedBound]:
     """Yield the bounds of conditions on what steps compute from the columns of one source."""
-    made = {step.name: step for step in intent.steps if isinstance(step, ExpressionStep)}
-    for test in _tests(intent):
-        computed = made.get(test.column.name)
-        if computed is None or test.column.source:
-            continue
-        for number in _numbers(test.value):
-            yield from _bound(computed.expression, number)
+    computed = {step.name: step for step in intent.steps_of(ExpressionStep)}
+    for test in _conditions(intent):
+        step = computed.get(test.column.name)
+        is_stored = bool(test.column.source)
+        if step is not None and not is_stored:
+            compared = test.value if isinstance(test.value, tuple) else (test.value,)
+            yield from _bounds(step.expression, compared)
 
 
-def _tests(intent: BoundIntent) -> Iterator[BoundCondition]:
-    for step in intent.steps:
-        if not isinstance(step, FilterStep):
-            continue
+def _bounds(expression: exp.Expression, compared: Iterable[Any]) -> Iterator[ComputedBound]:
+    nodes = list(columns_of(expression))
+    names = tuple(dict.fromkeys(node.name for node in nodes))
+    sources = list({node.table for node in nodes})
+    if len(sources) == 1 and sources[0]:
+        for number in filter(is_exact_number, compared):
+            yield ComputedBound(sources[0], expression, names, Decimal(number))
+
+
+def _conditions(intent: BoundIntent) -> Iterator[BoundCondition]:
+    for step in intent.steps_of(FilterStep):
         for test in step.tests:
             if isinstance(test, BoundCondition):
                 yield test
 
 
-def _bound(expression: exp.Expression, number: Decimal) -> Iterator[ComputedBound]:
-    nodes = list(columns_of(expression))
-    sources = list({node.table for node in nodes})
-    if len(sources) == 1 and sources[0]:
-        columns = tuple(dict.fromkeys(node.name for node in nodes))
-        yield ComputedBound(sources[0], expression, columns, number)
-
-
-def _numbers(value: Any) -> list[Decimal]:
-    listed = value if isinstance(value, tuple) else (value,)
-    numbers = []
-    for one in listed:
-        if isinstance(one, int | Decimal) and not isinstance(one, bool):
-            numbers.append(Decimal(one))
-    return numbers
-
-
 def values_at(bound: ComputedBound, row: Row, column: str, zone: str) -> Iterator[Decimal]:
     """Yield the values of a column with which the row lies at the bound, below and above.
 
-    None where the expression is no straight line in that column.
+    There are none where the expression is no straight line in that column.
     """
 
     def computed(value: Decimal) -> Decimal | None:
@@ -77,11 +68,13 @@ def values_at(bound: ComputedBound, row: Row, column: str, zone: str) -> Iterato
             return None
         return Decimal(found) if isinstance(found, int | Decimal) else None
 
-    at_zero, at_one = computed(Decimal(0)), computed(Decimal(1))
+    at_zero = computed(Decimal(0))
+    at_one = computed(Decimal(1))
     if at_zero is None or at_one is None or at_zero == at_one:
         return
+    slope = at_one - at_zero
     for beside in _BESIDE:
         wanted = bound.number + beside
-        value = (wanted - at_zero) / (at_one - at_zero)
+        value = (wanted - at_zero) / slope
         if computed(value) == wanted:
             yield value

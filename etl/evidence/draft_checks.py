@@ -7,7 +7,7 @@ from sqlglot import exp
 from common.text import Text
 from common.values import Table
 from etl.evidence.reconciliation import reconciliations
-from etl.meaning.bound import BoundColumn, BoundIntent, JoinSourceStep, RateStep
+from etl.meaning.bound import BoundIntent, JoinSourceStep, RateStep
 from etl.planning.draft_model import Draft, DraftModel
 from etl.planning.draft_names import UniqueNames, plain_name
 from etl.planning.draft_test import DraftTest
@@ -41,18 +41,18 @@ def _source_models(draft: Draft, bound: BoundIntent) -> dict[str, DraftModel]:
     found = {}
     for source in bound.sources:
         read = f"{source.table.schema}.{source.table.name}"
-        for model in models:
-            if model.node.inputs == [read]:
-                found[source.name] = model
-                models.remove(model)
-                break
+        reading = [model for model in models if model.node.inputs == [read]]
+        if reading:
+            found[source.name] = reading[0]
+            models.remove(reading[0])
     return found
 
 
 def _output_of(model: DraftModel, name: str) -> str | None:
     """Return the column of a source's model that holds a stored column."""
-    select = model.select
-    for output in select.expressions if isinstance(select, exp.Select) else ():
+    if not isinstance(model.select, exp.Select):
+        return None
+    for output in model.select.expressions:
         stored = output.find(exp.Column)
         if stored is not None and stored.name == name:
             return str(output.alias_or_name)
@@ -93,52 +93,41 @@ def _of_joins(
     bound: BoundIntent, sources: dict[str, DraftModel], names: UniqueNames
 ) -> Iterator[DraftTest]:
     """Yield the tests that keys have a row; orphans are told, and the ledger counts them."""
-    for step in bound.steps:
-        if not isinstance(step, JoinSourceStep) or step.how not in ("left", "inner"):
-            continue
-        if step.is_multiple or len(step.on) != 1:
+    for step in bound.steps_of(JoinSourceStep):
+        looks_up = step.how in ("left", "inner") and not step.is_multiple
+        if not looks_up or len(step.on) != 1:
             continue
         ((left, right),) = step.on
-        child, parent = _place(sources, left), _place(sources, right)
+        child, parent = sources.get(left.source), sources.get(right.source)
         if child is None or parent is None:
             continue
-        model, output = child
-        yield _of_column(
-            "relationships",
-            model,
-            output,
-            names,
-            parent=(parent[0].name, parent[1]),
-            is_warning=True,
-        )
-
-
-def _place(sources: dict[str, DraftModel], wanted: BoundColumn) -> tuple[DraftModel, str] | None:
-    model = sources.get(wanted.source)
-    output = None if model is None else _output_of(model, wanted.name)
-    return None if model is None or output is None else (model, output)
+        output = _output_of(child, left.name)
+        key = _output_of(parent, right.name)
+        if output is not None and key is not None:
+            referred = (parent.name, key)
+            yield _of_column(
+                "relationships", child, output, names, parent=referred, is_warning=True
+            )
 
 
 def _of_target(draft: Draft, bound: BoundIntent, names: UniqueNames) -> Iterator[DraftTest]:
     target = draft.target
-    own = {one.name for one in target.node.columns}
     for name in _TECHNICAL:
-        if name in own:
+        if name in target.types:
             yield _of_column("not_null", target, name, names)
-    if "etl_key" in own:
+    if "etl_key" in target.types:
         yield _of_column("unique", target, "etl_key", names)
     yield from _of_rates(draft, bound, names)
 
 
 def _of_rates(draft: Draft, bound: BoundIntent, names: UniqueNames) -> Iterator[DraftTest]:
     """Yield warnings of converted amounts that no rate was found for."""
-    converted = [step.name for step in bound.steps if isinstance(step, RateStep)]
-    for model in draft.models:
-        if model.node.layer == "ODS":
-            continue
-        for one in model.node.columns:
-            if one.name in converted:
-                yield _of_column("not_null", model, one.name, names, is_warning=True)
+    converted = [step.name for step in bound.steps_of(RateStep)]
+    computed = [model for model in draft.models if model.node.layer != "ODS"]
+    for model in computed:
+        for name in model.types:
+            if name in converted:
+                yield _of_column("not_null", model, name, names, is_warning=True)
 
 
 def _of_column(

@@ -1,7 +1,12 @@
-"""Changes of models that no rows can show, as far as the declared keys and NOT NULL prove it."""
+"""Changes of models that no rows can show, as far as the declared keys and NOT NULL prove it.
 
-from collections.abc import Callable, Iterable, Iterator
+A rule for each operator of `mutants` says so of one change; where no rule proves it, the change is
+tried.
+"""
+
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from sqlglot import exp
 
@@ -26,19 +31,42 @@ class InputFacts:
     keys: frozenset[frozenset[ColumnOf]]
     never_null: frozenset[ColumnOf]
 
+    def hold_a_key(self, columns: Collection[ColumnOf]) -> bool:
+        """Tell whether the columns tell the rows of an input apart."""
+        return any(key and key.issubset(columns) for key in self.keys)
 
-def reading_of(draft: Draft, model: DraftModel) -> InputFacts:
+
+class NodeChange(NamedTuple):
+    """A node of a model's tree, what stands in its place, and what is known of the model's rows."""
+
+    node: exp.Expr
+    changed: exp.Expr
+    facts: InputFacts
+
+
+def makes_no_difference(operator: str, change: NodeChange) -> bool:
+    """Tell whether it is proven that no rows show what an operator of `mutants` changed."""
+    rule = _NO_DIFFERENCE.get(operator)
+    return rule is not None and rule(change)
+
+
+# ------------------------------------------------------------------------------
+# facts
+
+
+def facts_of_inputs(draft: Draft, model: DraftModel) -> InputFacts:
     """Return what the plan proves about the inputs of a model."""
     keys: set[frozenset[ColumnOf]] = set()
     never_null: set[ColumnOf] = set()
     for name in model.node.inputs:
-        if "." in name:
-            continue  # a table of the datasource
-        other = draft.model(name)
-        keys.add(frozenset((name, column) for column in other.node.grain))
-        filled = _always_in_grain(draft, other)
-        if other.meaning is not None:
-            filled += _never_null(other.meaning)
+        is_stored_table = "." in name
+        if is_stored_table:
+            continue
+        read = draft.model(name)
+        keys.add(frozenset((name, column) for column in read.node.grain))
+        filled = _always_in_grain(draft, read)
+        if read.meaning is not None:
+            filled += _never_null(read.meaning)
         never_null.update((name, column) for column in filled)
     for cte in model.select.find_all(exp.CTE):
         if isinstance(cte.this, exp.Select):
@@ -49,36 +77,37 @@ def reading_of(draft: Draft, model: DraftModel) -> InputFacts:
 
 def _always_in_grain(draft: Draft, model: DraftModel) -> list[str]:
     """Return the columns of a model's grain that come from a source which all its rows have."""
-    base = draft.models[0].node.grain
     grain = model.node.grain
-    if len(model.node.inputs) == 1 and model.node.layer in ("ODS", "DWD"):
+    reads_one_source = len(model.node.inputs) == 1 and model.node.layer in ("ODS", "DWD")
+    if reads_one_source:
         return list(grain)
-    first = grain[: len(base)]
-    return list(base) if first == base else []
+    base_grain = draft.models[0].node.grain
+    begins_with_base = grain[: len(base_grain)] == base_grain
+    return list(base_grain) if begins_with_base else []
 
 
 def _never_null(meaning: BoundIntent) -> list[str]:
     """Return the columns of a model that have a value in each of its rows."""
-    present = _sources_of_all_rows(meaning)
-    outputs = [(output.name, output.column) for output in meaning.outputs]
-    filled: list[str] = []
+    filled = []
     aggregate = meaning.aggregate
-    if aggregate is not None:
-        outputs = [(key.name, key.column) for key in aggregate.keys]
-        counts = [one.name for one in aggregate.measures if one.function.startswith("count")]
-        filled += counts
-    for name, column in outputs:
-        if column.source in present and _is_required(meaning, column):
+    if aggregate is None:
+        handed_on = [(output.name, output.column) for output in meaning.outputs]
+    else:
+        handed_on = [(key.name, key.column) for key in aggregate.keys]
+        for measure in aggregate.measures:
+            if measure.function.startswith("count"):
+                filled.append(measure.name)
+    in_all_rows = _sources_of_all_rows(meaning)
+    for name, column in handed_on:
+        if column.source in in_all_rows and _is_required(meaning, column):
             filled.append(name)
     return filled
 
 
 def _sources_of_all_rows(meaning: BoundIntent) -> set[str]:
-    present = {meaning.base.name}
-    for step in meaning.steps:
-        if isinstance(step, JoinSourceStep) and step.how == "inner":
-            present.add(step.right)
-    return present
+    joins = meaning.steps_of(JoinSourceStep)
+    inner = [step.right for step in joins if step.how == "inner"]
+    return {meaning.base.name, *inner}
 
 
 def _is_required(meaning: BoundIntent, column: BoundColumn) -> bool:
@@ -87,174 +116,187 @@ def _is_required(meaning: BoundIntent, column: BoundColumn) -> bool:
     return stored is not None and not stored.nullable
 
 
-def _handed_on(select: exp.Select, known: Iterable[ColumnOf]) -> Iterator[str]:
+def _handed_on(select: exp.Select, never_null: Collection[ColumnOf]) -> Iterator[str]:
     """Yield the outputs of a query that are columns with a value in each of its rows."""
-    known = set(known)
     for output in select.expressions:
-        value = output.unalias()
-        if isinstance(value, exp.Column) and _has_value(value, known):
+        if _has_value(output.unalias(), never_null):
             yield output.alias_or_name
 
 
-def _has_value(value: exp.Expr, known: Iterable[ColumnOf]) -> bool:
+def _has_value(value: exp.Expr, never_null: Collection[ColumnOf]) -> bool:
     """Tell whether a value is a column that is never NULL where it stands."""
-    if not isinstance(value, exp.Column) or (value.table, value.name) not in known:
+    if not isinstance(value, exp.Column) or _column_of(value) not in never_null:
         return False
     select = value.find_ancestor(exp.Select)
-    joins = select.args.get("joins") or () if isinstance(select, exp.Select) else ()
-    outer = {join.this.alias_or_name for join in joins if join.side == "LEFT"}
-    return value.table not in outer
+    return select is None or value.table not in _left_joined(select)
 
 
-def _is_nothing(node: exp.Expr) -> bool:
-    return isinstance(node, exp.Cast) and isinstance(node.this, exp.Null)
+def _left_joined(select: exp.Select) -> set[str]:
+    joins = select.args.get("joins") or ()
+    return {join.this.alias_or_name for join in joins if join.side == "LEFT"}
 
 
-def makes_no_difference(
-    operator: str, node: exp.Expr, changed: exp.Expr, reading: InputFacts
-) -> bool:
-    rule = _NO_DIFFERENCE.get(operator)
-    return rule is not None and rule(node, changed, reading)
+def _column_of(column: exp.Expr) -> ColumnOf:
+    return column.text("table"), column.name
 
 
-def _distinct_makes_none(node: exp.Expr, _: exp.Expr, __: InputFacts) -> bool:
+# ------------------------------------------------------------------------------
+# values and conditions
+
+
+def _repeats_only_names(change: NodeChange) -> bool:
     """Rows that only name groups count nothing, however often they are there."""
-    if not isinstance(node, exp.Select):
-        return False
-    around = node.find_ancestor(exp.Select)
+    node = change.node
     selects = [node] if isinstance(node.parent, exp.Union) else []
-    if isinstance(node.parent, exp.Subquery) and isinstance(around, exp.Select):
+    around = node.find_ancestor(exp.Select)
+    if isinstance(node.parent, exp.Subquery) and around is not None:
         selects.append(around)
-    return any(_is_nothing(output.unalias()) for one in selects for output in one.expressions)
+    for select in selects:
+        for output in select.expressions:
+            match output.unalias():
+                case exp.Cast(this=exp.Null()):
+                    return True
+    return False
 
 
-def _condition_makes_none(node: exp.Expr, changed: exp.Expr, reading: InputFacts) -> bool:
-    """Say that a column with a value needs no test, nor one whose value is NULL with it."""
-    tested = node.this if isinstance(node, exp.Not) else None
-    is_presence = isinstance(tested, exp.Is) and isinstance(tested.this, exp.Column)
-    if tested is None or not is_presence or not isinstance(changed, exp.Boolean):
-        return False
-    return _has_value(tested.this, reading.never_null) or _guards_columns(node)
+def _tests_what_has_a_value(change: NodeChange) -> bool:
+    """A test for a value says nothing of a column with one, nor where the value is NULL with it."""
+    match change.node, change.changed:
+        case exp.Not(this=exp.Is(this=exp.Column() as tested)) as test, exp.Boolean():
+            has_value = _has_value(tested, change.facts.never_null)
+            return has_value or _guards_columns(test)
+    return False
 
 
-def _guards_columns(node: exp.Expr) -> bool:
-    branch = node.parent
-    if not isinstance(branch, exp.If) or branch.this is not node:
+def _tests_a_guard(change: NodeChange) -> bool:
+    """Any column tells whether to compute a value that is NULL whenever its columns are."""
+    match change.node.parent:
+        case exp.Is(parent=exp.Expr() as test):
+            return _guards_columns(test)
+    return False
+
+
+def _guards_columns(test: exp.Expr) -> bool:
+    """Tell whether a test guards a value of a CASE that is NULL whenever its columns are."""
+    branch = test.parent
+    if not isinstance(branch, exp.If) or branch.this is not test:
         return False
     value = branch.args["true"]
-    return bool(value.find(exp.Column)) and not value.find(exp.Coalesce, exp.Case)
+    may_fill_in = value.find(exp.Coalesce, exp.Case) is not None
+    return not may_fill_in and value.find(exp.Column) is not None
 
 
-def _value_makes_none(node: exp.Expr, _: exp.Expr, __: InputFacts) -> bool:
-    test = node.parent
-    return isinstance(test, exp.Is) and test.parent is not None and _guards_columns(test.parent)
-
-
-def _bound_makes_none(node: exp.Expr, changed: exp.Expr, reading: InputFacts) -> bool:
+def _meets_no_null(change: NodeChange) -> bool:
     """NULL keys don't meet where one side has none, and what has a value differs from another."""
-    if isinstance(changed, exp.NEQ):
-        return _has_value(node.this, reading.never_null)
-    if not isinstance(changed, exp.NullSafeEQ):
-        return False
-    sides = [(side.table, side.name) for side in (node.this, node.expression)]
-    return any(side in reading.never_null for side in sides)
+    node, changed, facts = change
+    match changed:
+        case exp.NEQ():
+            return _has_value(node.this, facts.never_null)
+        case exp.NullSafeEQ():
+            sides = {_column_of(node.this), _column_of(node.expression)}
+            return not facts.never_null.isdisjoint(sides)
+    return False
 
 
-def _alternative_makes_none(node: exp.Expr, changed: exp.Expr, reading: InputFacts) -> bool:
+def _drops_a_null_test(change: NodeChange) -> bool:
     """A column with a value is not NULL, so that nothing is lost without that alternative."""
-    dropped = [side for side in (node.this, node.expression) if side != changed]
-    tested = dropped[0].unnest() if len(dropped) == 1 else None
-    if not isinstance(tested, exp.Is) or not isinstance(tested.expression, exp.Null):
-        return False
-    return _has_value(tested.this, reading.never_null)
+    node, kept, facts = change
+    dropped = [side.unnest() for side in (node.this, node.expression) if side != kept]
+    match dropped:
+        case [exp.Is(this=tested, expression=exp.Null())]:
+            return _has_value(tested, facts.never_null)
+    return False
 
 
-def _guard_makes_none(node: exp.Expr, _: exp.Expr, reading: InputFacts) -> bool:
-    """Say that a column with a value needs none in its place."""
-    return isinstance(node, exp.Coalesce) and _has_value(node.this, reading.never_null)
+def _guards_a_value(change: NodeChange) -> bool:
+    """COALESCE of a column with a value is that column."""
+    node, _, facts = change
+    return isinstance(node, exp.Coalesce) and _has_value(node.this, facts.never_null)
 
 
-def _figure_makes_none(node: exp.Expr, changed: exp.Expr, reading: InputFacts) -> bool:
+# ------------------------------------------------------------------------------
+# rows and their order
+
+
+def _counts_distinct_rows(change: NodeChange) -> bool:
     """Keys of rows that no join repeats differ anyway."""
+    node, changed, facts = change
     select = node.find_ancestor(exp.Select)
-    if not isinstance(node, exp.Count) or select is None:
+    if select is None or select.args.get("joins"):
         return False
-    if select.args.get("joins"):
-        return False
-    distinct = changed.this if isinstance(changed.this, exp.Distinct) else node.this
-    if not isinstance(distinct, exp.Distinct):
-        return False
-    counted = {(one.table, one.name) for one in distinct.find_all(exp.Column)}
-    return _holds_a_key(counted, reading)
+    match [node, changed]:
+        case [exp.Count(this=exp.Distinct() as distinct), _] | [
+            exp.Count(),
+            exp.Count(this=exp.Distinct() as distinct),
+        ]:
+            counted = {_column_of(column) for column in distinct.find_all(exp.Column)}
+            return facts.hold_a_key(counted)
+    return False
 
 
-def _repeat_makes_none(node: exp.Expr, _: exp.Expr, __: InputFacts) -> bool:
-    around = node.find_ancestor(exp.Select)
+def _reads_into_distinct(change: NodeChange) -> bool:
+    """Reading rows twice changes nothing where repeated rows are dropped."""
+    around = change.node.find_ancestor(exp.Select)
     if around is None:
         return False
-    limit = around.args.get("limit")
-    return around.args.get("distinct") is not None or limit is not None
+    dropping = (around.args.get("distinct"), around.args.get("limit"))
+    return any(clause is not None for clause in dropping)
 
 
-def _window_makes_none(node: exp.Expr, _: exp.Expr, reading: InputFacts) -> bool:
+def _ranks_without_ties(change: NodeChange) -> bool:
     """Ranks differ from numbers only where there are ties."""
+    node, _, facts = change
     window = node.parent
     if not isinstance(node, RANKS) or not isinstance(window, exp.Window):
         return False
     columns = _columns_of_window(window)
-    for key in reading.keys:
-        names = {name for _, name in key}
-        if names and names <= columns:
-            return True
-    return False
+    keys = [{name for _, name in key} for key in facts.keys]
+    return any(names and names <= columns for names in keys)
 
 
 def _columns_of_window(window: exp.Window) -> set[str]:
     """Return the columns of its partition and of its order."""
-    telling = list(window.args.get("partition_by") or ())
-    order = window.args.get("order")
-    if order is not None:
-        telling.append(order)
+    parts = list(window.args.get("partition_by") or ())
+    ordering = window.args.get("order")
+    if ordering is not None:
+        parts.append(ordering)
     columns: set[str] = set()
-    for one in telling:
-        columns.update(column.name for column in one.find_all(exp.Column))
+    for part in parts:
+        columns.update(column.name for column in part.find_all(exp.Column))
     return columns
 
 
-def _join_key_makes_none(node: exp.Expr, _: exp.Expr, reading: InputFacts) -> bool:
+def _looks_up_unused_row(change: NodeChange) -> bool:
     """A row that is looked up by its key and not used may be any row."""
+    node, _, facts = change
     join = node.find_ancestor(exp.Join)
-    if join is None or join.side != "LEFT" or not isinstance(node, exp.Column):
+    select = join.find_ancestor(exp.Select) if join is not None else None
+    if join is None or select is None or join.side != "LEFT":
         return False
-    select = join.find_ancestor(exp.Select)
-    if select is None:
+    looked_up = join.this.alias_or_name
+    if node.text("table") == looked_up:
         return False
-    right = join.this.alias_or_name
-    used = _columns_of(select, right)
-    joined = set(_columns_of(join, right))
-    if node.table == right or len(used) > len(joined):
-        return False
-    return _holds_a_key(joined, reading)
+    read = _columns_read(select, looked_up)
+    compared = set(_columns_read(join, looked_up))
+    is_used = len(read) > len(compared)
+    return not is_used and facts.hold_a_key(compared)
 
 
-def _columns_of(node: exp.Expr, table: str) -> list[ColumnOf]:
+def _columns_read(node: exp.Expr, table: str) -> list[ColumnOf]:
     """Return the columns of a table that are read, as often as they are."""
-    return [(one.table, one.name) for one in node.find_all(exp.Column) if one.table == table]
+    columns = [_column_of(column) for column in node.find_all(exp.Column)]
+    return [column for column in columns if column[0] == table]
 
 
-def _holds_a_key(columns: set[ColumnOf], reading: InputFacts) -> bool:
-    return any(key and key <= columns for key in reading.keys)
-
-
-_NO_DIFFERENCE: dict[str, Callable[[exp.Expr, exp.Expr, InputFacts], bool]] = {
-    "distinct": _distinct_makes_none,
-    "condition": _condition_makes_none,
-    "value": _value_makes_none,
-    "bound": _bound_makes_none,
-    "alternative": _alternative_makes_none,
-    "guard": _guard_makes_none,
-    "figure": _figure_makes_none,
-    "repeat": _repeat_makes_none,
-    "window": _window_makes_none,
-    "join_key": _join_key_makes_none,
+_NO_DIFFERENCE: dict[str, Callable[[NodeChange], bool]] = {
+    "distinct": _repeats_only_names,
+    "condition": _tests_what_has_a_value,
+    "value": _tests_a_guard,
+    "bound": _meets_no_null,
+    "alternative": _drops_a_null_test,
+    "guard": _guards_a_value,
+    "figure": _counts_distinct_rows,
+    "repeat": _reads_into_distinct,
+    "window": _ranks_without_ties,
+    "join_key": _looks_up_unused_row,
 }

@@ -1,4 +1,4 @@
-"""Values with which a row comes through the conditions of an intent together.
+"""Values with which a row passes all conditions of an intent.
 
 A condition may compare what steps compute, columns of several tables, or figures of groups. So the
 values are not derived from the conditions but tried: in a world of one row for each table the
@@ -30,7 +30,7 @@ A_KEY = "a key"
 
 
 class FulfillingValues:
-    """Values with which rows come through.
+    """The values with which rows pass all conditions, found by trying.
 
     Attributes:
         values: those of each column that may stand beside the plain ones of others, the plain one
@@ -67,7 +67,7 @@ class FulfillingValues:
         return passed, len(meaning.rows), known
 
     def _search(self) -> None:
-        """Change a few values at a time, and keep the change unless rows come less far."""
+        """Change a few values at a time, and keep a change with which rows get further."""
         chance = _chance()
         in_vain = 0
         for _ in range(_TRIES):
@@ -81,7 +81,7 @@ class FulfillingValues:
                 in_vain = 0
 
     def _walk(self) -> list[Values]:
-        """Return choices, each a few changes away from another one."""
+        """Return values of all columns that pass together, each a few changes away from another."""
         chance = _chance()
         choices: list[Values] = [self._plain]
         for _ in range(_STEPS):

@@ -12,8 +12,9 @@ from typing import Any
 from common.errors import InvalidRequest
 from common.values import Table
 from etl.binding.value_binding import bind_value
-from etl.evidence.fixture_worlds import Row, World
-from etl.evidence.telling_values import as_day
+from etl.evidence.column_values import as_day, is_number
+from etl.evidence.fixture_rows import Row
+from etl.evidence.fixture_worlds import World
 from etl.meaning.bound import BoundIntent, BoundSource
 from etl.meaning.evaluation import NotComputable
 from etl.meaning.figures import hashable
@@ -26,7 +27,7 @@ _DIGITS = 6  # behind the point, that numbers are compared by
 
 
 class CaseRefused(ValueError):
-    """Rows of a case are no rows of these tables; says why, in English."""
+    """The rows of a case are no rows of these tables; the message says why, in English."""
 
 
 class GivenWorlds:
@@ -38,7 +39,7 @@ class GivenWorlds:
 
     def __init__(self, bound: BoundIntent, rules: Draft, today: date) -> None:
         self._bound = bound
-        self._types = {column.name: column.type for column in rules.target.node.columns}
+        self._types = rules.target.types
         self._today = today
 
     def agreed(
@@ -59,9 +60,8 @@ class GivenWorlds:
         return world if Counter(meant) == Counter(expected) else None
 
     def _tables(self, given: Mapping[str, Any]) -> dict[tuple[str, str], list[Row]]:
-        tables: dict[tuple[str, str], list[Row]] = {
-            source.table.key: [] for source in self._bound.sources
-        }
+        keys = [source.table.key for source in self._bound.sources]
+        tables: dict[tuple[str, str], list[Row]] = {key: [] for key in keys}
         for name, rows in given.items():
             table = self._source(name).table
             tables[table.key] = self._rows(table, rows)
@@ -76,12 +76,12 @@ class GivenWorlds:
         raise CaseRefused(f"the sources are {names}")
 
     def _rows(self, table: Table, rows: Any) -> list[Row]:
-        is_list = isinstance(rows, list) and all(isinstance(row, dict) for row in rows)
-        if not is_list or len(rows) > _MOST_ROWS:
+        is_few = isinstance(rows, list) and len(rows) <= _MOST_ROWS
+        if not is_few or not all(isinstance(row, dict) for row in rows):
             raise CaseRefused(f"{table.name} takes a list of at most {_MOST_ROWS} objects")
         found = [self._row(table, row) for row in rows]
-        for key in filter(None, (table.primary_key, *table.unique_keys)):
-            _check_key(table, key, found, is_primary=key == table.primary_key)
+        for key in table.declared_keys:
+            _check_key(table, key, found)
         return found
 
     def _row(self, table: Table, row: Mapping[str, Any]) -> Row:
@@ -100,35 +100,34 @@ class GivenWorlds:
         return tuple(_compared(self._value(row[name], self._types[name])) for name in columns)
 
     def _value(self, value: Any, type_: str) -> Any:
-        """Return a value of JSON as one of the type."""
+        """Return a value of JSON as the type has it; raise CaseRefused where it is none."""
         if value is None:
             return None
         kind = kind_of_type(type_)
+        refusal = CaseRefused(f"{value!r} is no value of the type {type_}")
         if kind in DAYS:
             day = as_day(value, kind, self._bound.time_zone)
             if day is None:
-                raise CaseRefused(f"{value!r} is no value of the type {type_}")
+                raise refusal
             return day
         try:
             return bind_value(value, type_, "value", self._today)
         except InvalidRequest as error:
-            raise CaseRefused(f"{value!r} is no value of the type {type_}") from error
+            raise refusal from error
 
 
-def _check_key(table: Table, key: Sequence[str], rows: Sequence[Row], *, is_primary: bool) -> None:
+def _check_key(table: Table, key: Sequence[str], rows: Sequence[Row]) -> None:
     """Refuse rows that a key of the table doesn't allow: drafts rely on keys."""
-    seen = set()
-    for row in rows:
-        value = tuple(row[name] for name in key)
-        is_open = None in value  # which a primary key alone doesn't allow
-        if value in seen or (is_open and is_primary):
-            raise CaseRefused(f"{', '.join(key)} is a key of {table.name}")
-        if not is_open:
-            seen.add(value)
+    values = [tuple(row[name] for name in key) for row in rows]
+    complete = [value for value in values if None not in value]
+    lacks_value = key == table.primary_key and len(complete) < len(values)
+    is_repeated = len(set(complete)) < len(complete)
+    if lacks_value or is_repeated:
+        raise CaseRefused(f"{', '.join(key)} is a key of {table.name}")
 
 
 def _compared(value: Any) -> Any:
-    """Return a value so that equal ones are equal, numbers as far as anybody writes them down."""
-    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
-        return hashable(value)
-    return round(Decimal(str(value)), _DIGITS)
+    """Return a value for comparing: numbers rounded, whatever their type."""
+    if is_number(value):
+        return round(Decimal(str(value)), _DIGITS)
+    return hashable(value)

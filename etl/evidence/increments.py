@@ -1,4 +1,4 @@
-"""What a target that is there already becomes when it is built again, and rows that come late."""
+"""Queries that build a target again over what it holds, and made-up rows that come late."""
 
 from collections.abc import Mapping
 from datetime import date, timedelta
@@ -6,13 +6,13 @@ from typing import Any
 
 from sqlglot import exp
 
-from etl.evidence.fixture_worlds import Row, World
+from etl.evidence.fixture_worlds import World
 from etl.evidence.stage import BuildStage
 from etl.meaning.bound import BoundColumn, BoundIntent
 from etl.meaning.calendar_periods import period_of
 from etl.planning.draft_model import DraftModel
 from etl.rendering.select_rendering import Naming, render_condition, render_select
-from postgres.identifiers import quoted
+from postgres.identifiers import quoted, quoted_list
 
 
 def increment_query(model: DraftModel, stage: BuildStage, there: str) -> str:
@@ -22,12 +22,12 @@ def increment_query(model: DraftModel, stage: BuildStage, there: str) -> str:
         there: the relation that holds the target as it is.
     """
     query = render_select(model.select, _naming(model, stage, there), jinja=False)
-    condition = _condition(model, stage, there)
+    condition = _increment(model, stage, there)
     return query if condition is None else f"{query}\nWHERE {condition}"
 
 
-def _condition(model: DraftModel, stage: BuildStage, there: str) -> str | None:
-    """Return which rows are computed again; None for all."""
+def _increment(model: DraftModel, stage: BuildStage, there: str) -> str | None:
+    """Return the condition of the rows that are computed again; None for all."""
     if model.increment is None:
         return None
     return render_condition(model.increment, _naming(model, stage, there), jinja=False)
@@ -42,13 +42,13 @@ def _naming(model: DraftModel, stage: BuildStage, there: str) -> Naming:
 
 
 def built_again(model: DraftModel, stage: BuildStage, there: str) -> str:
-    """Return the query for what the target is afterwards."""
-    listed = ", ".join(quoted(column.name) for column in model.node.columns)
+    """Return the query for the rows of the target after it is built again."""
+    listed = quoted_list(model.types)
     kept = f"SELECT {listed} FROM {there}"
     if model.merge_key is not None:
         key = quoted(model.merge_key)
         kept = f"{kept} WHERE {key} NOT IN (SELECT {key} FROM etl_again)"
-        condition = _condition(model, stage, there)
+        condition = _increment(model, stage, there)
         if condition is not None:
             kept = f"{kept} AND ({condition}) IS NOT TRUE"
     again = increment_query(model, stage, there)
@@ -65,7 +65,11 @@ def before_late_rows(world: World, bound: BoundIntent) -> World | None:
         return None
     key = bound.source(column.source).table.key
     rows = world.tables[key]
-    late = _late(rows, column.name, watermark.lookback_days, bound.time_zone)
+    days = {}
+    for place, row in enumerate(rows):
+        if column.name in row:
+            days[place] = _day(row[column.name], bound.time_zone)
+    late = _late(days, watermark.lookback_days)
     if not late:
         return None
     earlier = [row for place, row in enumerate(rows) if place not in late]
@@ -76,31 +80,28 @@ def _stored_column(bound: BoundIntent, column: BoundColumn) -> BoundColumn | Non
     """Return the source's column that a watermark goes by."""
     if column.source:
         return column
-    aggregate = bound.aggregate
-    for key in aggregate.keys if aggregate else ():
+    keys = bound.aggregate.keys if bound.aggregate else ()
+    for key in keys:
         if key.name == column.name and key.column.source:
             return key.column
     return None
 
 
-def _late(rows: list[Row], name: str, lookback_days: int, zone: str) -> set[int]:
+def _late(days: Mapping[int, date | None], lookback_days: int) -> set[int]:
     """Return the places of every other row of the last days, and of those without a day.
 
     One row of the last day stays.
     """
-    days: Mapping[int, Any] = {
-        place: _day(row.get(name), zone) for place, row in enumerate(rows) if name in row
-    }
     known = {place: day for place, day in days.items() if day is not None}
     if not known:
         return set()
     last_place = max(known, key=lambda place: known[place])
-    first = known[last_place] - timedelta(days=lookback_days)
-    candidates = [
-        place
-        for place, day in days.items()
-        if place != last_place and (day is None or day >= first)
-    ]
+    first_day = known[last_place] - timedelta(days=lookback_days)
+    candidates = []
+    for place, day in days.items():
+        is_recent = day is None or day >= first_day
+        if is_recent and place != last_place:
+            candidates.append(place)
     return set(candidates[::2])
 
 

@@ -46,7 +46,7 @@ def _nobody() -> None:
 
 @dataclass(frozen=True)
 class ProofOptions:
-    """How a draft is proven.
+    """The extent of a proof.
 
     Attributes:
         name: of the run and its attempt, by which its schemas are named.
@@ -93,7 +93,7 @@ class DraftProof:
 
 
 def make_tests(draft: Draft, bound: BoundIntent) -> tuple[DraftTest, ...]:
-    """Return the tests that need no build; unit tests come of `prove`."""
+    """Return the tests that need no build; `prove` adds unit tests."""
     return tuple(checks_of(draft, bound))
 
 
@@ -180,7 +180,7 @@ class _Proving:
         self.failure: InvalidSql | None = None
 
     async def run(self) -> None:
-        """Do everything, one after the other.
+        """Build the draft, test it, and try its tests on broken models.
 
         Raises:
             InvalidSql: PostgreSQL refused a model.
@@ -316,7 +316,7 @@ def _all_mutants(draft: Draft) -> list[Mutant]:
 
 
 def _some(mutants: list[Mutant]) -> list[Mutant]:
-    """Return the mutants, or so many of them, evenly taken."""
+    """Return at most `_MOST_MUTANTS` of the mutants, taken evenly."""
     if len(mutants) <= _MOST_MUTANTS:
         return mutants
     step = len(mutants) / _MOST_MUTANTS

@@ -27,7 +27,7 @@ from etl.scratch.scratch_build import ScratchBuild
 from etl.scratch.scratch_loading import create_table, load_samples
 from etl.scratch.scratch_values import as_text
 from etl.scratch.source_sampling import Samples
-from postgres.identifiers import quoted
+from postgres.identifiers import quoted, quoted_list
 
 _CONTRACT = """
 SELECT a.attname, format_type(a.atttypid, a.atttypmod)
@@ -68,8 +68,7 @@ class SampleBuild:
             relation = f"{quoted(self._build.source_schemas[schema])}.{quoted(name)}"
             key = [one for one in sample.table.primary_key if one in sample.columns]
             if key:
-                listed = ", ".join(quoted(one) for one in key)
-                await self._build.execute(f"CREATE INDEX ON {relation} ({listed})")
+                await self._build.execute(f"CREATE INDEX ON {relation} ({quoted_list(key)})")
 
     @property
     def _stage(self) -> BuildStage:
@@ -115,13 +114,14 @@ class SampleBuild:
         relation = self._stage.model(model.name).replace("'", "''")
         found = await self._build.rows(_CONTRACT.format(relation=f"'{relation}'"))
         built = [(str(name), _without_modifier(str(type_))) for name, type_ in found.rows]
-        planned = [(one.name, _without_modifier(one.type)) for one in model.node.columns]
-        return sum(pair not in built for pair in planned) + abs(len(built) - len(planned))
+        planned = [(name, _without_modifier(type_)) for name, type_ in model.types.items()]
+        missing = [pair for pair in planned if pair not in built]
+        return len(missing) + abs(len(built) - len(planned))
 
     async def is_same_again(self) -> EvidenceTest:
-        """Build the target once more over the same rows, as it is built when it is there."""
+        """Build the target once more over the same rows and compare it with what is there."""
         target = self._draft.target
-        columns = [one.name for one in target.node.columns]
+        columns = list(target.types)
         there = self._stage.model(target.name)
         again = self._stage.text(target.select)
         if target.node.materialization == "incremental":
@@ -188,8 +188,7 @@ class SampleBuild:
         if meaning is None:
             self.warnings.append(_NOT_COMPARED)
             return EvidenceTest(id=test_id, kind="reconcile", node=target.name, status="skipped")
-        types = {one.name: one.type for one in target.node.columns}
-        columns = tuple((name, types[name]) for name in meaning.columns)
+        columns = tuple((name, target.types[name]) for name in meaning.columns)
         rows = TypedRows("", _MEANT, columns, tuple(meaning.rows))
         relation = f"{quoted(self._build.schema)}.{quoted(_MEANT)}"
         await self._build.execute(create_table(relation, columns))
@@ -203,7 +202,7 @@ class SampleBuild:
     async def compare_with(self, built: str) -> EvidenceTest:
         """Compare the target with the same as another program built it, given as a query."""
         target = self._draft.target
-        columns = [one.name for one in target.node.columns]
+        columns = list(target.types)
         query = difference(f"TABLE {self._stage.model(target.name)}", built, columns)
         found = await self._build.rows(query)
         test_id = f"reconcile_dbt_{target.name}"
@@ -220,7 +219,7 @@ class SampleBuild:
         stage = BuildStage(schema, self._stage.tables)
         for model in reference.models:
             await self._build.execute(model_table(stage, model))
-        columns = [one.name for one in reference.target.node.columns]
+        columns = list(reference.target.types)
         there = f"TABLE {self._stage.model(target.name)}"
         query = difference(there, f"TABLE {stage.model(reference.target.name)}", columns)
         found = await self._build.rows(query)
@@ -231,17 +230,17 @@ class SampleBuild:
         """Return the first rows of the target, in the order of its grain."""
         target = self._draft.target
         relation = self._stage.model(target.name)
-        order = ", ".join(quoted(name) for name in target.node.grain)
+        order = quoted_list(target.node.grain)
         sorting = f"ORDER BY {order} " if order else ""
         query = f"SELECT * FROM {relation} {sorting}LIMIT {most_rows + 1}"
         try:
             found = await self._build.rows(query)
         except psycopg.DataError:  # moments that Python's calendar lacks: infinity, 44 BC
-            texts = ", ".join(f"{quoted(one.name)}::text" for one in target.node.columns)
+            texts = ", ".join(f"{quoted(name)}::text" for name in target.types)
             query = f"SELECT {texts} FROM {relation} {sorting}LIMIT {most_rows + 1}"
             found = await self._build.rows(query)
         rows = tuple([_shown(value) for value in row] for row in found.rows[:most_rows])
-        types = tuple(one.type for one in target.node.columns)
+        types = tuple(target.types.values())
         return QueryResult(found.columns, types, rows, len(found.rows) > most_rows)
 
 
@@ -259,7 +258,7 @@ def result_of(test: DraftTest, failures: int | None) -> EvidenceTest:
 
 
 def made_result(test_id: str, kind: Any, node: str, failures: int) -> EvidenceTest:
-    """Return the result of something that only the service tests."""
+    """Return the result of a check that is no test of the artefact."""
     return EvidenceTest(
         id=test_id,
         kind=kind,
@@ -270,7 +269,7 @@ def made_result(test_id: str, kind: Any, node: str, failures: int) -> EvidenceTe
 
 
 def _apart(built: str | None, independent: str | None) -> str | None:
-    """Return how far two numbers are apart; None for what are no numbers."""
+    """Return the difference of two numbers as text; None where one is no number."""
     try:
         return str(Decimal(built or "") - Decimal(independent or ""))
     except InvalidOperation:

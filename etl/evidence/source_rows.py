@@ -25,7 +25,7 @@ def few_rows(source: TypedRows) -> TypedRows:
 
 
 def _kind(value: Any) -> object:
-    """Return what is alike in values that functions of one row treat alike."""
+    """Return the kind of a value: values of one kind are treated alike by functions of one row."""
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, int | float | Decimal):

@@ -11,14 +11,14 @@ from etl.planning.draft_test import TypedRows
 from etl.rendering.select_rendering import render_select
 from etl.scratch.scratch_build import ScratchBuild
 from etl.scratch.scratch_loading import create_table, insert_rows, typed_values
-from postgres.identifiers import quoted
+from postgres.identifiers import quoted, quoted_list
 
 TableKey = tuple[str, str]
 
 
 @dataclass(frozen=True)
 class BuildStage:
-    """Names of relations there.
+    """The relations of a stage: models, and the tables that they read.
 
     Attributes:
         schema: of the models, and of tables made for a world.
@@ -29,7 +29,7 @@ class BuildStage:
     tables: Mapping[TableKey, str]
 
     def relation(self, table: exp.Table) -> str:
-        """Return what stands for a table of a model's tree."""
+        """Return the relation on the stage for a table or model that a tree reads."""
         return self.tables[table.db, table.name] if table.db else self.model(table.name)
 
     def model(self, name: str) -> str:
@@ -90,7 +90,7 @@ def model_table(stage: BuildStage, model: DraftModel) -> str:
 
 def difference(actual: str, expected: str, columns: Sequence[str]) -> str:
     """Return a query that counts rows of one query that the other lacks, repeated ones included."""
-    listed = ", ".join(quoted(name) for name in columns)
+    listed = quoted_list(columns)
     return (
         f"WITH built AS MATERIALIZED (SELECT {listed} FROM ({actual}) AS actual), "
         f"wanted AS MATERIALIZED (SELECT {listed} FROM ({expected}) AS expected) "
@@ -100,7 +100,7 @@ def difference(actual: str, expected: str, columns: Sequence[str]) -> str:
 
 
 async def differing_rows(build: ScratchBuild, actual: str, expected: TypedRows) -> int:
-    """Return how many rows of a query are not expected or lacking."""
+    """Return how many rows of a query are unexpected, plus how many expected ones it lacks."""
     columns = [name for name, _ in expected.columns]
     found = await build.rows(difference(actual, typed_values(expected), columns))
     return int(found.rows[0][0])

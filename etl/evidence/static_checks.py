@@ -1,62 +1,60 @@
-"""What is wrong with a model's tree, whatever rows it reads."""
+"""Faults of a model's tree that are there whatever rows it reads."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from sqlglot import exp
 
 from etl.planning.draft_model import DraftModel
 
-Finding = Callable[[exp.Expr], bool]
+_NOW = (exp.CurrentDate, exp.CurrentTimestamp, exp.CurrentTime)
 
 
 def findings(model: DraftModel) -> Iterator[str]:
     """Yield the names of what is wrong, each as often as it is there."""
     for node in model.select.walk():
-        for name, is_found in _FINDINGS.items():
-            if is_found(node):
+        for name, types, is_wrong in _FINDINGS:
+            if isinstance(node, types) and is_wrong(node):
                 yield name
     if model.increment is not None and model.increment.find(exp.CurrentDate, exp.CurrentTimestamp):
         yield "now"
 
 
-def _is_star(node: exp.Expr) -> bool:
-    return isinstance(node, exp.Star) and isinstance(node.parent, exp.Select)
+def _is_output(star: exp.Star) -> bool:
+    return isinstance(star.parent, exp.Select)
 
 
-def _is_cartesian(node: exp.Expr) -> bool:
-    if not isinstance(node, exp.Join):
-        return False
-    has_condition = node.args.get("on") is not None or bool(node.args.get("using"))
-    return not has_condition and node.kind != "CROSS"
+def _lacks_condition(join: exp.Join) -> bool:
+    conditions = (join.args.get("on"), join.args.get("using"))
+    return join.kind != "CROSS" and not any(conditions)
 
 
-def _is_unguarded_division(node: exp.Expr) -> bool:
-    if not isinstance(node, exp.Div | exp.Mod):
-        return False
-    divisor = node.expression.unnest()
-    is_other_number = isinstance(divisor, exp.Literal) and float(divisor.name) != 0
-    return not isinstance(divisor, exp.Nullif) and not is_other_number
+def _may_divide_by_zero(division: exp.Binary) -> bool:
+    divisor = division.expression.unnest()
+    if isinstance(divisor, exp.Literal):
+        return float(divisor.name) == 0
+    return not isinstance(divisor, exp.Nullif)
 
 
-def _is_now(node: exp.Expr) -> bool:
-    return isinstance(node, exp.CurrentDate | exp.CurrentTimestamp | exp.CurrentTime)
+def _is_unordered_part(query: exp.Query) -> bool:
+    is_part = query.args.get("limit") is not None
+    return is_part and query.args.get("order") is None
 
 
-def _is_unordered_limit(node: exp.Expr) -> bool:
-    if not isinstance(node, exp.Query) or node.args.get("limit") is None:
-        return False
-    return node.args.get("order") is None
+def _is_no_query(node: exp.Expr) -> bool:
+    return not isinstance(node, exp.Query)
 
 
-def _is_write(node: exp.Expr) -> bool:
-    return isinstance(node, exp.DML | exp.DDL | exp.Command) and not isinstance(node, exp.Query)
+def _always(_: exp.Expr) -> bool:
+    return True
 
 
-_FINDINGS: Mapping[str, Finding] = {
-    "select_star": _is_star,
-    "cartesian": _is_cartesian,
-    "division": _is_unguarded_division,
-    "now": _is_now,
-    "limit_without_order": _is_unordered_limit,
-    "write": _is_write,
-}
+_Finding = tuple[str, tuple[type[Any], ...], Callable[[Any], bool]]
+_FINDINGS: tuple[_Finding, ...] = (
+    ("select_star", (exp.Star,), _is_output),
+    ("cartesian", (exp.Join,), _lacks_condition),
+    ("division", (exp.Div, exp.Mod), _may_divide_by_zero),
+    ("now", _NOW, _always),
+    ("limit_without_order", (exp.Query,), _is_unordered_part),
+    ("write", (exp.DML, exp.DDL, exp.Command), _is_no_query),
+)

@@ -36,6 +36,7 @@ _SEARCH_S = 3.0  # seconds after which no further worlds are looked for
 _KEPT = 3  # of the worlds that every draft is built in, whatever they catch
 _MIXED = 2  # worlds that every draft is built in
 _MOST_IN_VAIN = 5  # worlds that show nothing new, after which no further ones are looked for
+_NO_SQL = "42"  # the class of SQLSTATE for syntax, unknown names and types that don't fit
 _MOST_MIXED = 20  # worlds that are built while there are mutants that none has shown
 
 
@@ -62,7 +63,7 @@ class _Trial:
 
 @dataclass
 class MutationScore:
-    """The fate of the mutants; those that PostgreSQL refuses are not counted."""
+    """The numbers of mutants; those that PostgreSQL refuses are not counted."""
 
     caught: int = 0
     equivalent: int = 0
@@ -70,7 +71,7 @@ class MutationScore:
 
 
 class UnitProof:
-    """The worlds of a draft in one build."""
+    """Builds a draft over made-up worlds, keeps tests of them, and tries broken models there."""
 
     def __init__(self, draft: Draft, bound: BoundIntent, build: ScratchBuild) -> None:
         self._draft = draft
@@ -103,7 +104,7 @@ class UnitProof:
         return [*self._maker.variants(), *mixed, *self._maker.bounds()]
 
     async def _enter(self, world: World) -> _BuiltWorld | None:
-        """Build a world; None for one that no rows are meant of."""
+        """Build a world; None where the interpreter can't compute its rows."""
         try:
             tables = world.by_source(self._bound)
             meaning = await asyncio.to_thread(evaluate, self._bound, tables)
@@ -120,13 +121,13 @@ class UnitProof:
         return built
 
     def _sources(self, world: World) -> Iterator[TypedRows]:
-        for table in self._maker.order:
-            columns = self._maker.columns(table)
-            types = [one.type if one.type in self._types else "text" for one in columns]
-            names = [one.name for one in columns]
-            rows = [tuple(row[name] for name in names) for row in world.tables[table.key]]
-            typed = tuple(zip(names, types, strict=True))
-            yield TypedRows(table.schema, table.name, typed, tuple(rows))
+        for table in self._maker.tables:
+            typed = {}
+            for column in self._maker.columns(table):
+                is_known = column.type in self._types
+                typed[column.name] = column.type if is_known else "text"
+            rows = [tuple(row[name] for name in typed) for row in world.tables[table.key]]
+            yield TypedRows(table.schema, table.name, tuple(typed.items()), tuple(rows))
 
     # mutants
 
@@ -164,7 +165,7 @@ class UnitProof:
     async def _without_equivalent(
         self, trials: Iterable[_Trial], score: MutationScore
     ) -> list[_Trial]:
-        """Return the mutants that some rows may show."""
+        """Return the mutants that are not proven to be equivalent; count the others."""
         left = []
         for trial in trials:
             if trial.mutant.is_equivalent or await self._is_planned_alike(trial):
@@ -176,7 +177,7 @@ class UnitProof:
     def _trial(self, mutant: Mutant) -> _Trial:
         model = self._draft.model(mutant.node)
         text = render_select(mutant.select, unqualified, jinja=False)
-        columns = [column.name for column in model.node.columns]
+        columns = list(model.types)
         query = difference(text, f"TABLE {quoted(mutant.node)}", columns)
         return _Trial(mutant, text, query)
 
@@ -191,19 +192,22 @@ class UnitProof:
         await self._build.execute(_PLAN_AS_WRITTEN)
         left = []
         for trial in trials:
-            try:
-                found = await self._build.rows(trial.query)
-                is_caught = bool(found.rows[0][0])
-            except InvalidSql as exc:
-                if exc.sqlstate is not None and exc.sqlstate.startswith("42"):
-                    continue
-                is_caught = True
+            is_caught = await self._is_caught(trial)
             if is_caught:
                 score.caught += 1
                 world.has_caught = True
-            else:
+            elif is_caught is not None:
                 left.append(trial)
         return left
+
+    async def _is_caught(self, trial: _Trial) -> bool | None:
+        """Tell whether the mutant gives other rows or fails; None where it is no SQL."""
+        try:
+            found = await self._build.rows(trial.query)
+        except InvalidSql as exc:
+            sqlstate = exc.sqlstate or ""
+            return None if sqlstate.startswith(_NO_SQL) else True
+        return bool(found.rows[0][0])
 
     async def _is_planned_alike(self, trial: _Trial) -> bool:
         """Tell whether PostgreSQL itself makes the same of the mutant as of the model."""
@@ -218,7 +222,7 @@ class UnitProof:
     # late rows
 
     async def late_rows(self) -> tuple[DraftTest, int] | None:
-        """Return the test that a build with late rows gives what a full one gives.
+        """Return the test that a build after late rows gives the rows of a full build.
 
         None where nothing is added to what is there, or no made-up row could be late.
         """
@@ -235,7 +239,7 @@ class UnitProof:
         target = self._draft.target
         earlier = await world_stage(self._build, self._draft, tuple(self._sources(before)))
         there = earlier.model(target.name)
-        columns = [column.name for column in target.node.columns]
+        columns = list(target.types)
         full = f"TABLE {world.stage.model(target.name)}"
         query = difference(built_again(target, world.stage, there), full, columns)
         found = await self._build.rows(query)
@@ -252,8 +256,10 @@ class UnitProof:
 
     async def tests(self) -> list[tuple[DraftTest, int]]:
         """Return the unit tests that are kept, each with the number of rows that differ."""
-        always, further = self._worlds[:_KEPT], self._worlds[_KEPT:]
-        kept = always + [world for world in further if world.has_caught or world.failures]
+        kept = self._worlds[:_KEPT]
+        for world in self._worlds[_KEPT:]:
+            if world.has_caught or world.failures:
+                kept.append(world)
         found = []
         for number, world in enumerate(kept, 1):
             for model in self._draft.models:
@@ -267,21 +273,26 @@ class UnitProof:
     ) -> tuple[DraftTest, int] | None:
         """Return the test of a model in a world, and the number of rows that differ."""
         is_target = model.name == self._draft.plan.target
-        if not is_target and world.failures:
+        if world.failures and not is_target:
             return None
-        if model.node.layer == "ODS" and number > 1:
+        reads_source = model.node.layer == "ODS"
+        if reads_source and number > 1:
             return None  # its rows are those of the source in each world
         expected, failures = await self._expected(world, model)
-        test_id = f"unit_{model.name}_{number}"
-        if model.node.layer == "ODS" and not failures:
+        case = None
+        if reads_source and not failures:
             case = await self._source_case(world, model)
-            if case is not None:
-                return DraftTest(test_id, "unit", model.name, _TITLE, case=case), 0
+        if case is None:
+            case = await self._case(world, model, expected)
+        test_id = f"unit_{model.name}_{number}"
+        return DraftTest(test_id, "unit", model.name, _TITLE, case=case), failures
+
+    async def _case(self, world: _BuiltWorld, model: DraftModel, expected: TypedRows) -> UnitCase:
+        """Return the rows of the world that a model reads, with those that are expected of it."""
         inputs = [await self._input(world, name) for name in model.node.inputs]
         needed = self._tables_behind(model)
         sources = [rows for rows in world.sources if (rows.schema, rows.name) in needed]
-        case = UnitCase(tuple(sources), tuple(inputs), expected)
-        return DraftTest(test_id, "unit", model.name, _TITLE, case=case), failures
+        return UnitCase(tuple(sources), tuple(inputs), expected)
 
     async def _source_case(self, world: _BuiltWorld, model: DraftModel) -> UnitCase | None:
         """Return a few rows of a source and what its model makes of them; None without meaning."""
@@ -309,10 +320,8 @@ class UnitProof:
             meant = await self._meant(world, model)
             if meant is None:
                 return await self._rows_of(world, model), 0
-            expected = meant
-            failures = await differing_rows(
-                self._build, f"SELECT * FROM {world.stage.model(model.name)}", meant
-            )
+            built = f"SELECT * FROM {world.stage.model(model.name)}"
+            expected, failures = meant, await differing_rows(self._build, built, meant)
         if failures:
             return expected, failures
         # The same rows, with numbers written as PostgreSQL writes them, which dbt compares.
@@ -345,7 +354,7 @@ class UnitProof:
     async def _rows_in(
         self, relation: str, model: DraftModel, names: Sequence[str] | None = None
     ) -> TypedRows:
-        types = {one.name: one.type for one in model.node.columns}
+        types = model.types
         columns = tuple((name, types[name]) for name in names or types)
         listed = ", ".join(f"{quoted(name)}::text" for name, _ in columns)
         found = await self._build.rows(f"SELECT {listed} FROM {relation}")
@@ -357,15 +366,14 @@ class UnitProof:
         for table in model.select.find_all(exp.Table):
             if table.db:
                 tables.add((table.db, table.name))
-        for name in model.node.inputs:
-            for other in self._draft.models:
-                if other.name == name:
-                    tables |= self._tables_behind(other)
+        read = [other for other in self._draft.models if other.name in model.node.inputs]
+        for other in read:
+            tables |= self._tables_behind(other)
         return tables
 
 
 def _typed(model: DraftModel, meaning: Meaning) -> TypedRows:
-    types = {one.name: one.type for one in model.node.columns}
+    types = model.types
     columns = tuple((name, types[name]) for name in meaning.columns)
     return TypedRows("", model.name, columns, tuple(meaning.rows))
 
@@ -373,16 +381,16 @@ def _typed(model: DraftModel, meaning: Meaning) -> TypedRows:
 def columns_read(draft: Draft, bound: BoundIntent) -> Mapping[TableKey, list[str]]:
     """Return the columns of each table of the datasource that the draft's models read."""
     known = {source.table.key: source.table for source in bound.sources}
-    read: dict[TableKey, dict[str, None]] = {}
+    read: dict[TableKey, list[str]] = {}
     for model in draft.models:
+        named = {column.name for column in model.select.find_all(exp.Column)}
         for table in model.select.find_all(exp.Table):
-            key = (table.db, table.name)
-            if key not in known:
-                continue
-            names = {column.name for column in model.select.find_all(exp.Column)}
-            own = [column.name for column in known[key].columns if column.name in names]
-            read.setdefault(key, {}).update(dict.fromkeys(own))
-    return {key: list(names) for key, names in read.items()}
+            stored = known.get((table.db, table.name))
+            if stored is not None:
+                own = [column.name for column in stored.columns if column.name in named]
+                earlier = read.get(stored.key, [])
+                read[stored.key] = list(dict.fromkeys([*earlier, *own]))
+    return read
 
 
 _LATE_ROWS = Text(

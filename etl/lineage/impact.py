@@ -21,7 +21,7 @@ _CERTAIN, _LIKELY, _POSSIBLE = 1.0, 0.9, 0.6
 
 @dataclass(frozen=True)
 class Dependent:
-    """Something that uses the table or column; `confidence` is 1 where the server says so."""
+    """A use of the table or column; `confidence` is 1 where the server itself notes it."""
 
     kind: DependentKind
     name: str
@@ -45,76 +45,72 @@ def impact_of(
 
 def _views(table: Table, column: str | None, edges: Sequence[TableLineage]) -> Iterator[Dependent]:
     name = qualified(table)
+    what = name if column is None else f"{name}.{column}"
     direct = {edge.target for edge in edges if edge.source == name}
     part = part_of(edges, name, column=column, direction="downstream", depth=_ALL_VIEWS)
-    seen = set()
+    first_edges: dict[str, TableLineage] = {}
     for edge in part.edges:
-        if edge.target in seen:
-            continue
-        seen.add(edge.target)
-        kind: DependentKind = edge.kind
-        what = name if column is None else f"{name}.{column}"
+        first_edges.setdefault(edge.target, edge)
+    for view, edge in first_edges.items():
         why = Text(f"直接读取 {what}", f"reads {what}")
-        if edge.target not in direct:
+        if view not in direct:
             why = Text(f"通过 {edge.source} 间接读取", f"reads it by way of {edge.source}")
-        is_certain = column is None or edge.confidence == _CERTAIN
-        yield Dependent(kind, edge.target, why, _CERTAIN if is_certain else edge.confidence)
+        confidence = _CERTAIN if column is None else edge.confidence
+        yield Dependent(edge.kind, view, why, confidence)
 
 
 def _foreign_keys(table: Table, column: str | None, catalog: Catalog) -> Iterator[Dependent]:
     for other in catalog.tables:
         for key in other.foreign_keys:
-            is_target = key.target == table.key and column in (None, *key.target_columns)
-            is_own = other.key == table.key and column in key.columns
-            if not is_target and not is_own:
-                continue
-            columns = ", ".join(key.columns)
-            why = Text(
-                f"{qualified(other)} ({columns}) 引用 {'.'.join(key.target)}",
-                f"{qualified(other)} ({columns}) refers to {'.'.join(key.target)}",
-            )
-            yield Dependent("foreign_key", f"{qualified(other)} ({columns})", why, _CERTAIN)
+            is_referred_to = key.target == table.key and column in (None, *key.target_columns)
+            refers_by_it = other.key == table.key and column in key.columns
+            if is_referred_to or refers_by_it:
+                name = f"{qualified(other)} ({', '.join(key.columns)})"
+                target = ".".join(key.target)
+                why = Text(f"{name} 引用 {target}", f"{name} refers to {target}")
+                yield Dependent("foreign_key", name, why, _CERTAIN)
 
 
 def _metrics(table: Table, column: str | None, catalog: Catalog) -> Iterator[Dependent]:
     for metric in catalog.metrics:
-        if metric.table != table.key or column not in (None, *metric.columns):
-            continue
-        why = Text(f"计算公式：{metric.expression}", f"is computed as {metric.expression}")
-        yield Dependent("metric", metric.name, why, _CERTAIN)
+        is_used = column in (None, *metric.columns)
+        if is_used and metric.table == table.key:
+            why = Text(f"计算公式：{metric.expression}", f"is computed as {metric.expression}")
+            yield Dependent("metric", metric.name, why, _CERTAIN)
 
 
 def _reports(
     table: Table, column: str | None, catalog: Catalog, reports: Sequence[Report]
 ) -> Iterator[Dependent]:
+    what = table.name if column is None else f"{table.name}.{column}"
+    why = Text(f"其 SQL 用到 {what}", f"its SQL uses {what}")
     for report in reports:
         confidence = _use(report.sql, table, column, catalog)
-        if confidence is None:
-            continue
-        what = table.name if column is None else f"{table.name}.{column}"
-        why = Text(f"其 SQL 用到 {what}", f"its SQL uses {what}")
-        yield Dependent("report", report.name, why, confidence)
+        if confidence is not None:
+            yield Dependent("report", report.name, why, confidence)
 
 
 def _use(sql: str, table: Table, column: str | None, catalog: Catalog) -> float | None:
-    """Return how sure it is that the query uses the table or column; None: it does not."""
+    """Return how sure it is that the query uses the table or column; None where it does not."""
     try:
         tree = parse_one(sql, dialect="postgres")
     except (SqlglotError, RecursionError):
         return None
-    if not any(_is_of(one, table, catalog) for one in tree.find_all(exp.Table)):
+    if not _names_table(tree, table, catalog):
         return None
-    if column is None:
+    columns = {named.name for named in tree.find_all(exp.Column)}
+    if column is None or column in columns:
         return _LIKELY
-    if any(one.name == column for one in tree.find_all(exp.Column)):
-        return _LIKELY
-    has_star = any(True for _ in tree.find_all(exp.Star))
+    has_star = tree.find(exp.Star) is not None
     return _POSSIBLE if has_star else None
 
 
-def _is_of(named: exp.Table, table: Table, catalog: Catalog) -> bool:
-    if named.name != table.name:
-        return False
-    if named.db:
-        return bool(named.db == table.schema)
-    return table.schema in catalog.search_path
+def _names_table(query: exp.Expr, table: Table, catalog: Catalog) -> bool:
+    """Tell whether a query names the table, with its schema or found by the search path."""
+    schemas = {table.schema}
+    if table.schema in catalog.search_path:
+        schemas.add("")
+    for named in query.find_all(exp.Table):
+        if named.name == table.name and named.db in schemas:
+            return True
+    return False

@@ -1,7 +1,7 @@
 """A part of the lineage: what is upstream or downstream of a table, as JSON, Mermaid or Cypher."""
 
 from collections import defaultdict, deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -9,6 +9,8 @@ from etl.schemas.knowledge_context import TableLineage
 
 Direction = Literal["upstream", "downstream", "both"]
 MOST_EDGES = 2_000
+_Place = tuple[str, str | None]
+"""A table and a column of it; None: the whole table."""
 
 
 @dataclass(frozen=True)
@@ -34,9 +36,10 @@ def part_of(
         column: only edges by which this column goes on, as far as columns are known.
     """
     found: dict[int, TableLineage] = {}
-    for way in ("upstream", "downstream"):
-        if direction in (way, "both"):
-            found |= _reached(edges, table, column, way, depth)
+    if direction != "downstream":
+        found |= _reached([_Arrow(edge, True) for edge in edges], (table, column), depth)
+    if direction != "upstream":
+        found |= _reached([_Arrow(edge, False) for edge in edges], (table, column), depth)
     kept = list(found.values())[:MOST_EDGES]
     nodes = {table: None}
     for edge in kept:
@@ -44,46 +47,55 @@ def part_of(
     return LineagePart(tuple(nodes), tuple(kept), len(found) > MOST_EDGES)
 
 
-def _reached(
-    edges: Sequence[TableLineage], table: str, column: str | None, way: str, depth: int
-) -> dict[int, TableLineage]:
-    beside: defaultdict[str, list[TableLineage]] = defaultdict(list)
-    for edge in edges:
-        beside[edge.target if way == "upstream" else edge.source].append(edge)
+@dataclass(frozen=True)
+class _Arrow:
+    """An edge in the direction in which it is followed."""
+
+    edge: TableLineage
+    is_upstream: bool
+
+    @property
+    def start(self) -> str:
+        return self.edge.target if self.is_upstream else self.edge.source
+
+    @property
+    def end(self) -> str:
+        return self.edge.source if self.is_upstream else self.edge.target
+
+    def ends_of(self, column: str | None) -> list[_Place]:
+        """Return the places that a column of `start` becomes at `end`; none where it ends here."""
+        edge = self.edge
+        if column is None:
+            return [(self.end, None)]
+        if not edge.target_columns:  # it is not known which columns become which
+            known = () if self.is_upstream else edge.source_columns
+            may_go_on = not known or column in known
+            return [(self.end, None)] if may_go_on else []
+        columns = (edge.source_columns, edge.target_columns)
+        here, there = reversed(columns) if self.is_upstream else columns
+        pairs = zip(here, there, strict=True)
+        return [(self.end, other) for own, other in pairs if own == column]
+
+
+def _reached(arrows: Sequence[_Arrow], first: _Place, depth: int) -> dict[int, TableLineage]:
+    """Return the edges that are reached from a place, each under its identity."""
+    starting: defaultdict[str, list[_Arrow]] = defaultdict(list)
+    for arrow in arrows:
+        starting[arrow.start].append(arrow)
     found: dict[int, TableLineage] = {}
-    first: tuple[str, str | None] = (table, column)
     seen = {first}
     pending = deque([(first, 0)])
     while pending:
-        (name, of_column), far = pending.popleft()
-        if far == depth:
-            continue
-        for edge in beside[name]:
-            nexts = list(_next(edge, of_column, way))
-            if not nexts:
-                continue
-            found[id(edge)] = edge
-            for place in nexts:
-                if place not in seen:
-                    seen.add(place)
-                    pending.append((place, far + 1))
+        (name, column), distance = pending.popleft()
+        following = starting[name] if distance < depth else []
+        for arrow in following:
+            ends = arrow.ends_of(column)
+            if ends:
+                found[id(arrow.edge)] = arrow.edge
+            new = [place for place in ends if place not in seen]
+            seen.update(new)
+            pending.extend((place, distance + 1) for place in dict.fromkeys(new))
     return found
-
-
-def _next(edge: TableLineage, column: str | None, way: str) -> Iterable[tuple[str, str | None]]:
-    """Yield where the edge leads; nothing when the column does not go on by it."""
-    other = edge.source if way == "upstream" else edge.target
-    if column is None:
-        yield (other, None)
-        return
-    if not edge.target_columns:  # columns are not known: any may go on
-        if way == "upstream" or column in edge.source_columns or not edge.source_columns:
-            yield (other, None)
-        return
-    for source, target in zip(edge.source_columns, edge.target_columns, strict=True):
-        here, there = (target, source) if way == "upstream" else (source, target)
-        if here == column:
-            yield (other, there)
 
 
 def as_mermaid(part: LineagePart) -> str:
@@ -98,7 +110,7 @@ def as_mermaid(part: LineagePart) -> str:
 
 
 def _escaped(name: str) -> str:
-    """Return the text as Mermaid shows it, whatever signs it holds."""
+    """Return the text with all but plain signs as Mermaid's character codes."""
     shown = []
     for char in name:
         is_plain = char.isalnum() or char in "._- "

@@ -14,11 +14,12 @@ from databases.catalog.view_sources import ViewSources
 _MOST_DEFINITION = 100_000
 _Side = tuple[str, str, str]
 """Schema (empty: by the search path), table and column."""
+_Pairs = tuple[tuple[_Side, _Side], ...]
 
 
 @dataclass(frozen=True)
 class ViewJoin:
-    """Columns of two tables that a view compares; they stand in pairs."""
+    """Columns of two tables that a view joins by: `left_columns[i]` equals `right_columns[i]`."""
 
     left: TableKey
     left_columns: tuple[str, ...]
@@ -38,18 +39,20 @@ def view_joins(views: Sequence[ViewSources], catalog: Catalog) -> list[ViewJoin]
 
 
 def _join(pairs: Sequence[tuple[_Side, _Side]], catalog: Catalog) -> ViewJoin | None:
-    """Return the join by these pairs, which are of the same two tables; None: one is not seen."""
+    """Return the join by these pairs of columns of two tables.
+
+    None where the catalogue lacks one of them, or where both tables are the same.
+    """
     lefts, rights = zip(*pairs, strict=True)
     left, right = _seen(lefts, catalog), _seen(rights, catalog)
     if left is None or right is None:
         return None
-    if left[0] == right[0]:
-        return None
-    return ViewJoin(*left, *right)
+    is_of_one_table = left[0] == right[0]
+    return None if is_of_one_table else ViewJoin(*left, *right)
 
 
 def _seen(sides: Sequence[_Side], catalog: Catalog) -> tuple[TableKey, tuple[str, ...]] | None:
-    """Return the table of these columns with their names; None where one is not seen."""
+    """Return the table and names of these columns; None where the catalogue lacks one."""
     key = _key_of(sides[0], catalog)
     if key is None:
         return None
@@ -68,7 +71,7 @@ def _key_of(side: _Side, catalog: Catalog) -> TableKey | None:
 
 
 @lru_cache(maxsize=2_000)
-def _compared(definition: str) -> tuple[tuple[tuple[_Side, _Side], ...], ...]:
+def _compared(definition: str) -> tuple[_Pairs, ...]:
     """Return the pairs of columns that joins of the query compare, together for two tables."""
     if len(definition) > _MOST_DEFINITION:
         return ()
@@ -76,41 +79,47 @@ def _compared(definition: str) -> tuple[tuple[tuple[_Side, _Side], ...], ...]:
         tree = parse_one(definition, dialect="postgres")
     except (SqlglotError, RecursionError):
         return ()
-    found: list[tuple[tuple[_Side, _Side], ...]] = []
+    found: list[_Pairs] = []
     for select in tree.find_all(exp.Select):
         found += _of_select(select)
     return tuple(found)
 
 
-def _of_select(select: exp.Select) -> Iterator[tuple[tuple[_Side, _Side], ...]]:
+def _of_select(select: exp.Select) -> list[_Pairs]:
+    """Return the pairs that one SELECT compares, those of the same two tables together."""
     tables = _tables_of(select)
-    pairs: dict[tuple[str, str], list[tuple[_Side, _Side]]] = {}
+    pairs: dict[tuple[str, str], _Pairs] = {}
     for condition in _conditions(select):
         sides = _sides(condition, tables)
         if sides is not None:
             aliases, pair = sides
-            pairs.setdefault(aliases, []).append(pair)
-    yield from (tuple(one) for one in pairs.values())
+            pairs[aliases] = (*pairs.get(aliases, ()), pair)
+    return list(pairs.values())
 
 
 def _tables_of(select: exp.Select) -> Mapping[str, exp.Table]:
     """Return the tables that the query joins, by the names that its columns have for them."""
-    own = [table for table in select.find_all(exp.Table) if table.parent_select is select]
-    return {table.alias_or_name: table for table in own}
+    tables = {}
+    for table in select.find_all(exp.Table):
+        if table.parent_select is select:
+            tables[table.alias_or_name] = table
+    return tables
 
 
 def _conditions(select: exp.Select) -> Iterator[exp.EQ]:
     """Yield the comparisons that all hold for joined rows."""
-    wholes = [join.args.get("on") for join in select.find_all(exp.Join)]
+    clauses = [join.args.get("on") for join in select.find_all(exp.Join)]
     where = select.args.get("where")
-    wholes.append(where.this if where is not None else None)
-    for whole in wholes:
-        if whole is not None and whole.parent_select is select:
-            yield from _parts(whole)
+    if where is not None:
+        clauses.append(where.this)
+    for clause in clauses:
+        if clause is not None and clause.parent_select is select:
+            yield from _parts(clause)
 
 
-def _parts(whole: exp.Expr) -> Iterator[exp.EQ]:
-    condition = whole.unnest()
+def _parts(clause: exp.Expr) -> Iterator[exp.EQ]:
+    """Yield the comparisons by `=` that a clause joins with AND."""
+    condition = clause.unnest()
     parts = condition.flatten() if isinstance(condition, exp.And) else (condition,)
     for part in parts:
         plain = part.unnest()
@@ -122,14 +131,13 @@ def _sides(
     condition: exp.EQ, tables: Mapping[str, exp.Table]
 ) -> tuple[tuple[str, str], tuple[_Side, _Side]] | None:
     """Return the two columns that are compared, by their tables' names; None for anything else."""
-    left, right = condition.left.unnest(), condition.right.unnest()
-    if not (isinstance(left, exp.Column) and isinstance(right, exp.Column)):
-        return None
-    if left.table not in tables or right.table not in tables:
-        return None
-    first, second = sorted((left, right), key=lambda one: str(one.table))
-    pair = (_side(first, tables), _side(second, tables))
-    return (first.table, second.table), pair
+    match condition.left.unnest(), condition.right.unnest():
+        case exp.Column() as left, exp.Column() as right:
+            first, second = sorted((left, right), key=lambda one: str(one.table))
+            if first.table in tables and second.table in tables:
+                pair = (_side(first, tables), _side(second, tables))
+                return (first.table, second.table), pair
+    return None
 
 
 def _side(column: exp.Column, tables: Mapping[str, exp.Table]) -> _Side:

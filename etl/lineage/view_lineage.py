@@ -34,15 +34,16 @@ def view_lineage(views: Sequence[ViewSources], catalog: Catalog) -> list[TableLi
     """
     edges = []
     for view in views:
-        known = tuple(
-            (key, tuple(column.name for column in catalog.by_key[key].columns))
-            for key, _ in view.sources
-        )
+        known = tuple((key, _column_names(catalog, key)) for key, _ in view.sources)
         pairs = _column_pairs(view.definition, known, catalog.search_path)
-        shown = {column.name for column in catalog.by_key[view.view].columns}
+        shown = _column_names(catalog, view.view)
         for key, named in view.sources:
             edges.append(_edge(view, key, named, pairs, shown))
     return edges
+
+
+def _column_names(catalog: Catalog, key: Key) -> tuple[str, ...]:
+    return tuple(column.name for column in catalog.by_key[key].columns)
 
 
 def _edge(
@@ -81,9 +82,9 @@ def _column_pairs(definition: str, known: _Columns, search_path: tuple[str, ...]
         nodes = lineage(None, tree, schema=schema, dialect="postgres", trim_selects=False)
     except (SqlglotError, RecursionError, ValueError, KeyError):
         return {}
-    pairs: dict[tuple[Key, str], dict[str, None]] = {}
     if isinstance(nodes, Node):
         return {}
+    pairs: dict[tuple[Key, str], dict[str, None]] = {}
     for target, node in nodes.items():
         for place in _origins(node):
             pairs.setdefault(place, {})[target] = None
@@ -108,9 +109,9 @@ def _origins(node: Node) -> list[tuple[Key, str]]:
     """Return the columns of tables that the output is made of."""
     found = []
     for one in node.walk():
+        is_last = not one.downstream
         source = one.source
-        if one.downstream or not isinstance(source, exp.Table) or not source.db:
-            continue
-        column = one.name.rpartition(".")[2].strip('"')
-        found.append(((source.db, source.name), column))
+        if is_last and isinstance(source, exp.Table) and source.db:
+            column = one.name.rpartition(".")[2].strip('"')
+            found.append(((source.db, source.name), column))
     return found

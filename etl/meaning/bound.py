@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, TypeVar
 
 from sqlglot import exp
 
@@ -322,6 +322,7 @@ Step = (
     | WindowStep
     | DedupStep
 )
+StepKind = TypeVar("StepKind")
 
 
 @dataclass(frozen=True)
@@ -358,6 +359,10 @@ class BoundIntent:
             if source.name == name:
                 return source
         raise KeyError(name)
+
+    def steps_of(self, kind: type[StepKind]) -> list[StepKind]:
+        """Return the steps of a kind, in the order in which they work."""
+        return [step for step in self.steps if isinstance(step, kind)]
 
     @property
     def aggregate(self) -> AggregateStep | None:

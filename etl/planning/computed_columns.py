@@ -22,16 +22,21 @@ from etl.schemas.parameters import WindowFunction
 def mapped_value(step: MapStep, resolve: Resolve) -> TypedValue:
     """Return what stored values are mapped to."""
     subject = resolve(step.column)
-    cases = [exp.If(this=literal(old), true=literal(new)) for old, new in step.mapping]
     default = None if step.default is None else literal(step.default)
-    news = [new for _, new in step.mapping]
-    if step.default is not None:
-        news.append(step.default)
-    if not cases:
+    if not step.mapping:
         return TypedValue(default or exp.Null(), "text")
+    cases = []
+    types = []
+    for old, new in step.mapping:
+        cases.append(exp.If(this=literal(old), true=literal(new)))
+        types.append(literal_type(new))
+    if step.default is not None:
+        types.append(literal_type(step.default))
     case = exp.Case(this=subject.tree(), ifs=cases, default=default)
-    kind = common_type([literal_type(new) for new in news])
-    return TypedValue(cast(case, "text") if kind == "text" else case, kind)
+    kind = common_type(types)
+    if kind == "text":
+        return TypedValue(cast(case, "text"), kind)
+    return TypedValue(case, kind)
 
 
 def rated_value(step: RateStep, resolve: Resolve, rates: InputRows, time_zone: str) -> TypedValue:

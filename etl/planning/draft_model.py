@@ -1,5 +1,6 @@
 """A draft: the plan and, for each of its nodes, one SELECT as a tree."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -39,6 +40,11 @@ class DraftModel:
         """Return the name of its node."""
         return self.node.name
 
+    @property
+    def types(self) -> dict[str, str]:
+        """Return the types of its columns by their names, in the columns' order."""
+        return {column.name: column.type for column in self.node.columns}
+
 
 @dataclass(frozen=True)
 class Draft:
@@ -62,3 +68,12 @@ class Draft:
             if model.name == name:
                 return model
         raise KeyError(name)
+
+
+def nodes_behind(nodes: Sequence[EtlNode], name: str) -> set[str]:
+    """Return the names of a node and of all that it reads, directly or not."""
+    needed = {name}
+    for node in reversed(nodes):
+        if node.name in needed:
+            needed.update(node.inputs)
+    return needed

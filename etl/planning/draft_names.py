@@ -27,11 +27,15 @@ class UniqueNames:
 
     def model(self, layer: str, *parts: str) -> str:
         """Return a name for a model: the layer, then what its parts have in plain letters."""
-        words = [plain_name(part).removeprefix(f"{layer}_") for part in parts]
-        base = "_".join([layer, *(word for word in words if word)])
+        words = [layer]
+        for part in parts:
+            word = plain_name(part).removeprefix(f"{layer}_")
+            if word:
+                words.append(word)
+        base = "_".join(words)
         if base == layer:
             base = f"{layer}_source"
-        return self._numbered(base[: MOST_MODEL_CHARS - 4].rstrip("_"))
+        return self.technical(base[: MOST_MODEL_CHARS - 4].rstrip("_"))
 
     def column(self, name: str, source: str) -> str:
         """Return a name for a source's column: its own, or together with the source's."""
@@ -41,13 +45,10 @@ class UniqueNames:
             if is_short and candidate.lower() not in self._taken:
                 self._taken.add(candidate.lower())
                 return candidate
-        return self._numbered("etl_column")
+        return self.technical("etl_column")
 
-    def technical(self, name: str) -> str:
-        """Return a name for something that only its SELECT sees."""
-        return self._numbered(name)
-
-    def _numbered(self, base: str) -> str:
+    def technical(self, base: str) -> str:
+        """Return a name that is not taken: `base` itself, or with a number behind it."""
         candidate, number = base, 1
         while candidate.lower() in self._taken:
             number += 1

@@ -80,7 +80,9 @@ class _Drafting:
             return "incremental_merge"
         if joins and self._bound.aggregate is None:
             return "wide_table"
-        return "star_schema" if joins > 1 else "simple_etl"
+        if joins > 1:
+            return "star_schema"
+        return "simple_etl"
 
     # --------------------------------------------------------------------------
     # sources
@@ -255,9 +257,10 @@ class _Drafting:
         grain: list[str] = []
         for source in sources:
             key = self._identity(source)
-            if not key or any(one not in named for one in key):
+            names = [named[one] for one in key if one in named]
+            if not key or len(names) < len(key):
                 return []
-            grain.extend(named[one] for one in key)
+            grain.extend(names)
         return grain
 
     # --------------------------------------------------------------------------
@@ -314,8 +317,9 @@ class _Drafting:
 
     def _tie_breaks(self, source: str) -> list[BoundColumn]:
         """Return the primary key; without one all columns, so that equal rows alone are ties."""
-        primary_key = self._bound.source(source).table.primary_key
-        names = primary_key or [name for name in self._needed[source] if name != ROW]
+        names: Iterable[str] = self._bound.source(source).table.primary_key
+        if not names:
+            names = [name for name in self._needed[source] if name != ROW]
         return [BoundColumn(source, name) for name in names]
 
     # --------------------------------------------------------------------------
@@ -329,7 +333,25 @@ class _Drafting:
             rows.close()
         names = [*target.columns, *self._target.names]
         outputs = [(name, BoundColumn("", name)) for name in names]
-        self._write(None, [], rows, outputs, self._target_grain(), target.materialization)
+        select, types = rows.select(outputs)
+        grain = self._target_grain()
+        node = EtlNode(
+            name=target.model,
+            layer=target.layer,
+            materialization=target.materialization,
+            inputs=self._inputs_of(select),
+            operations=self._take_operations(),
+            grain=grain,
+            columns=self._node_columns(outputs, types, grain),
+        )
+        model = DraftModel(
+            node,
+            select,
+            target.relation,
+            self._target.increment(dict(zip(names, types, strict=True))),
+            self._target.merge_key,
+        )
+        self._models.append(model)
 
     def _target_grain(self) -> list[str]:
         target, aggregate = self._bound.target, self._bound.aggregate
@@ -344,45 +366,52 @@ class _Drafting:
 
     def _write(
         self,
-        layer: Layer | None,
+        layer: Layer,
         parts: Sequence[str],
         rows: RowQuery,
         outputs: Outputs,
         grain: Sequence[str],
         materialization: Materialization,
     ) -> InputRows:
-        """Write a model with these columns; without a layer it is the target."""
+        """Write a model before the target."""
         select, types = rows.select(outputs)
-        target = self._bound.target
-        is_target = layer is None
-        name = self._names.model(layer.lower(), *parts) if layer else target.model
         node = EtlNode(
-            name=name,
-            layer=layer or target.layer,
+            name=self._names.model(layer.lower(), *parts),
+            layer=layer,
             materialization=materialization,
-            inputs=[model.name for model in self._models if _reads(select, model.name)],
-            operations=list(dict.fromkeys(self._operations)),
+            inputs=self._inputs_of(select),
+            operations=self._take_operations(),
             grain=list(grain),
-            columns=[
-                self._node_column(output, one, type_, grain)
-                for (output, one), type_ in zip(outputs, types, strict=True)
-            ],
+            columns=self._node_columns(outputs, types, grain),
         )
+        meaning = self._meaning_so_far(outputs)
+        self._models.append(DraftModel(node, select, node.name, meaning=meaning))
+        columns = {}
+        for (output, one), type_ in zip(outputs, types, strict=True):
+            columns[one] = (output, type_)
+        return InputRows(node.name, columns)
+
+    def _inputs_of(self, select: exp.Query) -> list[str]:
+        """Return the models that a SELECT reads, in the order in which they are built."""
+        read: set[str] = set()
+        for place in select.find_all(exp.Table):
+            if not place.db:
+                read.add(place.name)
+        return [model.name for model in self._models if model.name in read]
+
+    def _take_operations(self) -> list[int]:
+        """Return the steps that the model carries out; those of the next one begin."""
+        operations = list(dict.fromkeys(self._operations))
         self._operations = []
-        known = {name: type_ for (name, _), type_ in zip(outputs, types, strict=True)}
-        model = DraftModel(
-            node,
-            select,
-            target.relation if is_target else name,
-            self._target.increment(known) if is_target else None,
-            self._target.merge_key if is_target else None,
-            None if is_target else self._meaning_so_far(outputs),
-        )
-        self._models.append(model)
-        columns = {
-            one: (output, type_) for (output, one), type_ in zip(outputs, types, strict=True)
-        }
-        return InputRows(name, columns)
+        return operations
+
+    def _node_columns(
+        self, outputs: Outputs, types: Sequence[str], grain: Sequence[str]
+    ) -> list[NodeColumn]:
+        columns = []
+        for (name, bound), type_ in zip(outputs, types, strict=True):
+            columns.append(self._node_column(name, bound, type_, grain))
+        return columns
 
     def _meaning_so_far(self, outputs: Outputs) -> BoundIntent:
         """Return the intent whose rows are being written."""
@@ -399,16 +428,15 @@ class _Drafting:
         self, outputs: Outputs, steps: Sequence[Step], sources: Sequence[BoundSource]
     ) -> BoundIntent:
         """Return an intent of these steps, with these columns as its result."""
-        named = [(name, one) for name, one in outputs if one.name != ROW]
+        selected = [BoundOutput(name, one) for name, one in outputs if one.name != ROW]
+        columns = tuple(output.name for output in selected)
         is_grouped = any(isinstance(step, AggregateStep) for step in steps)
-        selected = [] if is_grouped else [BoundOutput(name, one) for name, one in named]
-        target = replace(self._bound.target, columns=tuple(name for name, _ in named))
         return replace(
             self._bound,
             sources=tuple(sources),
             steps=tuple(steps),
-            target=target,
-            outputs=tuple(selected),
+            target=replace(self._bound.target, columns=columns),
+            outputs=() if is_grouped else tuple(selected),
         )
 
     def _node_column(
@@ -437,10 +465,12 @@ class _Drafting:
         return roles
 
     def _comment(self, bound: BoundColumn) -> str | None:
-        if not bound.source or bound.name == ROW:
+        if not bound.source:
             return None
         stored = self._bound.source(bound.source).table.column(bound.name)
-        return stored.comment if stored else None
+        if stored is None or bound.name == ROW:
+            return None
+        return stored.comment
 
 
 def _stage(step: Step) -> str:
@@ -450,10 +480,6 @@ def _stage(step: Step) -> str:
     if isinstance(step, WindowStep):
         return "result"
     return getattr(step, "stage", "")
-
-
-def _reads(select: exp.Query, name: str) -> bool:
-    return any(one.name == name and not one.db for one in select.find_all(exp.Table))
 
 
 def _without_repeats(order: Sorting) -> list[tuple[BoundColumn, bool]]:

@@ -112,20 +112,25 @@ class GroupQuery:
 
     def apply(self) -> None:
         """Let the query go on from the groups; their columns are named as keys and measures."""
-        is_plain = len(self._parts) == 1 and all(
-            part.membership.is_once(measure.source)
-            for part in self._parts
-            for measure in part.measures
-        )
-        if is_plain and not self._step.has_spine:
+        if self._is_plain and not self._step.has_spine:
             select, types = self._grouped_rows()
         else:
             select, types = self._grouped_stack()
         columns = {BoundColumn("", name): (name, type_) for name, type_ in types.items()}
         self._rows.continue_from(select, columns, _GROUPS)
 
+    @property
+    def _is_plain(self) -> bool:
+        """Tell whether all rows count once as they are."""
+        if len(self._parts) > 1:
+            return False
+        (part,) = self._parts
+        return all(part.membership.is_once(measure.source) for measure in part.measures)
+
     def _reader(self, part: GroupPart) -> "_PartReader":
-        resolve = self._rows.value if part.rows is None else part.rows.values().__getitem__
+        if part.rows is None:
+            return _PartReader(self._step, part, self._rows.value, self._time_zone)
+        resolve = part.rows.values().__getitem__
         return _PartReader(self._step, part, resolve, self._time_zone)
 
     def _types(self, keys: Mapping[str, TypedValue], members: Iterable[_Member]) -> dict[str, str]:
@@ -153,13 +158,16 @@ class GroupQuery:
         stored = self._rows.input_rows()
         readers = [self._reader(part) for part in self._parts]
         keys = readers[0].key_values()
-        members = {one.name: one for reader in readers for one in reader.members()}
+        members: dict[str, _Member] = {}
+        for reader in readers:
+            members |= {one.name: one for one in reader.members()}
         slots = {one.name: _slot(members[one.name]) for one in self._step.measures}
         queries: list[exp.Select] = []
         for reader in readers:
-            name = (reader.part.rows or stored).name
-            queries.extend(self._counted(reader, name, slots))
-        if keys and not any(reader.once() for reader in readers):
+            rows = reader.part.rows or stored
+            queries.extend(self._counted(reader, rows.name, slots))
+        are_all_apart = not any(reader.once() for reader in readers)
+        if keys and are_all_apart:
             queries.append(_groups_only(stored.name, keys, slots))
         self._rows.add_query(_STACK, _stacked(queries))
         select = self._figures(list(keys), members, slots)
@@ -205,19 +213,24 @@ class GroupQuery:
         (cut,) = [key for key in self._step.keys if key.unit]
         assert cut.unit is not None
         self._rows.add_query(_PERIODS, _periods(cut.name, cut.unit))
-        others = [key for key in keys if key != cut.name]
-        outputs = {cut.name: column(cut.name, _PERIODS)}
-        for key in others:
-            outputs[key] = column(key, _GROUPS)
-        ordered = {key: outputs[key] for key in keys}
-        select = selection(_outputs(ordered, slots, {}), table(_PERIODS))
+        outputs: dict[str, exp.Expr] = {}
+        others = []
+        for key in keys:
+            is_period = key == cut.name
+            outputs[key] = column(key, _PERIODS if is_period else _GROUPS)
+            if not is_period:
+                others.append(key)
+        select = selection(_outputs(outputs, slots, {}), table(_PERIODS))
         if others:
-            rest = [(key, column(key, _STACK)) for key in others]
-            occurring = selection(rest, table(_STACK)).distinct(copy=False)
-            alias = exp.TableAlias(this=identifier(_GROUPS))
-            occurring_rows = exp.Subquery(this=occurring, alias=alias)
-            select.append("joins", exp.Join(this=occurring_rows, kind="CROSS"))
+            select.append("joins", exp.Join(this=_occurring(others), kind="CROSS"))
         return select
+
+
+def _occurring(keys: Sequence[str]) -> exp.Subquery:
+    """Return the combinations of keys that occur."""
+    listed = [(key, column(key, _STACK)) for key in keys]
+    occurring = selection(listed, table(_STACK)).distinct(copy=False)
+    return exp.Subquery(this=occurring, alias=exp.TableAlias(this=identifier(_GROUPS)))
 
 
 class _PartReader:
@@ -254,8 +267,13 @@ class _PartReader:
         return _Member(measure, value, None if is_column else exists)
 
     def tests(self, member: _Member) -> list[exp.Expr]:
+        found = []
+        if member.exists is not None:
+            found.append(member.exists)
         tests = conditions(member.measure.tests, self._resolve, self._time_zone)
-        return [test for test in (member.exists, tests) if test is not None]
+        if tests is not None:
+            found.append(tests)
+        return found
 
     def once(self) -> list[_Member]:
         """Return the measures on rows that no join repeats."""
@@ -305,14 +323,19 @@ def columns_of_aggregate(step: AggregateStep, membership: Membership) -> list[Bo
     """Return the columns of the rows that an aggregate reads."""
     needed = [key.column for key in step.keys]
     for measure in step.measures:
-        for test in measure.tests:
-            needed.extend(columns_of_test(test))
-        if measure.value is not None:
-            needed.extend(bound_column(node) for node in columns_of(measure.value))
-        is_told_apart = not membership.is_once(measure.source)
-        if is_told_apart or not membership.is_always(measure.source):
+        needed.extend(_columns_of_measure(measure))
+        is_once = membership.is_once(measure.source)
+        if not (is_once and membership.is_always(measure.source)):
             needed.extend(membership.identity(measure.source))
     return list(dict.fromkeys(needed))
+
+
+def _columns_of_measure(measure: BoundMeasure) -> Iterator[BoundColumn]:
+    for test in measure.tests:
+        yield from columns_of_test(test)
+    if measure.value is not None:
+        for node in columns_of(measure.value):
+            yield bound_column(node)
 
 
 def _trees(values: Mapping[str, TypedValue]) -> dict[str, exp.Expr]:
@@ -383,22 +406,31 @@ _FUNCTIONS: dict[MeasureFunction, _Aggregate] = {
 
 def aggregate_type(function: MeasureFunction, type_: str) -> str:
     """Return PostgreSQL's type of an aggregate over values of that type."""
-    kind = kind_of_type(type_)
     if function in ("count", "count_distinct"):
         return "bigint"
+    kind = kind_of_type(type_)
     if function in ("avg", "median"):
         return _mean_type(kind, type_)
     if function in ("min", "max"):
         return type_ if kind == "other" else bare_type(type_)
-    if kind == "integer" and bare_type(type_) != "bigint":
-        return "bigint"
-    return "numeric" if kind in _EXACT else bare_type(type_)
+    return _sum_type(kind, type_)
 
 
 def _mean_type(kind: str, type_: str) -> str:
     if kind in _EXACT:
         return "numeric"
-    return "double precision" if kind == "float" else bare_type(type_)
+    if kind == "float":
+        return "double precision"
+    return bare_type(type_)
+
+
+def _sum_type(kind: str, type_: str) -> str:
+    bare = bare_type(type_)
+    if kind == "integer" and bare != "bigint":
+        return "bigint"
+    if kind in _EXACT:
+        return "numeric"
+    return bare
 
 
 def _aggregate(member: _Member, value: TypedValue, tests: Sequence[exp.Expr]) -> exp.Expr:

@@ -20,12 +20,11 @@ class JoinedSources:
     def __init__(self, intent: BoundIntent, only: Collection[str] | None = None) -> None:
         """Look at all joins, or at those of `only` some sources."""
         self._intent = intent
-        joins = [step for step in intent.steps if isinstance(step, JoinSourceStep)]
-        self._joins = [
-            step
-            for step in joins
-            if step.how in ("left", "inner") and (only is None or step.right in only)
-        ]
+        self._joins: list[JoinSourceStep] = []
+        for step in combining_joins(intent):
+            is_wanted = only is None or step.right in only
+            if is_wanted:
+                self._joins.append(step)
         self._keys = {source.name: self._unique_keys(source.name) for source in intent.sources}
 
     @property
@@ -39,8 +38,10 @@ class JoinedSources:
 
     def is_always(self, source: str) -> bool:
         """Tell whether each combination has a row of the source."""
-        inner = {step.right for step in self._joins if step.how == "inner"}
-        return source == self._intent.base.name or source in inner
+        if source == self._intent.base.name:
+            return True
+        inner = [step.right for step in self._joins if step.how == "inner"]
+        return source in inner
 
     def identity(self, source: str) -> Sequence[BoundColumn]:
         """Return columns that tell the source's rows apart; they are NULL only without a row."""
@@ -51,7 +52,8 @@ class JoinedSources:
         """Tell whether the join of a source may repeat the rows that are there before."""
         for step in self._joins:
             if step.right == source:
-                return not self._is_unique(source, {right.name for _, right in step.on})
+                joined_by = {right.name for _, right in step.on}
+                return not self._is_unique(source, joined_by)
         return False
 
     @property
@@ -63,10 +65,12 @@ class JoinedSources:
     def repeating(self) -> list[str]:
         """Return sources whose rows together tell the combinations apart, the base first."""
         telling = [self._intent.base.name]
-        while not self._determined(telling) >= set(self.names):
-            missing = [name for name in self.names if name not in self._determined(telling)]
+        while True:
+            determined = self._determined(telling)
+            missing = [name for name in self.names if name not in determined]
+            if not missing:
+                return telling
             telling.append(missing[0])
-        return telling
 
     def _determined_by(self, source: str) -> set[str]:
         return self._determined([source])
@@ -74,22 +78,27 @@ class JoinedSources:
     def _determined(self, sources: Iterable[str]) -> set[str]:
         """Return the sources of which a row of these leaves at most one row to choose."""
         known = set(sources)
-        grown = True
-        while grown:
-            reached = {name for step in self._joins for name in self._reached(step, known)}
-            grown = not reached <= known
+        while True:
+            reached: set[str] = set()
+            for step in self._joins:
+                reached.update(self._reached(step, known))
+            if reached <= known:
+                return known
             known |= reached
-        return known
 
     def _reached(self, step: JoinSourceStep, known: set[str]) -> Iterator[str]:
+        """Yield the sides of a join that have one row at most for a row of the other side."""
         lefts = {left.source for left, _ in step.on}
         right_columns = {right.name for _, right in step.on}
         if lefts <= known and self._is_unique(step.right, right_columns):
             yield step.right
-        if step.right in known and len(lefts) == 1:
-            (left,) = lefts
-            if left and self._is_unique(left, {column.name for column, _ in step.on}):
-                yield left
+        is_backwards = step.right in known and len(lefts) == 1
+        if not is_backwards:
+            return
+        (left,) = lefts
+        left_columns = {column.name for column, _ in step.on}
+        if left and self._is_unique(left, left_columns):
+            yield left
 
     def _is_unique(self, source: str, columns: set[str]) -> bool:
         return any(columns.issuperset(key) for key in self._keys[source])
@@ -97,11 +106,18 @@ class JoinedSources:
     def _unique_keys(self, source: str) -> list[tuple[str, ...]]:
         """Return the keys of which a value that is not NULL has one row, dedups considered."""
         table = self._intent.source(source).table
-        keys = [key for key in (table.primary_key, *table.unique_keys) if key]
+        keys = table.declared_keys
         for step in self._intent.steps:
-            if isinstance(step, DedupStep) and step.source == source and step.stage == "table":
+            if isinstance(step, DedupStep) and (step.stage, step.source) == ("table", source):
                 keys.append(step.keys)
         return keys
+
+
+def combining_joins(intent: BoundIntent) -> Iterator[JoinSourceStep]:
+    """Yield the joins that add columns of their right source to the rows."""
+    for step in intent.steps:
+        if isinstance(step, JoinSourceStep) and step.how in ("left", "inner"):
+            yield step
 
 
 def declared_identity(table: Table) -> tuple[str, ...]:
@@ -109,7 +125,7 @@ def declared_identity(table: Table) -> tuple[str, ...]:
     if table.primary_key:
         return table.primary_key
     required = {column.name for column in table.columns if not column.nullable}
-    for key in table.unique_keys:
-        if key and required.issuperset(key):
+    for key in filter(None, table.unique_keys):
+        if required.issuperset(key):
             return key
     return ()

@@ -23,7 +23,7 @@ from etl.meaning.bound import (
 )
 from etl.meaning.read_columns import bound_column, columns_of_test
 from etl.meaning.row_expressions import columns_of
-from etl.planning.joined_sources import JoinedSources
+from etl.planning.joined_sources import JoinedSources, combining_joins
 
 
 @dataclass(frozen=True)
@@ -37,23 +37,42 @@ class MeasurePart:
 def measure_parts(bound: BoundIntent, aggregate: AggregateStep) -> list[MeasurePart]:
     """Return the parts that the measures are worked out from; mostly it is one."""
     everything = JoinedSources(bound)
-    needs = _Needs(bound)
-    common = needs.sources(_common_columns(bound, aggregate)) | needs.unavoidable(everything)
-    wanted = {one: common | needs.sources(_columns_of_measure(one)) for one in aggregate.measures}
-    largest: list[set[str]] = []
-    for sources in sorted(wanted.values(), key=len, reverse=True):
-        if not any(sources <= other for other in largest):
-            largest.append(sources)
+    whole = [MeasurePart(aggregate.measures, everything)]
+    wanted = _wanted_sources(bound, aggregate, everything)
+    largest = _largest(wanted.values())
+    if len(largest) < 2:
+        return whole
     parts = [JoinedSources(bound, sources) for sources in largest]
-    spares = [part for part in parts if part.most_repeated < everything.most_repeated]
-    if len(parts) < 2 or len(spares) < len(parts):
-        return [MeasurePart(aggregate.measures, everything)]
+    if any(part.most_repeated >= everything.most_repeated for part in parts):
+        return whole
     taken: list[list[BoundMeasure]] = [[] for _ in parts]
     for measure, sources in wanted.items():
-        place = next(place for place, other in enumerate(largest) if sources <= other)
-        taken[place].append(measure)
+        places = [place for place, other in enumerate(largest) if sources <= other]
+        taken[places[0]].append(measure)
     pairs = zip(taken, parts, strict=True)
     return [MeasurePart(tuple(measures), part) for measures, part in pairs]
+
+
+def _wanted_sources(
+    bound: BoundIntent, aggregate: AggregateStep, everything: JoinedSources
+) -> dict[BoundMeasure, set[str]]:
+    """Return the sources that each measure needs."""
+    needs = _Needs(bound)
+    common = needs.sources(_common_columns(bound, aggregate))
+    common |= needs.unavoidable(everything)
+    wanted = {}
+    for measure in aggregate.measures:
+        wanted[measure] = common | needs.sources(_columns_of_measure(measure))
+    return wanted
+
+
+def _largest(groups: Iterable[set[str]]) -> list[set[str]]:
+    """Return the sets that are within no other one, each once."""
+    largest: list[set[str]] = []
+    for group in sorted(groups, key=len, reverse=True):
+        if not any(group <= other for other in largest):
+            largest.append(group)
+    return largest
 
 
 def _common_columns(bound: BoundIntent, aggregate: AggregateStep) -> Iterator[BoundColumn]:
@@ -61,15 +80,22 @@ def _common_columns(bound: BoundIntent, aggregate: AggregateStep) -> Iterator[Bo
     for key in aggregate.keys:
         yield key.column
     for step in bound.steps:
-        if isinstance(step, FilterStep) and step.stage == "rows":
-            for test in step.tests:
-                yield from columns_of_test(test)
-        elif isinstance(step, DedupStep) and step.stage == "rows":
-            yield BoundColumn(step.source, step.keys[0])
-        elif isinstance(step, JoinSourceStep) and step.stage == "rows" and step.how != "left":
-            yield from (left for left, _ in step.on)
-            if step.how == "inner":
-                yield step.on[0][1]
+        if getattr(step, "stage", "") == "rows":
+            yield from _deciding_columns(step)
+
+
+def _deciding_columns(step: Step) -> Iterator[BoundColumn]:
+    """Yield the columns by which a step decides which rows there are."""
+    if isinstance(step, FilterStep):
+        for test in step.tests:
+            yield from columns_of_test(test)
+    elif isinstance(step, DedupStep):
+        yield BoundColumn(step.source, step.keys[0])
+    elif isinstance(step, JoinSourceStep) and step.how != "left":
+        for left, _ in step.on:
+            yield left
+        if step.how == "inner":
+            yield step.on[0][1]
 
 
 def _columns_of_measure(measure: BoundMeasure) -> Iterator[BoundColumn]:
@@ -96,11 +122,7 @@ class _Needs:
 
     def __init__(self, bound: BoundIntent) -> None:
         self._base = bound.base.name
-        self._joins = {
-            step.right: step
-            for step in bound.steps
-            if isinstance(step, JoinSourceStep) and step.how in ("left", "inner")
-        }
+        self._joins = {step.right: step for step in combining_joins(bound)}
         self._made: dict[str, list[BoundColumn]] = {}
         for step in bound.steps:
             if isinstance(step, ExpressionStep | MapStep | RateStep):
@@ -125,11 +147,10 @@ class _Needs:
 
     def unavoidable(self, joined: JoinedSources) -> set[str]:
         """Return the sources whose joins repeat nothing: leaving them out spares nothing."""
-        single = [name for name in self._joins if not joined.is_repeating(name)]
-        reached = [BoundColumn(name, "") for name in single]
         found = {self._base}
-        for column in reached:
-            way = self.sources([column])
-            if not any(joined.is_repeating(name) for name in way - {self._base}):
+        for name in self._joins:
+            way = self.sources([BoundColumn(name, "")])
+            joined_on_way = way - {self._base}
+            if not any(joined.is_repeating(one) for one in joined_on_way):
                 found |= way
         return found

@@ -24,23 +24,27 @@ def needed_columns(bound: BoundIntent, joined: JoinedSources) -> dict[str, list[
 
     Its key is always among them; `etl_row` is where its rows have to be told apart without one.
     """
-    needed: dict[str, set[str]] = {name: set() for name in _sources_read(bound)}
     columns = [output.column for output in bound.outputs]
     for step in bound.steps:
         columns.extend(_columns_of(step, joined))
+    needed: dict[str, set[str]] = {name: set() for name in _sources_read(bound)}
     for column in columns:
         if column.source:
             needed[column.source].add(column.name)
-    return {name: _ordered(bound.source(name).table, wanted) for name, wanted in needed.items()}
+    ordered = {}
+    for name, wanted in needed.items():
+        ordered[name] = _ordered(bound.source(name).table, wanted)
+    return ordered
 
 
 def _ordered(table: Table, wanted: set[str]) -> list[str]:
     """Return what is wanted of a table and its key, else its first column."""
     names = {*wanted, *declared_identity(table)}
-    own = [column.name for column in table.columns if column.name in names]
-    if not own:
-        own = [column.name for column in table.columns[:1]]
-    return [*own, ROW] if ROW in wanted else own
+    stored = [column.name for column in table.columns]
+    own = [name for name in stored if name in names] or stored[:1]
+    if ROW in wanted:
+        own.append(ROW)
+    return own
 
 
 def _sources_read(bound: BoundIntent) -> Iterator[str]:

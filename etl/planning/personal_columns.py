@@ -6,6 +6,7 @@ from typing import TypeGuard
 from sqlglot import exp
 
 from etl.meaning.bound import (
+    AggregateStep,
     BoundColumn,
     BoundIntent,
     ExpressionStep,
@@ -25,10 +26,14 @@ def personal_columns(intent: BoundIntent) -> frozenset[str]:
     for step in intent.steps:
         if _shows_personal(step, intent, made):
             made.add(BoundColumn("", step.name))
-    named = set(_outputs(intent, made)) | set(_grouped(intent, made))
-    named |= {column.name for column in made}
+    named = {column.name for column in made}
+    named.update(_outputs(intent, made))
+    if intent.aggregate is not None:
+        named.update(_grouped(intent.aggregate, intent, made))
     for step in intent.steps:
-        if isinstance(step, WindowStep) and step.function in _SHIFTING and step.column in named:
+        if not isinstance(step, WindowStep):
+            continue
+        if step.function in _SHIFTING and step.column in named:
             named.add(step.name)
     return frozenset(named & set(intent.target.columns))
 
@@ -50,26 +55,25 @@ def _outputs(intent: BoundIntent, made: set[BoundColumn]) -> Iterator[str]:
             yield output.name
 
 
-def _grouped(intent: BoundIntent, made: set[BoundColumn]) -> Iterator[str]:
-    aggregate = intent.aggregate
-    if aggregate is None:
-        return
+def _grouped(
+    aggregate: AggregateStep, intent: BoundIntent, made: set[BoundColumn]
+) -> Iterator[str]:
     for key in aggregate.keys:
         if _is_personal(key.column, intent, made):
             yield key.name
     for measure in aggregate.measures:
-        shows = measure.function in _SHOWING and measure.value is not None
-        if shows and _holds_personal(measure.value, intent, made):
+        if measure.value is None or measure.function not in _SHOWING:
+            continue
+        if _holds_personal(measure.value, intent, made):
             yield measure.name
 
 
-def _holds_personal(
-    tree: exp.Expr | None, intent: BoundIntent, made: Iterable[BoundColumn]
-) -> bool:
-    if tree is None:
-        return False
-    named = [BoundColumn(column.table, column.name) for column in tree.find_all(exp.Column)]
-    return any(_is_personal(column, intent, made) for column in named)
+def _holds_personal(tree: exp.Expr, intent: BoundIntent, made: Iterable[BoundColumn]) -> bool:
+    for column in tree.find_all(exp.Column):
+        named = BoundColumn(column.table, column.name)
+        if _is_personal(named, intent, made):
+            return True
+    return False
 
 
 def _is_personal(column: BoundColumn, intent: BoundIntent, made: Iterable[BoundColumn]) -> bool:
@@ -79,4 +83,6 @@ def _is_personal(column: BoundColumn, intent: BoundIntent, made: Iterable[BoundC
         return False
     table = intent.source(column.source).table
     found = table.column(column.name)
-    return found is not None and privacy_of(table, found) is not Privacy.OPEN
+    if found is None:
+        return False
+    return privacy_of(table, found) is not Privacy.OPEN

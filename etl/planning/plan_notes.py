@@ -11,6 +11,7 @@ from etl.planning.draft_model import Draft
 from etl.planning.joined_sources import declared_identity
 from etl.planning.sql_trees import variables_of
 from etl.schemas.plan import Risk
+from etl.schemas.requirement import Materialization
 
 Note = tuple[str, str]
 """The code of a note, and what is named in its sentence."""
@@ -23,9 +24,9 @@ def with_notes(draft: Draft, bound: BoundIntent, lang: Lang) -> Draft:
         for code, named in find(draft, bound):
             text = _RISK_TEXTS[code].to(lang).format(named)
             risks.append(Risk(code=code, text=text, severity="warning"))
-    alternatives = [
-        _ALTERNATIVE_TEXTS[code].to(lang).format(named) for code, named in _alternatives(bound)
-    ]
+    alternatives = []
+    for code, named in _alternatives(bound):
+        alternatives.append(_ALTERNATIVE_TEXTS[code].to(lang).format(named))
     changes = {"risks": risks, "alternatives": alternatives}
     return replace(draft, plan=draft.plan.model_copy(update=changes))
 
@@ -50,11 +51,11 @@ def _is_declared(bound: BoundIntent, step: JoinSourceStep) -> bool:
     """Tell whether one side of a join declares that it refers to the other."""
     right = bound.source(step.right).table
     sources = {column.source for column, _ in step.on}
+    pairs = {(one.name, other.name) for one, other in step.on}
+    mirrored = {(other, one) for one, other in pairs}
     if len(sources) != 1 or "" in sources:
         return False
     left = bound.source(sources.pop()).table
-    pairs = {(one.name, other.name) for one, other in step.on}
-    mirrored = {(other, one) for one, other in pairs}
     return _refers(left, right, pairs) or _refers(right, left, mirrored)
 
 
@@ -90,9 +91,11 @@ def _increments(draft: Draft, bound: BoundIntent) -> Iterator[Note]:
     target = bound.target
     if target.mode == "append":
         yield "append", target.relation
-    elif target.mode == "merge" and draft.target.increment is None:
+    if target.mode != "merge":
+        return
+    if draft.target.increment is None:
         yield "merge_by_key", target.relation
-    elif target.mode == "merge" and target.watermark is not None:
+    elif target.watermark is not None:
         yield "merge_lookback", str(target.watermark.lookback_days)
 
 
@@ -146,26 +149,30 @@ _RISK_TEXTS: Mapping[str, Text] = {
 
 def _alternatives(bound: BoundIntent) -> Iterator[Note]:
     target = bound.target
-    if target.materialization == "table":
-        yield "view", target.relation
-    elif target.materialization == "view":
-        yield "table", target.relation
-    else:
-        yield "replace", target.relation
+    yield _OTHERWISE[target.materialization], target.relation
     if target.mode == "replace":
-        periods = _periods(bound)
-        yield from (("merge", name) for name in periods[:1])
+        yield from _mergeable(bound)
     for step in bound.steps:
         if isinstance(step, JoinSourceStep) and step.how == "left":
             yield "inner_join", step.right
 
 
-def _periods(bound: BoundIntent) -> list[str]:
+def _mergeable(bound: BoundIntent) -> Iterator[Note]:
+    """Yield the first period by which the target could be merged."""
     if bound.aggregate is None:
-        return []
-    return [key.name for key in bound.aggregate.keys if key.unit]
+        return
+    for key in bound.aggregate.keys:
+        if key.unit:
+            yield "merge", key.name
+            return
 
 
+# What a target could be instead, by its materialization.
+_OTHERWISE: Mapping[Materialization, str] = {
+    "table": "view",
+    "view": "table",
+    "incremental": "replace",
+}
 _ALTERNATIVE_TEXTS: Mapping[str, Text] = {
     "view": Text(
         "把 {} 建成视图：总是最新，但每次读取都要计算。",

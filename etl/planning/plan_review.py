@@ -1,15 +1,18 @@
 """The review of a draft by rules; an error fails it."""
 
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import date, datetime
 from graphlib import CycleError, TopologicalSorter
+from typing import Any
 
 from sqlglot import exp
 
 from common.text import Lang
 from etl.meaning.bound import (
+    AggregateStep,
     AnyOf,
-    BoundCondition,
+    BoundColumn,
     BoundIntent,
     ExpressionStep,
     ExpressionTest,
@@ -19,12 +22,12 @@ from etl.meaning.bound import (
     Step,
 )
 from etl.meaning.value_kinds import DAYS, NUMBERS, kind_of_type
-from etl.planning.draft_model import Draft, DraftModel
+from etl.planning.draft_model import Draft, DraftModel, nodes_behind
 from etl.planning.draft_names import MOST_NAME_BYTES
 from etl.planning.measure_parts import measure_parts
 from etl.planning.query_scopes import QueryScope, scopes_of
 from etl.planning.review_texts import RULES
-from etl.schemas.plan import ReviewCode, ReviewIssue, ReviewResult
+from etl.schemas.plan import ReviewCode, ReviewIssue, ReviewResult, Verdict
 from knowledge.values.personal_data import Privacy, privacy_of
 
 Found = tuple[ReviewCode, str, str]
@@ -39,14 +42,16 @@ def review(
     Args:
         is_expensive: whether the datasource's planner finds the draft beyond its limits.
     """
-    issues: list[ReviewIssue] = []
+    found: list[Found] = []
     for check in _CHECKS:
-        issues.extend(_issue(found, lang) for found in check(draft, bound))
+        found.extend(check(draft, bound))
     if is_expensive:
         target = draft.target
-        issues.append(_issue(("expensive", target.name, target.relation), lang))
+        found.append(("expensive", target.name, target.relation))
+    issues = [_issue(one, lang) for one in found]
     has_errors = any(issue.severity == "error" for issue in issues)
-    return ReviewResult(verdict="fail" if has_errors else "pass", issues=issues)
+    verdict: Verdict = "fail" if has_errors else "pass"
+    return ReviewResult(verdict=verdict, issues=issues)
 
 
 def _issue(found: Found, lang: Lang) -> ReviewIssue:
@@ -65,29 +70,36 @@ def _issue(found: Found, lang: Lang) -> ReviewIssue:
 # the graph
 
 
-def _graph(draft: Draft, _: BoundIntent) -> Iterator[Found]:
-    inputs = {node.name: node.inputs for node in draft.plan.nodes}
-    stored = {name for model in draft.models for name in _sources(model)}
+def _missing_nodes(draft: Draft, _: BoundIntent) -> Iterator[Found]:
+    known = {node.name for node in draft.plan.nodes}
+    for _model, table in _parts(draft, exp.Table):
+        if table.db:
+            known.add(f"{table.db}.{table.name}")
     for node in draft.plan.nodes:
         for name in node.inputs:
-            if name not in inputs and name not in stored:
+            if name not in known:
                 yield "missing_node", node.name, name
+
+
+def _cycles(draft: Draft, _: BoundIntent) -> Iterator[Found]:
+    inputs = {node.name: node.inputs for node in draft.plan.nodes}
     try:
         TopologicalSorter(inputs).prepare()
     except CycleError as error:
-        yield "cycle", error.args[1][0], error.args[1][0]
+        first = error.args[1][0]
+        yield "cycle", first, first
         return
-    needed = {draft.plan.target}
-    for node in reversed(draft.plan.nodes):
-        if node.name in needed:
-            needed.update(node.inputs)
+    needed = nodes_behind(draft.plan.nodes, draft.plan.target)
     for node in draft.plan.nodes:
         if node.name not in needed:
             yield "orphan_node", node.name, node.name
 
 
-def _sources(model: DraftModel) -> set[str]:
-    return {f"{one.db}.{one.name}" for one in model.select.find_all(exp.Table) if one.db}
+def _parts(draft: Draft, *kinds: type[exp.Expr]) -> Iterator[tuple[DraftModel, Any]]:
+    """Yield the parts of these kinds in the trees of all models."""
+    for model in draft.models:
+        for part in model.select.find_all(*kinds):
+            yield model, part
 
 
 # ------------------------------------------------------------------------------
@@ -98,12 +110,18 @@ def _columns(draft: Draft, bound: BoundIntent) -> Iterator[Found]:
     types = _known_types(draft, bound)
     for model in draft.models:
         for scope in scopes_of(model.select, types):
-            for column in scope.columns():
-                if scope.type_of(column) is None:
-                    yield "unknown_column", model.name, column.sql("postgres")
-            for comparison in scope.select.find_all(exp.EQ):
-                if scope.owns(comparison) and not _fits(comparison, scope):
-                    yield "type_mismatch", model.name, comparison.sql("postgres")
+            yield from _of_scope(scope, model)
+
+
+def _of_scope(scope: QueryScope, model: DraftModel) -> Iterator[Found]:
+    for column in scope.columns():
+        if scope.type_of(column) is None:
+            yield "unknown_column", model.name, column.sql("postgres")
+    for comparison in scope.select.find_all(exp.EQ):
+        is_within = not scope.owns(comparison)
+        if is_within or _fits(comparison, scope):
+            continue
+        yield "type_mismatch", model.name, comparison.sql("postgres")
 
 
 def _known_types(draft: Draft, bound: BoundIntent) -> dict[str, Mapping[str, str]]:
@@ -119,28 +137,31 @@ def _known_types(draft: Draft, bound: BoundIntent) -> dict[str, Mapping[str, str
 
 def _fits(comparison: exp.EQ, scope: QueryScope) -> bool:
     """Tell whether two columns that are compared are of one kind; other values always fit."""
-    kinds = set()
+    kinds: set[str] = set()
     for side in (comparison.this, comparison.expression):
-        type_ = scope.type_of(side) if isinstance(side, exp.Column) else None
+        if not isinstance(side, exp.Column):
+            return True
+        type_ = scope.type_of(side)
         if not type_:
             return True
         kinds.add(kind_of_type(type_))
-    return len(kinds) == 1 or kinds <= NUMBERS or kinds <= DAYS or "other" in kinds
+    is_one_kind = len(kinds) == 1
+    is_comparable = any(kinds <= family for family in (NUMBERS, DAYS))
+    return is_one_kind or is_comparable or "other" in kinds
 
 
 def _joins(draft: Draft, _: BoundIntent) -> Iterator[Found]:
-    for model in draft.models:
-        for join in model.select.find_all(exp.Join):
-            is_meant = join.kind == "CROSS"  # periods with the groups that occur
-            if not is_meant and join.args.get("on") is None and not join.args.get("using"):
-                yield "cartesian", model.name, join.this.alias_or_name
+    for model, join in _parts(draft, exp.Join):
+        is_meant = join.kind == "CROSS"  # periods with the groups that occur
+        has_condition = join.args.get("on") is not None or join.args.get("using")
+        if not is_meant and not has_condition:
+            yield "cartesian", model.name, join.this.alias_or_name
 
 
 def _stars(draft: Draft, _: BoundIntent) -> Iterator[Found]:
-    for model in draft.models:
-        for select in model.select.find_all(exp.Select):
-            if select.is_star:
-                yield "select_star", model.name, model.name
+    for model, select in _parts(draft, exp.Select):
+        if select.is_star:
+            yield "select_star", model.name, model.name
 
 
 # ------------------------------------------------------------------------------
@@ -151,37 +172,53 @@ def _fan_out(draft: Draft, bound: BoundIntent) -> Iterator[Found]:
     aggregate = bound.aggregate
     if aggregate is None:
         return
+    repeated = sorted(_repeated_sources(bound, aggregate))
+    for model in draft.models:
+        is_aggregating = aggregate.order in model.node.operations
+        if not is_aggregating or _tells_apart(model):
+            continue
+        for source in repeated:
+            yield "fan_out", model.name, source
+
+
+def _repeated_sources(bound: BoundIntent, aggregate: AggregateStep) -> set[str]:
+    """Return the sources of measures whose rows joins repeat."""
     repeated: set[str] = set()
     for part in measure_parts(bound, aggregate):
-        sources = {measure.source for measure in part.measures}
-        repeated |= {source for source in sources if not part.joined.is_once(source)}
-    if not repeated:
-        return
-    for model in draft.models:
-        if aggregate.order not in model.node.operations:
-            continue
-        if model.select.find(exp.Distinct, exp.RowNumber) is None:
-            for source in sorted(repeated):
-                yield "fan_out", model.name, source
+        for measure in part.measures:
+            if not part.joined.is_once(measure.source):
+                repeated.add(measure.source)
+    return repeated
+
+
+def _tells_apart(model: DraftModel) -> bool:
+    return model.select.find(exp.Distinct, exp.RowNumber) is not None
 
 
 def _grain(draft: Draft, bound: BoundIntent) -> Iterator[Found]:
     target = draft.target
     aggregate = bound.aggregate
     is_one_row = aggregate is not None and not aggregate.keys
-    if not target.node.grain and not is_one_row:
+    has_grain = bool(target.node.grain)
+    if not has_grain and not is_one_row:
         yield "grain_unstated", target.name, target.relation
 
 
 def _personal(draft: Draft, bound: BoundIntent) -> Iterator[Found]:
-    kept = set(bound.target.columns)
     for output in bound.outputs:
-        if output.name not in kept or not output.column.source:
-            continue
-        table = bound.source(output.column.source).table
-        column = table.column(output.column.name)
-        if column is not None and privacy_of(table, column) is Privacy.PRIVATE:
+        is_kept = output.name in bound.target.columns
+        if is_kept and _is_private(output.column, bound):
             yield "sensitive_column", draft.target.name, output.name
+
+
+def _is_private(wanted: BoundColumn, bound: BoundIntent) -> bool:
+    if not wanted.source:
+        return False
+    table = bound.source(wanted.source).table
+    column = table.column(wanted.name)
+    if column is None:
+        return False
+    return privacy_of(table, column) is Privacy.PRIVATE
 
 
 def _repeatable(draft: Draft, bound: BoundIntent) -> Iterator[Found]:
@@ -194,32 +231,45 @@ def _repeatable(draft: Draft, bound: BoundIntent) -> Iterator[Found]:
 
 def _determined(draft: Draft, _: BoundIntent) -> Iterator[Found]:
     for model in draft.models:
-        for found in model.select.find_all(*_OPEN):
-            yield "nondeterministic", model.name, found.sql("postgres")
-        for function in model.select.find_all(exp.Anonymous):
-            if function.name.lower() in _OPEN_FUNCTIONS:
-                yield "nondeterministic", model.name, function.sql("postgres")
-        for limit in model.select.find_all(exp.Limit):
-            if limit.parent is not None and limit.parent.args.get("order") is None:
-                yield "nondeterministic", model.name, limit.sql("postgres").strip()
-        for window in model.select.find_all(exp.Window):
-            is_numbering = isinstance(window.this, exp.RowNumber)
-            if is_numbering and window.args.get("order") is None:
-                yield "nondeterministic", model.name, window.sql("postgres")
+        for kinds, is_open in _OPEN:
+            for part in model.select.find_all(*kinds):
+                if is_open(part):
+                    yield "nondeterministic", model.name, part.sql("postgres").strip()
 
 
-_OPEN = (exp.Rand, exp.CurrentTimestamp, exp.CurrentDate, exp.CurrentTime, exp.Uuid)
+def _is_open_function(function: exp.Anonymous) -> bool:
+    return function.name.lower() in _OPEN_FUNCTIONS
+
+
+def _is_unsorted_limit(limit: exp.Limit) -> bool:
+    around = limit.parent
+    return around is not None and around.args.get("order") is None
+
+
+def _is_unsorted_numbering(window: exp.Window) -> bool:
+    is_numbering = isinstance(window.this, exp.RowNumber)
+    return is_numbering and window.args.get("order") is None
+
+
+_CURRENT = (exp.Rand, exp.CurrentTimestamp, exp.CurrentDate, exp.CurrentTime, exp.Uuid)
 _OPEN_FUNCTIONS = ("now", "clock_timestamp", "statement_timestamp", "timeofday", "gen_random_uuid")
+# Parts of a tree, and the test whether such a part leaves the result open.
+_OPEN: tuple[tuple[tuple[type[exp.Expr], ...], Callable[[Any], bool]], ...] = (
+    (_CURRENT, lambda _: True),
+    ((exp.Anonymous,), _is_open_function),
+    ((exp.Limit,), _is_unsorted_limit),
+    ((exp.Window,), _is_unsorted_numbering),
+)
 
 
 def _dates(draft: Draft, bound: BoundIntent) -> Iterator[Found]:
     meant = set(_meant_texts(bound))
-    for model in draft.models:
-        for cast in model.select.find_all(exp.Cast):
-            is_day = cast.to.this in _DAY_TYPES
-            is_text = isinstance(cast.this, exp.Literal) and cast.this.is_string
-            if is_day and is_text and cast.this.name not in meant:
-                yield "hard_coded_date", model.name, cast.this.name
+    for model, cast in _parts(draft, exp.Cast):
+        day = cast.this
+        is_day = cast.to.this in _DAY_TYPES
+        is_text = isinstance(day, exp.Literal) and day.is_string
+        if is_day and is_text and day.name not in meant:
+            yield "hard_coded_date", model.name, day.name
 
 
 _DAY_TYPES = (
@@ -236,39 +286,46 @@ def _meant_texts(bound: BoundIntent) -> Iterator[str]:
     if bound.aggregate is None:
         return
     for measure in bound.aggregate.measures:
-        for test in measure.tests:
-            yield from _test_texts(test)
+        yield from _tests_texts(measure.tests)
         if measure.value is not None:
-            yield from (one.name for one in measure.value.find_all(exp.Literal))
+            yield from _literals(measure.value)
 
 
 def _step_texts(step: Step) -> Iterator[str]:
     if isinstance(step, FilterStep):
-        for test in step.tests:
-            yield from _test_texts(test)
-    elif isinstance(step, MapStep):
-        for pair in step.mapping:
-            yield from (_value_text(value) for value in pair)
-        yield _value_text(step.default)
+        yield from _tests_texts(step.tests)
     elif isinstance(step, ExpressionStep):
-        yield from (one.name for one in step.expression.find_all(exp.Literal))
+        yield from _literals(step.expression)
+    elif isinstance(step, MapStep):
+        for old, new in step.mapping:
+            yield _value_text(old)
+            yield _value_text(new)
+        yield _value_text(step.default)
 
 
-def _test_texts(test: RowTest) -> Iterator[str]:
-    if isinstance(test, AnyOf):
-        for part in test.conditions:
-            yield from _test_texts(part)
-    elif isinstance(test, ExpressionTest):
-        yield from (one.name for one in test.expression.find_all(exp.Literal))
-    elif isinstance(test, BoundCondition):
-        values = test.value if isinstance(test.value, tuple) else (test.value,)
-        yield from (_value_text(value) for value in values)
+def _tests_texts(tests: Iterable[RowTest]) -> Iterator[str]:
+    for test in tests:
+        if isinstance(test, AnyOf):
+            yield from _tests_texts(test.conditions)
+        elif isinstance(test, ExpressionTest):
+            yield from _literals(test.expression)
+        elif isinstance(test.value, tuple):
+            yield from map(_value_text, test.value)
+        else:
+            yield _value_text(test.value)
+
+
+def _literals(expression: exp.Expr) -> Iterator[str]:
+    for literal in expression.find_all(exp.Literal):
+        yield literal.name
 
 
 def _value_text(value: object) -> str:
     if isinstance(value, datetime):
         return value.isoformat(sep=" ")
-    return value.isoformat() if isinstance(value, date) else str(value)
+    if isinstance(value, date):
+        return value.isoformat()
+    return str(value)
 
 
 # dbt cuts the names of its own relations to 63 characters, which PostgreSQL then cuts to 63 bytes:
@@ -278,18 +335,27 @@ _MOST_BYTES_ABROAD = MOST_NAME_BYTES - len("__dbt_backup")
 
 def _sink(draft: Draft, bound: BoundIntent) -> Iterator[Found]:
     target = draft.target
-    relation = target.relation
+    if not _is_usable(target.relation):
+        yield "sink_refused", target.name, target.relation
+    names = {source.table.name for source in bound.sources}
+    if target.relation in names:
+        yield "target_exists", target.name, target.relation
+
+
+def _is_usable(relation: str) -> bool:
+    """Tell whether PostgreSQL and dbt can name a relation so."""
+    if not relation or relation.lower().startswith("pg_"):
+        return False
+    if _PATH_MARKS.search(relation):
+        return False
     most_bytes = MOST_NAME_BYTES if relation.isascii() else _MOST_BYTES_ABROAD
-    is_long = len(relation.encode()) > most_bytes
-    is_path = any(mark in relation for mark in './\\"\0')
-    if not relation or is_long or is_path or relation.lower().startswith("pg_"):
-        yield "sink_refused", target.name, relation
-    if any(source.table.name == relation for source in bound.sources):
-        yield "target_exists", target.name, relation
+    return len(relation.encode()) <= most_bytes
 
 
+_PATH_MARKS = re.compile(r'[./\\"\0]')
 _CHECKS: tuple[Callable[[Draft, BoundIntent], Iterator[Found]], ...] = (
-    _graph,
+    _missing_nodes,
+    _cycles,
     _columns,
     _joins,
     _fan_out,

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from sqlglot import exp
 
-from etl.planning.draft_model import Draft, DraftModel
+from etl.planning.draft_model import Draft, DraftModel, nodes_behind
 from etl.planning.draft_names import MOST_MODEL_CHARS, MOST_NAME_BYTES, readable_name
 from etl.planning.sql_trees import VARIABLE
 from etl.schemas.plan import ArchitecturePlan, EtlNode
@@ -18,73 +18,102 @@ _TYPE = re.compile(r"[a-z][a-z ]*(\(\d+(, ?\d+)?\))?( (with|without) time zone)?
 
 def plan_problems(plan: ArchitecturePlan, rules: Draft) -> list[str]:
     """Return what is wrong with a plan, in English; empty when a draft can be made of it."""
-    count = len(plan.nodes)
-    if not 0 < count <= MOST_NODES:
-        return [f"{count} nodes are not possible: 1 to {MOST_NODES} are."]
-    names = [node.name for node in plan.nodes]
-    if len(set(names)) < count:
-        return ["Two nodes have the same name."]
     target = rules.target.node
-    if plan.target != target.name or names[-1] != target.name:
-        return [f"The target is {target.name}, and it stands last."]
+    shape = _shape_problem(plan, target)
+    if shape is not None:
+        return [shape]
     problems = list(_target_problems(plan.nodes[-1], target))
-    known = {name for node in rules.plan.nodes for name in node.inputs if "." in name}
+    known = _stored_tables(rules)
     for node in plan.nodes:
         problems += _node_problems(node, known, is_target=node.name == target.name)
         known.add(node.name)
-    problems += _unneeded(plan)
+    needed = nodes_behind(plan.nodes, plan.target)
+    for node in plan.nodes:
+        if node.name not in needed:
+            problems.append(f"The target does not need the node {node.name}.")
     return problems
 
 
+def _shape_problem(plan: ArchitecturePlan, target: EtlNode) -> str | None:
+    """Return what keeps the nodes from being looked at one by one."""
+    names = [node.name for node in plan.nodes]
+    count = len(names)
+    if not 0 < count <= MOST_NODES:
+        return f"{count} nodes are not possible: 1 to {MOST_NODES} are."
+    if len(set(names)) < count:
+        return "Two nodes have the same name."
+    if (plan.target, names[-1]) != (target.name, target.name):
+        return f"The target is {target.name}, and it stands last."
+    return None
+
+
+def _stored_tables(rules: Draft) -> set[str]:
+    """Return the tables of the datasource that the rules' plan reads."""
+    stored: set[str] = set()
+    for node in rules.plan.nodes:
+        stored.update(name for name in node.inputs if "." in name)
+    return stored
+
+
 def _target_problems(node: EtlNode, target: EtlNode) -> Iterator[str]:
-    wanted = [column.name for column in target.columns]
-    given = [column.name for column in node.columns]
-    if given != wanted:
+    wanted = _column_names(target)
+    if _column_names(node) != wanted:
         yield f"{target.name} has the columns {', '.join(wanted)}, in this order."
     if set(node.grain) != set(target.grain):
         yield f"{target.name} has the grain ({', '.join(target.grain)})."
 
 
 def _node_problems(node: EtlNode, known: Collection[str], *, is_target: bool) -> Iterator[str]:
-    prefix = f"{node.layer.lower()}_"
-    is_named = _MODEL_NAME.fullmatch(node.name) and node.name.startswith(prefix)
-    if not is_target and not is_named:
-        yield f"{node.name[:MOST_NAME_BYTES]!r} is no name for a node of the layer {node.layer}."
-    if not is_target and node.materialization == "incremental":
-        yield f"{node.name} is a view or a table: only the target may be incremental."
+    if not is_target:
+        yield from _problems_before_target(node)
     if not node.inputs:
         yield f"{node.name} reads nothing."
     for name in node.inputs:
         if name not in known:
-            said = name[:MOST_NAME_BYTES]
+            said = _shortened(name)
             yield f"{node.name} reads {said!r}, which is no earlier node or table."
     yield from _column_problems(node)
 
 
+def _problems_before_target(node: EtlNode) -> Iterator[str]:
+    has_prefix = node.name.startswith(f"{node.layer.lower()}_")
+    if not has_prefix or _MODEL_NAME.fullmatch(node.name) is None:
+        said = _shortened(node.name)
+        yield f"{said!r} is no name for a node of the layer {node.layer}."
+    if node.materialization == "incremental":
+        yield f"{node.name} is a view or a table: only the target may be incremental."
+
+
 def _column_problems(node: EtlNode) -> Iterator[str]:
-    names = [column.name for column in node.columns]
+    names = _column_names(node)
     if not 0 < len(names) <= _MOST_COLUMNS:
         yield f"{node.name} has {len(names)} columns: 1 to {_MOST_COLUMNS} are possible."
         return
-    if len(set(names)) < len(names) or not set(node.grain) <= set(names):
+    has_repeats = len(set(names)) < len(names)
+    has_grain = set(node.grain) <= set(names)
+    if has_repeats or not has_grain:
         yield f"{node.name} names a column twice, or has one in its grain that it lacks."
     for column in node.columns:
-        name = column.name
-        is_short = 0 < len(name.encode()) <= MOST_NAME_BYTES
-        if not is_short or name != readable_name(name) or '"' in name:
-            yield f"{node.name} has a column with the name {name[:MOST_NAME_BYTES]!r}."
+        said = _shortened(column.name)
+        if not _is_usable(column.name):
+            yield f"{node.name} has a column with the name {said!r}."
         if _TYPE.fullmatch(column.type) is None:
-            yield f"{node.name}.{name[:MOST_NAME_BYTES]} has no type of PostgreSQL's."
+            yield f"{node.name}.{said} has no type of PostgreSQL's."
 
 
-def _unneeded(plan: ArchitecturePlan) -> Iterator[str]:
-    needed = {plan.target}
-    for node in reversed(plan.nodes):
-        if node.name in needed:
-            needed.update(node.inputs)
-    for node in plan.nodes:
-        if node.name not in needed:
-            yield f"The target does not need the node {node.name}."
+def _is_usable(name: str) -> bool:
+    """Tell whether a column can have the name in PostgreSQL, dbt and YAML."""
+    if not 0 < len(name.encode()) <= MOST_NAME_BYTES:
+        return False
+    return name == readable_name(name) and '"' not in name
+
+
+def _shortened(name: str) -> str:
+    return name[:MOST_NAME_BYTES]
+
+
+def _column_names(node: EtlNode) -> list[str]:
+    return [column.name for column in node.columns]
 
 
 def adopted_plan(plan: ArchitecturePlan, rules: Draft) -> ArchitecturePlan:
@@ -92,24 +121,26 @@ def adopted_plan(plan: ArchitecturePlan, rules: Draft) -> ArchitecturePlan:
 
     Where all nodes are as in the rules' plan, it is that one.
     """
-    if [_shape(node) for node in plan.nodes] == [_shape(node) for node in rules.plan.nodes]:
+    shapes = [_shape(node) for node in plan.nodes]
+    if shapes == [_shape(node) for node in rules.plan.nodes]:
         return rules.plan
-    known = {operation for node in rules.plan.nodes for operation in node.operations}
-    last = plan.nodes[-1]
-    changes = {"inputs": last.inputs, "operations": _known(last, known)}
+    known: set[int] = set()
+    for node in rules.plan.nodes:
+        known.update(node.operations)
+    *before, last = [_with_known(node, known) for node in plan.nodes]
+    changes = {"inputs": last.inputs, "operations": last.operations}
     target = rules.target.node.model_copy(update=changes)
-    nodes = [
-        node.model_copy(update={"operations": _known(node, known)}) for node in plan.nodes[:-1]
-    ]
-    return ArchitecturePlan(pattern=plan.pattern, nodes=[*nodes, target], target=plan.target)
+    return ArchitecturePlan(pattern=plan.pattern, nodes=[*before, target], target=plan.target)
 
 
 def _shape(node: EtlNode) -> tuple[str, Sequence[str], Sequence[str]]:
-    return node.name, node.inputs, [column.name for column in node.columns]
+    return node.name, node.inputs, _column_names(node)
 
 
-def _known(node: EtlNode, operations: Collection[int]) -> list[int]:
-    return [order for order in node.operations if order in operations]
+def _with_known(node: EtlNode, operations: Collection[int]) -> EtlNode:
+    """Return the node with those of its operations that the request has."""
+    known = [order for order in node.operations if order in operations]
+    return node.model_copy(update={"operations": known})
 
 
 def planned_draft(plan: ArchitecturePlan, rules: Draft) -> Draft:
@@ -133,7 +164,12 @@ def _model(node: EtlNode, rules: Draft) -> DraftModel:
 def unwritten(plan: ArchitecturePlan, rules: Draft) -> list[str]:
     """Return the names of the nodes that the rules have no SQL for."""
     own = rules_models(rules)
-    return [node.name for node in plan.nodes if node.name not in own or own[node.name].node != node]
+    names = []
+    for node in plan.nodes:
+        model = own.get(node.name)
+        if model is None or model.node != node:
+            names.append(node.name)
+    return names
 
 
 def writable(plan: ArchitecturePlan, rules: Draft) -> list[str]:
@@ -146,8 +182,9 @@ def writable(plan: ArchitecturePlan, rules: Draft) -> list[str]:
     own = rules_models(rules)
     names = []
     for node in plan.nodes:
-        is_plain = node.layer != "ODS" and not has_variables(own.get(node.name))
-        if node.name in missing or is_plain:
+        is_renaming = node.layer == "ODS"
+        is_rules_own = is_renaming or has_variables(own.get(node.name))
+        if node.name in missing or not is_rules_own:
             names.append(node.name)
     return names
 

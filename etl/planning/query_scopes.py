@@ -22,7 +22,8 @@ class QueryScope:
     def columns(self) -> Iterator[exp.Column]:
         """Yield the columns that stand in it."""
         for column in self.select.find_all(exp.Column):
-            if self.owns(column) and not isinstance(column.this, exp.Star):
+            is_star = isinstance(column.this, exp.Star)
+            if not is_star and self.owns(column):
                 yield column
 
     def type_of(self, column: exp.Column) -> str | None:
@@ -63,10 +64,10 @@ def _select_scopes(
         elif isinstance(place, exp.Subquery):
             yield from scopes_of(place.this, known)
             visible[place.alias] = _outputs(place.this)
-    scope = QueryScope(select, visible)
-    yield scope
+    yield QueryScope(select, visible)
     for inner in select.find_all(exp.Select):
-        if inner is not select and inner.parent_select is select and _is_expression(inner):
+        is_directly_within = inner is not select and inner.parent_select is select
+        if is_directly_within and _is_expression(inner):
             yield from _select_scopes(inner, known, visible)
 
 
@@ -80,9 +81,12 @@ def _is_expression(select: exp.Select) -> bool:
 
 def read_places(select: exp.Select) -> list[exp.Expr]:
     """Return the tables and subqueries that a SELECT reads."""
+    places: list[exp.Expr] = []
     source = select.args.get("from_")
-    places: list[exp.Expr] = [source.this] if source is not None else []
-    places.extend(join.this for join in select.args.get("joins") or ())
+    if source is not None:
+        places.append(source.this)
+    for join in select.args.get("joins") or ():
+        places.append(join.this)
     return places
 
 

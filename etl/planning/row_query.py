@@ -72,7 +72,7 @@ class RowQuery:
 
     def join(self, rows: InputRows, pairs: JoinPairs, is_inner: bool) -> None:
         """Add the matching rows of a model, or none where it is no inner join."""
-        self._settle(left for left, _ in pairs)
+        self.settle(left for left, _ in pairs)
         right = rows.values()
         match = self._match(pairs, right)
         side = {"kind": "INNER"} if is_inner else {"side": "LEFT"}
@@ -81,7 +81,7 @@ class RowQuery:
 
     def keep_matching(self, rows: InputRows, pairs: JoinPairs, is_anti: bool) -> None:
         """Keep the rows that a model has matching rows for, or those that it has none for."""
-        self._settle(left for left, _ in pairs)
+        self.settle(left for left, _ in pairs)
         if self._has_windows:
             self._close()
         one = exp.Select().select(exp.Literal.number(1)).from_(table(rows.name))
@@ -91,7 +91,8 @@ class RowQuery:
     def filter(self, tests: Iterable[RowTest]) -> None:
         """Keep the rows that fulfil all tests."""
         tests = tuple(tests)
-        self._settle(column for test in tests for column in columns_of_test(test))
+        for test in tests:
+            self.settle(columns_of_test(test))
         if self._has_windows:
             self._close()
         for test in tests:
@@ -99,7 +100,8 @@ class RowQuery:
 
     def settle(self, columns: Iterable[BoundColumn]) -> None:
         """Make the columns readable; call it before `value`."""
-        self._settle(columns)
+        if any(column in self._made for column in columns):
+            self._close()
 
     def compute(self, made: BoundColumn, value: TypedValue, is_window: bool = False) -> None:
         """Add a column whose value is made of what `value` returned."""
@@ -108,7 +110,7 @@ class RowQuery:
 
     def dedup(self, keys: Sequence[BoundColumn], order: Sorting) -> None:
         """Leave the first row of each key by `order`, and all rows with NULL in the key."""
-        self._settle([*keys, *(column for column, _ in order)])
+        self.settle([*keys, *(column for column, _ in order)])
         rank = exp.Window(
             this=exp.RowNumber(),
             partition_by=[self.value(key).tree() for key in keys],
@@ -148,30 +150,35 @@ class RowQuery:
     def select(self, outputs: Sequence[tuple[str, BoundColumn]]) -> tuple[exp.Query, list[str]]:
         """Return the whole query with these columns, and their types."""
         values = [(name, self._any(column)) for name, column in outputs]
+        types = [value.type for _, value in values]
         if self._is_last_query(outputs):
             _, query = self._queries.pop()
-            return self.with_queries(query), [value.type for _, value in values]
-        select = self._level([(name, value.tree()) for name, value in values])
-        return self.with_queries(select), [value.type for _, value in values]
+        else:
+            query = self.level([(name, value.tree()) for name, value in values])
+        return self.with_queries(query), types
 
     def _is_last_query(self, outputs: Sequence[tuple[str, BoundColumn]]) -> bool:
         """Tell whether the last query of the WITH gives just these columns."""
-        is_wrapped = self.is_closed or self._made or self._joins or self._conditions
-        if is_wrapped or not self._queries or self._queries[-1][0] != self._from:
+        if self.is_closed or self._is_begun or not self._queries:
+            return False
+        last, _ = self._queries[-1]
+        if last != self._from:
             return False
         given = [value.expression.name for value in self._read.values()]
-        wanted = [(name, self._read[bound].expression.name) for name, bound in outputs]
-        return wanted == [(name, name) for name in given]
+        wanted = [self._read[bound].expression.name for _, bound in outputs]
+        named = [name for name, _ in outputs]
+        return given == wanted == named
+
+    @property
+    def _is_begun(self) -> bool:
+        """Tell whether the SELECT does more than read its rows."""
+        return bool(self._made or self._joins or self._conditions)
 
     def with_queries(self, select: exp.Query) -> exp.Query:
         """Return a SELECT over `input_rows` with the queries before it."""
         for name, query in self._queries:
             select = select.with_(identifier(name), as_=query, copy=False)
         return select
-
-    def level(self, outputs: Sequence[tuple[str, exp.Expr]]) -> exp.Select:
-        """Return a SELECT of these values from what is joined and kept, without its WITH."""
-        return self._level(outputs)
 
     def add_query(self, name: str, query: exp.Query) -> str:
         """Add a query to the WITH, to be read by later ones; return its name there."""
@@ -181,11 +188,11 @@ class RowQuery:
 
     def input_rows(self) -> InputRows:
         """Move what there is into the WITH, unless it is a model as it stands; return it."""
-        if self._made or self._joins or self._conditions:
+        if self._is_begun:
             self._close()
-        columns = {
-            bound: (value.expression.name, value.type) for bound, value in self._read.items()
-        }
+        columns = {}
+        for bound, value in self._read.items():
+            columns[bound] = (value.expression.name, value.type)
         return InputRows(self._from, columns)
 
     def continue_from(
@@ -212,29 +219,26 @@ class RowQuery:
     @property
     def is_changed(self) -> bool:
         """Tell whether there is more than the rows that were given."""
-        return bool(self._queries or self._made or self._joins or self._conditions)
+        return self._is_begun or bool(self._queries)
 
     def close(self) -> None:
         """Move what there is into the WITH, so that a condition can be put on what is made."""
         self.is_closed = True
-        if self._made or self._joins or self._conditions:
-            self._close()
-
-    def _settle(self, columns: Iterable[BoundColumn]) -> None:
-        if any(column in self._made for column in columns):
+        if self._is_begun:
             self._close()
 
     def _close(self) -> None:
         names = UniqueNames()
-        everything = self._read | self._made
-        columns = {
-            bound: (names.column(bound.name, bound.source), value.type)
-            for bound, value in everything.items()
-        }
-        outputs = [(columns[bound][0], value.tree()) for bound, value in everything.items()]
-        self.continue_from(self._level(outputs), columns)
+        columns: dict[BoundColumn, tuple[str, str]] = {}
+        outputs: list[tuple[str, exp.Expr]] = []
+        for bound, value in (self._read | self._made).items():
+            name = names.column(bound.name, bound.source)
+            columns[bound] = (name, value.type)
+            outputs.append((name, value.tree()))
+        self.continue_from(self.level(outputs), columns)
 
-    def _level(self, outputs: Sequence[tuple[str, exp.Expr]]) -> exp.Select:
+    def level(self, outputs: Sequence[tuple[str, exp.Expr]]) -> exp.Select:
+        """Return a SELECT of these values from what is joined and kept, without its WITH."""
         select = selection(outputs, table(self._from))
         for join in self._joins:
             select.append("joins", join.copy())

@@ -1,11 +1,11 @@
 """The technical columns of a target, and which of its rows are computed again."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from sqlglot import exp
 
 from common.values import PeriodUnit
-from etl.meaning.bound import BoundColumn, BoundIntent
+from etl.meaning.bound import BoundColumn, BoundIntent, BoundKey
 from etl.planning.row_query import RowQuery
 from etl.planning.sql_trees import any_of, call, cast, column, is_null, selection, table
 from etl.planning.typed_values import TypedValue, period
@@ -39,9 +39,12 @@ class TargetColumns:
     @property
     def names(self) -> list[str]:
         """Return the technical columns, in the order in which they follow the others."""
-        has_key = self._target.has_surrogate_key or self.merge_key == KEY
-        wanted = {KEY: has_key, PERIOD: self.merge_key == PERIOD}
-        return [name for name, is_wanted in wanted.items() if is_wanted]
+        found = []
+        if self._target.has_surrogate_key or self.merge_key == KEY:
+            found.append(KEY)
+        if self.merge_key == PERIOD:
+            found.append(PERIOD)
+        return found
 
     def key_columns(self) -> Sequence[str]:
         """Return the columns that tell the target's rows apart."""
@@ -97,26 +100,37 @@ class TargetColumns:
 
     def _cut(self, value: TypedValue, unit: PeriodUnit | None) -> TypedValue:
         """Return the period of a column: of one that is no period of the grain, its day."""
-        is_cut = unit is not None
-        return value if is_cut else period(value, "day", self._bound.time_zone)
+        if unit is not None:
+            return value
+        return period(value, "day", self._bound.time_zone)
 
     def _find_period(self) -> tuple[str, PeriodUnit | None] | None:
         """Return the column of the target that says a row's period, and its unit if it is cut."""
         watermark = self._target.watermark
         wanted = None if watermark is None else watermark.column
         aggregate = self._bound.aggregate
-        if aggregate is None:
-            for output in self._bound.outputs:
-                if output.column == wanted:
-                    return output.name, None
-            return None
-        periods = [key for key in aggregate.keys if key.unit]
-        for key in periods:
-            if wanted in (key.column, BoundColumn("", key.name)):
-                return key.name, key.unit
-        if not periods:
-            return None
-        return periods[0].name, periods[0].unit
+        if aggregate is not None:
+            return _period_among(aggregate.keys, wanted)
+        for output in self._bound.outputs:
+            if output.column == wanted:
+                return output.name, None
+        return None
+
+
+def _period_among(
+    keys: Iterable[BoundKey], wanted: BoundColumn | None
+) -> tuple[str, PeriodUnit] | None:
+    """Return the period of the wanted column, else the first one, with its unit."""
+    first = None
+    for key in keys:
+        if key.unit is None:
+            continue
+        found = (key.name, key.unit)
+        if wanted in (key.column, BoundColumn("", key.name)):
+            return found
+        if first is None:
+            first = found
+    return first
 
 
 def _digest(values: Sequence[TypedValue]) -> exp.Expr:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, datetime
+from decimal import Decimal
 
 from sqlglot import exp
 
@@ -152,7 +153,8 @@ class _Comparison:
     def _side(self, values: tuple[Scalar | RelativeDay, ...]) -> exp.Expr:
         """Return the column, as local time where it is compared with days or local times."""
         is_moment = kind_of_type(self._subject.type) == "timestamptz"
-        if is_moment and not any(_has_zone(value) for value in values):
+        has_zones = any(_has_zone(value) for value in values)
+        if is_moment and not has_zones:
             return local_moment(self._subject, self._time_zone)
         return self._subject.tree()
 
@@ -212,12 +214,16 @@ def period(value: TypedValue, unit: PeriodUnit, time_zone: str) -> TypedValue:
 
 def literal_type(value: Scalar) -> str:
     """Return PostgreSQL's type of a literal."""
-    if isinstance(value, bool):
-        return "boolean"
-    if isinstance(value, int):
-        return "integer"
-    if isinstance(value, datetime):
-        return TIMESTAMP if value.tzinfo is None else "timestamp with time zone"
-    if isinstance(value, date):
-        return "date"
-    return "text" if isinstance(value, str) else "numeric"
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        return "timestamp with time zone"
+    return _LITERAL_TYPES.get(type(value), "numeric")
+
+
+_LITERAL_TYPES: dict[type, str] = {
+    bool: "boolean",
+    int: "integer",
+    Decimal: "numeric",
+    date: "date",
+    datetime: TIMESTAMP,
+    str: "text",
+}

@@ -2,11 +2,12 @@
 
 import hashlib
 import io
-import json
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from pydantic_core import to_json
 
 from common.text import Lang
 from etl.meaning.bound import BoundIntent
@@ -83,25 +84,23 @@ def _descriptions(
 ) -> Iterator[File]:
     target = draft.target
     plan = {
-        "intent": analysis.intent.model_dump(mode="json") if analysis.intent else None,
-        "plan": draft.plan.model_dump(mode="json"),
+        "intent": analysis.intent,
+        "plan": draft.plan,
         "target": {
             "node": target.name,
             "model": target.name,
             "relation": target.relation,
-            "columns": [column.model_dump(mode="json") for column in target.node.columns],
+            "columns": target.node.columns,
         },
     }
-    edges = [edge.model_dump(mode="json") for edge in table_lineage(draft)]
-    evidence = report.model_dump(mode="json", by_alias=True) if report else None
     yield "plan.json", _json(plan)
-    yield "lineage.json", _json({"edges": edges})
+    yield "lineage.json", _json({"edges": table_lineage(draft)})
     yield "lineage.mmd", mermaid(draft)
-    yield "evidence.json", _json(evidence)
+    yield "evidence.json", _json(report, by_alias=True)
 
 
-def _json(content: Any) -> str:
-    return json.dumps(content, ensure_ascii=False, indent=2) + "\n"
+def _json(content: Any, *, by_alias: bool = False) -> str:
+    return to_json(content, indent=2, by_alias=by_alias).decode() + "\n"
 
 
 def zip_bytes(artefact: Artefact) -> bytes:

@@ -6,6 +6,7 @@ from typing import Any
 import yaml
 from sqlglot import exp
 
+from common.meanings import TableKey
 from common.text import Lang
 from etl.meaning.bound import BoundIntent
 from etl.planning.draft_model import Draft, DraftModel
@@ -18,6 +19,7 @@ from etl.rendering.layout import Layout, SourceTable, schema_variable
 from etl.rendering.plain_sql import File
 from etl.rendering.select_rendering import identifier_text, render_condition, render_select
 from etl.rendering.source_freshness import loaded_at_field
+from etl.schemas.plan import NodeColumn
 from postgres.identifiers import quoted
 
 _TARGET = "etl_target_relation"
@@ -61,9 +63,12 @@ def dbt_files(
     for model in draft.models:
         yield layout.dbt_model(model), model_text(model, layout)
     for folder, models in _by_folder(draft).items():
-        described = [_described(model, bound, tests, lang) for model in models]
+        described = []
+        units: list[dict[str, Any]] = []
+        for model in models:
+            described.append(_described(model, bound, tests, lang))
+            units.extend(unit_tests(model, tests, layout))
         content: dict[str, Any] = {"version": 2, "models": described}
-        units = [one for model in models for one in unit_tests(model, tests, layout)]
         if units:
             content["unit_tests"] = units
         yield f"models/{folder}/_{folder}.yml", yaml_text(content)
@@ -89,15 +94,16 @@ def model_text(model: DraftModel, layout: Layout) -> str:
 
 
 def _config(model: DraftModel) -> str:
-    settings: dict[str, str] = {"materialized": jinja_string(model.node.materialization)}
+    settings = {"materialized": jinja_string(model.node.materialization)}
     if model.node.materialization == "incremental":
         strategy = "delete+insert" if model.merge_key else "append"
         settings["incremental_strategy"] = jinja_string(strategy)
         settings["on_schema_change"] = jinja_string("fail")
     if model.merge_key:
         settings["unique_key"] = jinja_string(model.merge_key)
-    if model.merge_key and model.increment is not None:
-        settings["incremental_predicates"] = f"[{_computed_again(model.increment, model)}]"
+        if model.increment is not None:
+            predicate = _computed_again(model.increment, model)
+            settings["incremental_predicates"] = f"[{predicate}]"
     given = ", ".join(f"{name}={value}" for name, value in settings.items())
     return f"{{{{ config({given}) }}}}"
 
@@ -155,30 +161,34 @@ def _sources(bound: BoundIntent, layout: Layout) -> dict[str, Any]:
     moments = {source.table.key: loaded_at_field(source.table) for source in bound.sources}
     listed = []
     for group, tables in groups.items():
-        schema = tables[0].schema
         variable = schema_variable(group)
-        default = jinja_string(_inside_quotes(schema))
-        entries = []
-        for table in tables:
-            entry: dict[str, Any] = {
-                "name": table.key,
-                "identifier": raw_text(_inside_quotes(table.name)),
-            }
-            comment = comments.get((table.schema, table.name))
-            if comment:
-                entry["description"] = raw_text(comment)
-            loaded_at = moments.get((table.schema, table.name))
-            if loaded_at is not None:
-                entry["config"] = {"loaded_at_field": loaded_at, "freshness": dict(_FRESHNESS)}
-            entries.append(entry)
-        listed.append(
-            {
-                "name": group,
-                "schema": f"{{{{ var('{variable}', {default}) }}}}",
-                "tables": entries,
-            }
-        )
+        default = jinja_string(_inside_quotes(tables[0].schema))
+        entry = {
+            "name": group,
+            "schema": f"{{{{ var('{variable}', {default}) }}}}",
+            "tables": [_source_entry(table, comments, moments) for table in tables],
+        }
+        listed.append(entry)
     return {"version": 2, "sources": listed}
+
+
+def _source_entry(
+    table: SourceTable,
+    comments: Mapping[TableKey, str | None],
+    moments: Mapping[TableKey, str | None],
+) -> dict[str, Any]:
+    key = (table.schema, table.name)
+    entry: dict[str, Any] = {
+        "name": table.key,
+        "identifier": raw_text(_inside_quotes(table.name)),
+    }
+    comment = comments.get(key)
+    if comment:
+        entry["description"] = raw_text(comment)
+    loaded_at = moments.get(key)
+    if loaded_at is not None:
+        entry["config"] = {"loaded_at_field": loaded_at, "freshness": dict(_FRESHNESS)}
+    return entry
 
 
 def _inside_quotes(name: str) -> str:
@@ -205,21 +215,23 @@ def _description(model: DraftModel, bound: BoundIntent, lang: Lang) -> str:
     return text.format(inputs=", ".join(model.node.inputs))
 
 
+def _column_entry(column: NodeColumn, tests: Iterable[DraftTest]) -> dict[str, Any]:
+    entry: dict[str, Any] = {"name": column_name(column.name), "data_type": column.type}
+    if quoted(column.name) != column.name:
+        entry["quote"] = True
+    if column.description:
+        entry["description"] = raw_text(column.description)
+    checks = generic_tests(tests, column.name)
+    if checks:
+        entry["data_tests"] = checks
+    return entry
+
+
 def _described(
     model: DraftModel, bound: BoundIntent, tests: Iterable[DraftTest], lang: Lang
 ) -> dict[str, Any]:
     own = [test for test in tests if test.node == model.name]
-    columns = []
-    for column in model.node.columns:
-        entry: dict[str, Any] = {"name": column_name(column.name), "data_type": column.type}
-        if quoted(column.name) != column.name:
-            entry["quote"] = True
-        if column.description:
-            entry["description"] = raw_text(column.description)
-        checks = generic_tests(own, column.name)
-        if checks:
-            entry["data_tests"] = checks
-        columns.append(entry)
+    columns = [_column_entry(column, own) for column in model.node.columns]
     config: dict[str, Any] = {
         "contract": {"enforced": True},
         "meta": {"grain": [raw_text(name) for name in model.node.grain]},

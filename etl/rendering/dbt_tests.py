@@ -1,6 +1,6 @@
 """A draft's tests as dbt runs them."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
@@ -18,6 +18,9 @@ GENERIC = ("not_null", "unique", "relationships", "accepted_values")
 """Kinds of tests that dbt has itself, on one column."""
 
 
+_AS_WARNING = "{{ config(severity='warn') }}\n\n"
+
+
 def is_generic(test: DraftTest) -> bool:
     """Tell whether dbt has the test itself."""
     return test.kind in GENERIC and len(test.columns) == 1
@@ -25,19 +28,31 @@ def is_generic(test: DraftTest) -> bool:
 
 def generic_tests(tests: Iterable[DraftTest], column: str) -> list[dict[str, Any]]:
     """Return the entries of a column's tests."""
-    return [_generic(test) for test in tests if is_generic(test) and test.columns == (column,)]
+    entries = []
+    for test in tests:
+        is_of_column = test.columns == (column,)
+        if is_of_column and is_generic(test):
+            entries.append(_generic(test))
+    return entries
 
 
 def _generic(test: DraftTest) -> dict[str, Any]:
     entry: dict[str, Any] = {"name": test.id}
-    if test.kind == "accepted_values":
-        entry["arguments"] = {"values": [raw_text(value) for value in test.values]}
-    if test.kind == "relationships" and test.parent is not None:
-        model, column = test.parent
-        entry["arguments"] = {"to": f"ref('{model}')", "field": raw_text(column)}
+    arguments = _arguments(test)
+    if arguments is not None:
+        entry["arguments"] = arguments
     if test.is_warning:
         entry["config"] = {"severity": "warn"}
     return {test.kind: entry}
+
+
+def _arguments(test: DraftTest) -> dict[str, Any] | None:
+    if test.kind == "accepted_values":
+        return {"values": [raw_text(value) for value in test.values]}
+    if test.kind == "relationships" and test.parent is not None:
+        model, column = test.parent
+        return {"to": f"ref('{model}')", "field": raw_text(column)}
+    return None
 
 
 def singular_tests(tests: Iterable[DraftTest], layout: Layout) -> Iterator[File]:
@@ -46,32 +61,39 @@ def singular_tests(tests: Iterable[DraftTest], layout: Layout) -> Iterator[File]
         if test.failures is None or is_generic(test):
             continue
         query = render_select(test.failures, layout.dbt_name, jinja=True)
-        config = "{{ config(severity='warn') }}\n\n" if test.is_warning else ""
-        yield f"tests/{test.id}.sql", f"{config}{query}\n"
+        head = _AS_WARNING if test.is_warning else ""
+        yield f"tests/{test.id}.sql", f"{head}{query}\n"
 
 
 def unit_tests(
     model: DraftModel, tests: Iterable[DraftTest], layout: Layout
 ) -> Iterator[dict[str, Any]]:
     """Yield the entries of a model's unit tests."""
-    has_odd_names = any('"' in column.name for column in model.node.columns)
-    if has_odd_names:
+    if _has_odd_names(model):
         return  # dbt puts such names into a unit test's SQL as they are
-    own = [test for test in tests if test.node == model.name]
-    for test in own:
-        case = test.case
-        if case is None or case.inputs is None:
-            continue
-        is_again = any(_is_own(rows, model) for rows in case.inputs)
-        entry: dict[str, Any] = {
-            "name": test.id,
-            "model": model.name,
-            "given": [_given(rows, model, layout) for rows in case.inputs],
-            "expect": _expected(case.expected),
-        }
-        if model.node.materialization == "incremental":
-            entry["overrides"] = {"macros": {"is_incremental": is_again}}
-        yield entry
+    for test in tests:
+        is_own = test.node == model.name
+        if is_own and test.case is not None and test.case.inputs is not None:
+            yield _unit_test(test.id, model, test.case.inputs, test.case.expected, layout)
+
+
+def _has_odd_names(model: DraftModel) -> bool:
+    return any('"' in column.name for column in model.node.columns)
+
+
+def _unit_test(
+    name: str, model: DraftModel, inputs: Iterable[TypedRows], expected: TypedRows, layout: Layout
+) -> dict[str, Any]:
+    entry: dict[str, Any] = {
+        "name": name,
+        "model": model.name,
+        "given": [_given(rows, model, layout) for rows in inputs],
+        "expect": _expected(expected),
+    }
+    if model.node.materialization == "incremental":
+        is_again = any(_is_own(rows, model) for rows in inputs)
+        entry["overrides"] = {"macros": {"is_incremental": is_again}}
+    return entry
 
 
 def _is_own(rows: TypedRows, model: DraftModel) -> bool:
@@ -95,27 +117,41 @@ def _expected(rows: TypedRows) -> dict[str, Any]:
 
     It takes types from the information schema, which calls all arrays ARRAY.
     """
-    if all(kind_of_type(type_) != "other" for _, type_ in rows.columns):
-        return {"rows": _dicts([name for name, _ in rows.columns], rows.rows)}
-    return {"format": "sql", "rows": values_query(rows)}
+    kinds = {kind_of_type(type_) for _, type_ in rows.columns}
+    if "other" in kinds:
+        return {"format": "sql", "rows": values_query(rows)}
+    names = [name for name, _ in rows.columns]
+    return {"rows": _dicts(names, rows.rows)}
 
 
 def _dicts(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[dict[str, Any]]:
     listed = []
     for row in rows:
-        pairs = zip(names, row, strict=True)
-        listed.append({name: yaml_value(value) for name, value in pairs})
+        written = {}
+        for name, value in zip(names, row, strict=True):
+            written[name] = yaml_value(value)
+        listed.append(written)
     return listed
 
 
 def yaml_value(value: Any) -> Any:
     """Return a value as YAML has it: decimals, days and moments as text."""
-    if isinstance(value, Decimal):
-        return format(value, "f")
-    if isinstance(value, datetime):
-        return value.isoformat(sep=" ")
-    if isinstance(value, date):
-        return value.isoformat()
-    if value is None or isinstance(value, bool | int | float):
-        return value
-    return raw_text(str(value))
+    write = _WRITERS.get(type(value))
+    if write is None:
+        return raw_text(str(value))
+    return write(value)
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+_WRITERS: Mapping[type, Callable[[Any], Any]] = {
+    type(None): _as_it_is,
+    bool: _as_it_is,
+    int: _as_it_is,
+    float: _as_it_is,
+    Decimal: lambda value: format(value, "f"),
+    date: lambda value: value.isoformat(),
+    datetime: lambda value: value.isoformat(sep=" "),
+}

@@ -64,6 +64,12 @@ class Layout:
             return identifier_text(self.source(table.db, table.name).view)
         return identifier_text(self._models[table.name].relation)
 
+    def plain_place(self, model: DraftModel) -> str:
+        """Return a model's relation for a FROM; its columns go on by the model's name."""
+        relation = identifier_text(model.relation)
+        own = identifier_text(model.name)
+        return relation if relation == own else f"{relation} AS {own}"
+
     def dbt_name(self, table: exp.Table) -> str:
         """Return the call by which dbt names a source or a model."""
         if table.db:
@@ -124,10 +130,12 @@ class _NamingInModel:
 def _source_tables(draft: Draft) -> dict[tuple[str, str], SourceTable]:
     read: dict[tuple[str, str], list[str]] = {}
     for model in draft.models:
-        for table in model.select.find_all(exp.Table):
-            if table.db:
-                columns = [one.name for one in model.select.find_all(exp.Column)]
-                read.setdefault((table.db, table.name), []).extend(columns)
+        stored = [one for one in model.select.find_all(exp.Table) if one.db]
+        if not stored:
+            continue
+        columns = [one.name for one in model.select.find_all(exp.Column)]
+        for table in stored:
+            read.setdefault((table.db, table.name), []).extend(columns)
     views = UniqueNames(model.relation for model in draft.models)
     groups: dict[str, str] = {}
     keys = UniqueNames()

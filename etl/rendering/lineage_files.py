@@ -1,7 +1,7 @@
 """Which columns a draft's columns are made of, as data and as a picture."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from sqlglot import exp
 
@@ -11,6 +11,8 @@ from etl.schemas.knowledge_context import TableLineage
 
 Origin = tuple[str, str]
 """A model or `schema.table`, and its column."""
+Origins = dict[str, list[Origin]]
+"""Columns of a query by name, each with what its values are made of."""
 _MARKS = re.compile("[^0-9A-Za-z_\u4e00-\u9fff .,-]")
 
 
@@ -25,81 +27,102 @@ def table_lineage(draft: Draft) -> list[TableLineage]:
 
 
 def _edge(model: DraftModel, source: str, origins: Mapping[str, Sequence[Origin]]) -> TableLineage:
-    targets = [name for name, found in origins.items() if any(one[0] == source for one in found)]
-    columns = [one[1] for found in origins.values() for one in found if one[0] == source]
+    targets: dict[str, None] = {}
+    columns: dict[str, None] = {}
+    for target, found in origins.items():
+        for place, column in found:
+            if place == source:
+                targets[target] = None
+                columns[column] = None
     return TableLineage(
         source=source,
         target=model.name,
-        source_columns=list(dict.fromkeys(columns)),
-        target_columns=targets,
+        source_columns=list(columns),
+        target_columns=list(targets),
         kind="artefact",
         origin="artefact",
         confidence=1.0,
     )
 
 
-def column_origins(model: DraftModel) -> dict[str, list[Origin]]:
+def column_origins(model: DraftModel) -> Origins:
     """Return for each column of a model the columns of its inputs that its values are made of."""
-    queries: dict[str, dict[str, list[Origin]]] = {}
+    queries: dict[str, Origins] = {}
     for cte in model.select.ctes:
         queries[cte.alias] = _outputs(cte.this, queries)
     return _outputs(model.select, queries)
 
 
-def _outputs(
-    query: exp.Expr, queries: Mapping[str, Mapping[str, list[Origin]]]
-) -> dict[str, list[Origin]]:
+def _outputs(query: exp.Expr, queries: Mapping[str, Origins]) -> Origins:
     if isinstance(query, exp.Subquery):
         return _outputs(query.this, queries)
     if isinstance(query, exp.SetOperation):
-        left, right = _outputs(query.left, queries), _outputs(query.right, queries)
-        pairs = zip(left.items(), right.values(), strict=False)
-        return {name: list(dict.fromkeys([*found, *more])) for (name, found), more in pairs}
-    if not isinstance(query, exp.Select):
-        return {}  # rows that are written out are made of no column
+        return _of_both(_outputs(query.left, queries), _outputs(query.right, queries))
+    if isinstance(query, exp.Select):
+        return _of_select(query, queries)
+    return {}  # rows that are written out are made of no column
+
+
+def _of_both(left: Origins, right: Origins) -> Origins:
+    """Return the origins of a UNION, whose columns meet by their places."""
+    together = {}
+    for (name, found), further in zip(left.items(), right.values(), strict=False):
+        together[name] = _without_repeats([*found, *further])
+    return together
+
+
+def _of_select(select: exp.Select, queries: Mapping[str, Origins]) -> Origins:
     known = dict(queries)
-    only: list[str] = []
-    for place in read_places(query):
+    places: list[str] = []
+    for place in read_places(select):
         if isinstance(place, exp.Subquery):
             known[place.alias] = _outputs(place.this, queries)
-            only.append(place.alias)
+            places.append(place.alias)
         elif isinstance(place, exp.Table):
-            only.append(f"{place.db}.{place.name}" if place.db else place.name)
-    found: dict[str, list[Origin]] = {}
-    for number, value in enumerate(query.expressions):
+            places.append(f"{place.db}.{place.name}" if place.db else place.name)
+    first = places[0] if places else ""
+    found: Origins = {}
+    for number, value in enumerate(select.expressions):
         name = value.alias_or_name
         if not name or name in found:  # only its place matters, as in the second part of a UNION
             name = f"{name}?{number}"
-        found[name] = _origins(value, known, only)
+        found[name] = _origins(value, known, first)
     return found
 
 
-def _origins(
-    value: exp.Expr, known: Mapping[str, Mapping[str, list[Origin]]], only: Sequence[str]
-) -> list[Origin]:
-    """Return what the columns of a value are made of; `only` are the places that it may name."""
+def _origins(value: exp.Expr, known: Mapping[str, Origins], first: str) -> list[Origin]:
+    """Return what the columns of a value are made of.
+
+    Args:
+        first: the place that columns without a table are of.
+    """
     origins: list[Origin] = []
     for column in value.find_all(exp.Column):
-        table = column.table or (only[0] if only else "")
+        table = column.table or first
         if table in known:
             origins.extend(known[table].get(column.name, ()))
         elif table:
             origins.append((table, column.name))
+    return _without_repeats(origins)
+
+
+def _without_repeats(origins: Iterable[Origin]) -> list[Origin]:
     return list(dict.fromkeys(origins))
 
 
 def mermaid(draft: Draft) -> str:
     """Return the models and their inputs as a flow chart in Mermaid's language."""
     names: dict[str, str] = {}
-    lines = ["flowchart LR"]
+    boxes = []
+    arrows = []
     for model in draft.models:
         for name in (*model.node.inputs, model.name):
             if name not in names:
                 names[name] = f"n{len(names)}"
-                lines.append(f'    {names[name]}["{_label(name)}"]')
-    for model in draft.models:
-        lines.extend(f"    {names[name]} --> {names[model.name]}" for name in model.node.inputs)
-    return "\n".join(lines) + "\n"
+                boxes.append(f'    {names[name]}["{_label(name)}"]')
+        for name in model.node.inputs:
+            arrows.append(f"    {names[name]} --> {names[model.name]}")
+    return "\n".join(["flowchart LR", *boxes, *arrows]) + "\n"
 
 
 def _label(name: str) -> str:

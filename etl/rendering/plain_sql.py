@@ -37,7 +37,8 @@ def plain_files(draft: Draft, layout: Layout) -> Iterator[File]:
 
 
 def _kind(model: DraftModel) -> str:
-    return "VIEW" if model.node.materialization == "view" else "TABLE"
+    is_view = model.node.materialization == "view"
+    return "VIEW" if is_view else "TABLE"
 
 
 def _build(draft: Draft, layout: Layout) -> str:

@@ -1,16 +1,15 @@
 """A draft's tests as SQL files: each ends in one SELECT, and holds when that gives no row."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from sqlglot import exp
 
-from etl.planning.draft_model import Draft, DraftModel
+from etl.planning.draft_model import Draft, DraftModel, nodes_behind
 from etl.planning.draft_test import DraftTest, TypedRows, UnitCase
 from etl.planning.sql_trees import (
     cast,
     column,
-    identifier,
     is_null,
     literal,
     not_null,
@@ -21,8 +20,10 @@ from etl.rendering.dbt_tests import is_generic
 from etl.rendering.layout import Layout
 from etl.rendering.plain_sql import File
 from etl.rendering.select_rendering import identifier_text, prove_query, render_select
-from etl.rendering.value_rows import values_query
+from etl.rendering.value_rows import row_selects, together, values_query
 
+Columns = Sequence[tuple[str, str]]
+"""Names with PostgreSQL's types."""
 _PROVEN_ROWS = 5
 _WARNING = "-- A warning: its rows are told, and break nothing.\n"
 
@@ -31,16 +32,23 @@ def plain_test_files(draft: Draft, tests: tuple[DraftTest, ...], layout: Layout)
     """Yield the file of each test that is more than the build itself."""
     paths = layout.plain_tests(tests)
     for test in tests:
-        if test.kind == "late_rows":
-            continue  # plain SQL always builds everything anew
-        if test.case is not None:
-            yield paths[test.id], _unit_test(draft, test.case, test.node, layout)
-            continue
-        failures = failing_rows(test)
-        if failures is not None:
-            query = render_select(failures, layout.plain_name, jinja=False)
-            prove_query(query)
-            yield paths[test.id], f"{_WARNING if test.is_warning else ''}{query};\n"
+        text = _test_text(draft, test, layout)
+        if text is not None:
+            yield paths[test.id], text
+
+
+def _test_text(draft: Draft, test: DraftTest, layout: Layout) -> str | None:
+    if test.kind == "late_rows":
+        return None  # plain SQL always builds everything anew
+    if test.case is not None:
+        return _unit_test(draft, test.case, test.node, layout)
+    failures = failing_rows(test)
+    if failures is None:
+        return None
+    query = render_select(failures, layout.plain_name, jinja=False)
+    prove_query(query)
+    head = _WARNING if test.is_warning else ""
+    return f"{head}{query};\n"
 
 
 def failing_rows(test: DraftTest) -> exp.Query | None:
@@ -51,28 +59,43 @@ def failing_rows(test: DraftTest) -> exp.Query | None:
         return None
     (name,) = test.columns
     rows = selection([(name, column(name))], table(test.node))
-    if test.kind == "not_null":
-        return rows.where(is_null(column(name)))
-    if test.kind == "unique":
-        count = exp.GT(this=exp.Count(this=exp.Star()), expression=exp.Literal.number(1))
-        return rows.where(not_null(column(name))).group_by(column(name)).having(count)
-    if test.kind == "accepted_values":
-        listed = exp.In(
-            this=cast(column(name), "text"),
-            expressions=[literal(value) for value in test.values],
-        )
-        return rows.where(exp.Not(this=listed))
-    return _orphans(test, rows, name)
+    return _BREAKING[test.kind](test, rows, name)
+
+
+def _missing(_: DraftTest, rows: exp.Select, name: str) -> exp.Select:
+    return rows.where(is_null(column(name)), copy=False)
+
+
+def _repeated(_: DraftTest, rows: exp.Select, name: str) -> exp.Select:
+    several = exp.GT(this=exp.Count(this=exp.Star()), expression=exp.Literal.number(1))
+    rows.where(not_null(column(name)), copy=False)
+    return rows.group_by(column(name), copy=False).having(several, copy=False)
+
+
+def _unlisted(test: DraftTest, rows: exp.Select, name: str) -> exp.Select:
+    values = [literal(value) for value in test.values]
+    listed = exp.In(this=cast(column(name), "text"), expressions=values)
+    return rows.where(exp.Not(this=listed), copy=False)
 
 
 def _orphans(test: DraftTest, rows: exp.Select, name: str) -> exp.Select | None:
     if test.parent is None:
         return None
     parent, parent_column = test.parent
-    one = exp.Select().select(exp.Literal.number(1)).from_(exp.alias_(table(parent), "parent"))
+    one = exp.Select().select(exp.Literal.number(1), copy=False)
+    one.from_(exp.alias_(table(parent), "parent", copy=False), copy=False)
     same = exp.EQ(this=column(parent_column, "parent"), expression=column(name, test.node))
-    has_parent = exp.Exists(this=one.where(same))
-    return rows.where(not_null(column(name))).where(exp.Not(this=has_parent))
+    has_parent = exp.Exists(this=one.where(same, copy=False))
+    rows.where(not_null(column(name)), copy=False)
+    return rows.where(exp.Not(this=has_parent), copy=False)
+
+
+_BREAKING: Mapping[str, Callable[[DraftTest, exp.Select, str], exp.Select | None]] = {
+    "not_null": _missing,
+    "unique": _repeated,
+    "accepted_values": _unlisted,
+    "relationships": _orphans,
+}
 
 
 # ------------------------------------------------------------------------------
@@ -97,40 +120,49 @@ def _unit_test(draft: Draft, case: UnitCase, node: str, layout: Layout) -> str:
 
 def models_behind(draft: Draft, model: DraftModel) -> list[DraftModel]:
     """Return the model and those that it reads, in topological order."""
-    needed = {model.name}
-    for one in reversed(draft.models):
-        if one.name in needed:
-            needed.update(one.node.inputs)
-    return [one for one in draft.models if one.name in needed]
+    behind = nodes_behind([one.node for one in draft.models], model.name)
+    return [one for one in draft.models if one.name in behind]
 
 
 def differences(expected: TypedRows, model: DraftModel, layout: Layout) -> str:
     """Return a query for the rows that are there and should not be, and the other way round."""
-    # Further rows are literals like the first ones, and too many for a proof.
-    few = replace(expected, rows=expected.rows[:_PROVEN_ROWS])
-    prove_query(_differences(few, model, layout))
-    return _differences(expected, model, layout)
-
-
-def _differences(expected: TypedRows, model: DraftModel, layout: Layout) -> str:
     types = {one.name: one.type for one in model.node.columns}
     columns = tuple((name, types.get(name, type_)) for name, type_ in expected.columns)
-    values = exp.Var(this=values_query(TypedRows("", expected.name, columns, expected.rows)))
-    # In a subquery, because UNION and EXCEPT bind alike.
-    alias = exp.TableAlias(this=identifier("etl_expected"))
-    listed = exp.Subquery(this=values, alias=alias)
-    wanted = selection([(name, column(name)) for name, _ in columns], listed)
-    built = selection([(name, column(name)) for name, _ in columns], table(model.name))
-    parts = [_only_in(built, wanted, "built"), _only_in(wanted, built, "expected")]
-    both = exp.union(parts[0], parts[1], distinct=False)
-    return render_select(both, layout.plain_name, jinja=False)
+    values = row_selects(replace(expected, columns=columns))
+    # Further rows are literals like the first ones, and too many for a proof.
+    prove_query(_differences(columns, values[:_PROVEN_ROWS], model, layout))
+    return _differences(columns, values, model, layout)
 
 
-def _only_in(one: exp.Query, other: exp.Query, side: str) -> exp.Select:
-    rest = exp.except_(one, other, distinct=False)
-    alias = exp.TableAlias(this=identifier("rest"))
-    outputs: Sequence[exp.Expr] = [
-        exp.Alias(this=exp.Literal.string(side), alias=identifier("etl_side")),
-        exp.Column(this=exp.Star(), table=identifier("rest")),
-    ]
-    return exp.Select().select(*outputs).from_(exp.Subquery(this=rest, alias=alias))
+def _differences(columns: Columns, values: Sequence[str], model: DraftModel, layout: Layout) -> str:
+    names = ",\n    ".join(identifier_text(name) for name, _ in columns)
+    listed = _LISTED.format(names=names, values=together(values, indent=_INDENT))
+    built = _BUILT.format(names=names, relation=layout.plain_place(model))
+    sides = (("built", built, listed), ("expected", listed, built))
+    return "\nUNION ALL\n".join(
+        _ONLY_IN.format(side=side, one=one, other=other) for side, one, other in sides
+    )
+
+
+# Rows are many and their query has one shape, so that it is written without a tree.
+_INDENT = " " * 4
+_BUILT = """\
+  SELECT
+    {names}
+  FROM {relation}"""
+# In a subquery, because UNION and EXCEPT bind alike.
+_LISTED = """\
+  SELECT
+    {names}
+  FROM (
+    {values}
+  ) AS etl_expected"""
+_ONLY_IN = """\
+SELECT
+  '{side}' AS etl_side,
+  rest.*
+FROM (
+{one}
+  EXCEPT ALL
+{other}
+) AS rest"""

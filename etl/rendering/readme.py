@@ -40,7 +40,7 @@ from etl.rendering.readme_texts import (
     WHAT,
     WRITTEN,
 )
-from etl.schemas.evidence import TestReport
+from etl.schemas.evidence import MutantReport, TestReport
 from etl.schemas.requirement import AnalysisResult
 
 _MARKS = re.compile(r"([\\`*_{}\[\]<>()#+!|~&])")
@@ -130,10 +130,10 @@ class _Readme:
             yield ""
             yield self._say(MERGE, key=_code(target.merge_key))
         yield from self._head(COLUMNS)
-        rows = [
-            (_code(one.name), _code(one.type), one.role, plain_markdown(one.description or ""))
-            for one in target.node.columns
-        ]
+        rows = []
+        for one in target.node.columns:
+            description = plain_markdown(one.description or "")
+            rows.append((_code(one.name), _code(one.type), one.role, description))
         yield from self._table(COLUMNS_HEAD, rows)
 
     def assumptions(self) -> Iterator[str]:
@@ -148,13 +148,15 @@ class _Readme:
 
     def risks(self) -> Iterator[str]:
         plan = self._draft.plan
-        for head, texts in (
-            (RISKS, [risk.text for risk in plan.risks]),
-            (ALTERNATIVES, plan.alternatives),
-        ):
-            if texts:
-                yield from self._head(head)
-                yield from (f"- {plain_markdown(text)}" for text in texts)
+        yield from self._listed(RISKS, [risk.text for risk in plan.risks])
+        yield from self._listed(ALTERNATIVES, plan.alternatives)
+
+    def _listed(self, head: Text, texts: Sequence[str]) -> Iterator[str]:
+        if not texts:
+            return
+        yield from self._head(head)
+        for text in texts:
+            yield f"- {plain_markdown(text)}"
 
     def clarifications(self, asked: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         yield from self._head(CLARIFICATIONS)
@@ -187,24 +189,26 @@ class _Readme:
             return
         yield self._say(STATUS, status=self._report.status, by=self._report.built_by or "-")
         yield ""
-        rows = [
-            (_code(one.id), one.kind, _code(one.node), one.status, str(one.failures))
-            for one in self._report.tests
-        ]
+        rows = []
+        for one in self._report.tests:
+            row = (_code(one.id), one.kind, _code(one.node), one.status, str(one.failures))
+            rows.append(row)
         yield from self._table(TESTS_HEAD, rows)
-        mutants = self._report.mutants
-        if mutants is not None:
-            yield ""
-            yield self._say(
-                MUTANTS,
-                tried=mutants.tried,
-                caught=mutants.caught,
-                equivalent=mutants.equivalent,
-                survivors=len(mutants.survivors),
-            )
-            for one in mutants.survivors:
-                named = f"{_code(one.node)} {plain_markdown(one.operator)}"
-                yield f"- {self._say(SURVIVORS)} {named}: {plain_markdown(one.detail)}"
+        if self._report.mutants is not None:
+            yield from self._mutants(self._report.mutants)
+
+    def _mutants(self, mutants: MutantReport) -> Iterator[str]:
+        yield ""
+        yield self._say(
+            MUTANTS,
+            tried=mutants.tried,
+            caught=mutants.caught,
+            equivalent=mutants.equivalent,
+            survivors=len(mutants.survivors),
+        )
+        for one in mutants.survivors:
+            named = f"{_code(one.node)} {plain_markdown(one.operator)}"
+            yield f"- {self._say(SURVIVORS)} {named}: {plain_markdown(one.detail)}"
 
     def _written(self) -> Iterator[str]:
         if self._tests:
@@ -228,13 +232,18 @@ class _Readme:
         yield from self._head(NOT_PROVEN)
         for line in self._say(NOT_RUN_BEYOND).split("\n"):
             yield f"- {line}"
-        scratch = self._report.scratch if self._report else None
-        if scratch is not None:
-            for name, sampled in scratch.tables.items():
-                if not sampled.is_whole:
-                    of = "?" if sampled.of is None else sampled.of
-                    line = self._say(SAMPLED, table=_code(name), rows=sampled.rows, of=of)
-                    yield f"- {line}"
+        yield from self._sampled()
+
+    def _sampled(self) -> Iterator[str]:
+        """Yield the tables of which only a part was used."""
+        if self._report is None or self._report.scratch is None:
+            return
+        for name, sample in self._report.scratch.tables.items():
+            if sample.is_whole:
+                continue
+            of = "?" if sample.of is None else sample.of
+            line = self._say(SAMPLED, table=_code(name), rows=sample.rows, of=of)
+            yield f"- {line}"
 
 
 _DBT_COMMANDS = (

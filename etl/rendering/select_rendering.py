@@ -9,6 +9,7 @@ from collections.abc import Callable
 from functools import lru_cache
 
 from sqlglot import exp
+from sqlglot.generators.postgres import PostgresGenerator
 
 from common.errors import InternalError
 from common.text import Text
@@ -20,66 +21,99 @@ from sqltree.parsing import parse
 
 Naming = Callable[[exp.Table], str]
 """Gives what stands for a table: a quoted name, or a call of Jinja."""
+VariableTree = Callable[[str, str], exp.Expr]
+"""Gives what stands for a variable of the project, by its name and its default."""
 _ODD_CHARACTERS = re.compile(r"\{(?=[{%#])|\r")
 _ODD_IN_NAMES = re.compile(r"\{(?=[{%#])|[\r\n]")
 _ESCAPES = str.maketrans({'"': '""', "\\": "\\\\", "{": "\\007B", "\r": "\\000D", "\n": "\\000A"})
 # PostgreSQL's 1,664 columns with their names take more than a statement from outside may have.
 _MOST_CHARS = 1_000_000
-_REPLACED = (exp.Anonymous, exp.Literal, exp.Identifier)
 _NO_QUERY = Text("草稿中的 SQL 不是单个查询。", "A draft's SQL is not one single query.")
 _CARRIAGE_RETURN = "\r"
 
 
 def render_select(select: exp.Query, naming: Naming, *, jinja: bool) -> str:
     """Return a model's SELECT as text, its tables named by `naming`."""
-    return _rendered(exp.Subquery(this=select.copy()), naming, jinja=jinja)
+    variable = _jinja_variable if jinja else _setting
+    return _written(select, naming, variable)
 
 
 def render_condition(condition: exp.Expr, naming: Naming, *, jinja: bool) -> str:
     """Return a condition as text, its tables named by `naming`."""
-    return _rendered(exp.Paren(this=condition.copy()), naming, jinja=jinja)
+    variable = _jinja_variable if jinja else _setting
+    return _written(condition, naming, variable)
 
 
-def _rendered(root: exp.Expr, naming: Naming, *, jinja: bool) -> str:
-    """Return the text of what the root holds, which is changed; the tree is walked once."""
-    nodes = list(root.find_all(*_REPLACED, exp.CTE, exp.Table))
-    queries = {one.alias for one in nodes if isinstance(one, exp.CTE)}
-    for table in nodes:
-        if isinstance(table, exp.Table) and (table.db or table.name not in queries):
-            _name_table(table, naming)
-    for node in nodes:
-        # The names of a table that stands for another are no part of the tree any more.
-        if isinstance(node, _REPLACED) and not _is_named(node.parent):
-            _replace(node, jinja=jinja)
-    text: str = root.this.sql(dialect="postgres", pretty=True, comments=False, copy=False)
+def render_with_defaults(select: exp.Query, naming: Naming) -> str:
+    """Return a model's SELECT as text, with the default of each variable in its place."""
+    return _written(select, naming, _default_day)
+
+
+def _written(tree: exp.Expr, naming: Naming, variable: VariableTree) -> str:
+    text: str = _DraftWriter(naming, variable).generate(tree, copy=False)
     return text
 
 
-def _is_named(node: exp.Expr | None) -> bool:
-    return isinstance(node, exp.Table) and isinstance(node.this, exp.Var)
+class _DraftWriter(PostgresGenerator):
+    """Writes a tree without changing it, so that models need no copy for each of their texts.
+
+    Tables are written by their names in a place, variables as that place reads them, and names and
+    literals so that neither Jinja nor PostgreSQL misreads them.
+    """
+
+    def __init__(self, naming: Naming, variable: VariableTree) -> None:
+        super().__init__(pretty=True, comments=False, dialect="postgres")
+        self._naming = naming
+        self._variable = variable
+
+    def table_sql(self, expression: exp.Table, sep: str = " AS ") -> str:
+        table = expression if _is_of_with(expression) else _named(expression, self._naming)
+        text: str = super().table_sql(table, sep)
+        return text
+
+    def identifier_sql(self, expression: exp.Identifier) -> str:
+        if _ODD_IN_NAMES.search(expression.name):
+            return identifier_text(expression.name)
+        text: str = super().identifier_sql(expression)
+        return text
+
+    def literal_sql(self, expression: exp.Literal) -> str:
+        is_odd = expression.is_string and _ODD_CHARACTERS.search(expression.name)
+        if is_odd:
+            return str(self.sql(_broken(expression.name)))
+        text: str = super().literal_sql(expression)
+        return text
+
+    def anonymous_sql(self, expression: exp.Anonymous) -> str:
+        if expression.name == VARIABLE:
+            name, default = (part.name for part in expression.expressions)
+            return str(self.sql(self._variable(name, default)))
+        text: str = super().anonymous_sql(expression)
+        return text
 
 
-def _replace(node: exp.Expr, *, jinja: bool) -> None:
-    """Put something else in a node's place where Jinja or PostgreSQL would misread it."""
-    if isinstance(node, exp.Anonymous):
-        if node.name == VARIABLE:
-            node.replace(_variable(node, jinja=jinja))
-    elif isinstance(node, exp.Identifier):
-        if _ODD_IN_NAMES.search(node.name):
-            node.replace(exp.Var(this=identifier_text(node.name)))
-    elif node.is_string and _ODD_CHARACTERS.search(node.name):
-        node.replace(_broken(node.name))
+def _is_of_with(table: exp.Table) -> bool:
+    """Tell whether a table is a query of a WITH around it."""
+    if table.db:
+        return False
+    around = table.find_ancestor(exp.Query)
+    while around is not None:
+        if any(query.alias == table.name for query in around.ctes):
+            return True
+        around = around.find_ancestor(exp.Query)
+    return False
 
 
-def _name_table(table: exp.Table, naming: Naming) -> None:
-    """Put what `naming` gives in the table's place; its columns go on by its own name."""
-    name, alias = table.name, table.alias
+def _named(table: exp.Table, naming: Naming) -> exp.Table:
+    """Return the table as `naming` calls it; its columns go on by its own name."""
     text = naming(table)
-    own = exp.Var(this=identifier_text(alias or name))
-    table.set("this", exp.Var(this=text))
-    table.set("db", None)
-    if alias or text != quoted(name):
-        table.set("alias", exp.TableAlias(this=own))
+    named = table.copy()
+    named.set("this", exp.Var(this=text))
+    named.set("db", None)
+    if table.alias or text != quoted(table.name):
+        own = exp.Var(this=identifier_text(table.alias or table.name))
+        named.set("alias", exp.TableAlias(this=own))
+    return named
 
 
 def identifier_text(name: str) -> str:
@@ -100,28 +134,36 @@ def string_text(text: str) -> str:
 def _broken(text: str) -> exp.Expr:
     """Return a text as a sum of literals that hold no token of Jinja and no carriage return."""
     parts: list[exp.Expr] = []
-    for number, line in enumerate(text.split(_CARRIAGE_RETURN)):
-        if number:
-            parts.append(exp.Anonymous(this="CHR", expressions=[exp.Literal.number(13)]))
-        pieces = [piece for piece in broken_text(line) if piece]
-        parts.extend(exp.Literal.string(piece) for piece in pieces)
+    for line in text.split(_CARRIAGE_RETURN):
+        for piece in broken_text(line):
+            if piece:
+                parts.append(exp.Literal.string(piece))
+        parts.append(exp.Anonymous(this="CHR", expressions=[exp.Literal.number(13)]))
+    parts.pop()  # behind the last line there is no carriage return
     total = parts[0]
     for part in parts[1:]:
         total = exp.DPipe(this=total, expression=part)
     return exp.Paren(this=total)
 
 
-def _variable(variable: exp.Anonymous, *, jinja: bool) -> exp.Expr:
-    """Return a day that can be set from outside, and what it is otherwise."""
-    name, default = (part.name for part in variable.expressions)
-    if jinja:
-        call = f"'{{{{ var({jinja_string(name)}, {jinja_string(default)}) }}}}'"
-        return cast(exp.Var(this=call), "date")
+def _jinja_variable(name: str, default: str) -> exp.Expr:
+    """Return a day as dbt's variable, with its default."""
+    call = f"'{{{{ var({jinja_string(name)}, {jinja_string(default)}) }}}}'"
+    return cast(exp.Var(this=call), "date")
+
+
+def _setting(name: str, default: str) -> exp.Expr:
+    """Return a day as PostgreSQL's setting, or its default where that is not set."""
     setting = exp.Anonymous(
         this="CURRENT_SETTING", expressions=[exp.Literal.string(f"etl.{name}"), exp.true()]
     )
     given = exp.Nullif(this=setting, expression=exp.Literal.string(""))
     return cast(exp.Coalesce(this=given, expressions=[exp.Literal.string(default)]), "date")
+
+
+def _default_day(_: str, default: str) -> exp.Expr:
+    """Return the default of a day."""
+    return cast(exp.Literal.string(default), "date")
 
 
 @lru_cache(maxsize=1024)

@@ -32,20 +32,29 @@ def loaded_at_field(table: Table) -> str | None:
         text = quoted(column.name)
         if has_jinja(text):
             continue
-        return f"CAST({text} AS timestamp)" if column.type == "date" else text
+        if column.type == "date":
+            return f"CAST({text} AS timestamp)"
+        return text
     return None
 
 
 def _candidates(table: Table) -> Iterator[Column]:
-    meant = None
-    if table.meaning is not None and table.meaning.date_column is not None:
-        meant = table.column(table.meaning.date_column)
+    meant = _meant_date(table)
     if meant is not None and kind_of_type(meant.type) in DAYS:
         yield meant
     for column in table.columns:
         is_moment = kind_of_type(column.type) in MOMENTS
-        if is_moment and not column.nullable and _says_updated(column.name):
+        is_certain = is_moment and not column.nullable
+        if is_certain and _says_updated(column.name):
             yield column
+
+
+def _meant_date(table: Table) -> Column | None:
+    """Return the date that the semantic file gives the table."""
+    meaning = table.meaning
+    if meaning is None or meaning.date_column is None:
+        return None
+    return table.column(meaning.date_column)
 
 
 def _says_updated(name: str) -> bool:

@@ -3,7 +3,7 @@
 Fixtures have thousands of values, so they are written as text at once, without a tree.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from functools import lru_cache
@@ -16,33 +16,55 @@ from etl.rendering.select_rendering import identifier_text, string_text
 
 def values_query(rows: TypedRows) -> str:
     """Return a SELECT that gives the rows with their types; of no rows too."""
+    return together(row_selects(rows))
+
+
+def together(selects: Sequence[str], indent: str = "") -> str:
+    """Return the rows of `row_selects` as one query, all lines but the first indented."""
+    return f"\n{indent}UNION ALL ".join(selects)
+
+
+def row_selects(rows: TypedRows) -> list[str]:
+    """Return a SELECT for each row; of no rows, one that gives none."""
+    ends = [f" AS {_type_text(type_)}) AS {_name_text(name)}" for name, type_ in rows.columns]
     if not rows.rows:
-        nothing_there = [None] * len(rows.columns)
-        return f"SELECT {_cells(rows, nothing_there)} WHERE FALSE"
-    return "\nUNION ALL ".join(f"SELECT {_cells(rows, row)}" for row in rows.rows)
+        nothing_there = [None] * len(ends)
+        return [f"SELECT {_cells(nothing_there, ends)} WHERE FALSE"]
+    return [f"SELECT {_cells(row, ends)}" for row in rows.rows]
 
 
-def _cells(rows: TypedRows, row: Sequence[Any]) -> str:
+def _cells(row: Sequence[Any], ends: Sequence[str]) -> str:
     cells = []
-    for (name, type_), value in zip(rows.columns, row, strict=True):
-        cells.append(f"CAST({_value_text(value)} AS {_type_text(type_)}) AS {_name_text(name)}")
+    for value, end in zip(row, ends, strict=True):
+        cells.append(f"CAST({_value_text(value)}{end}")
     return ", ".join(cells)
 
 
 def _value_text(value: Any) -> str:
-    if value is None:
-        return "NULL"
-    if isinstance(value, bool):
-        return str(value).upper()
-    if isinstance(value, int):
-        return str(value)
-    if isinstance(value, Decimal) and value.is_finite():
-        return format(value, "f")
-    if isinstance(value, datetime):
-        return string_text(value.isoformat(sep=" "))
-    if isinstance(value, date):
-        return string_text(value.isoformat())
+    write = _WRITERS.get(type(value), _of_other)
+    return write(value)
+
+
+def _of_other(value: Any) -> str:
     return string_text(str(value))
+
+
+def _of_decimal(value: Decimal) -> str:
+    return format(value, "f") if value.is_finite() else _of_other(value)
+
+
+def _of_moment(value: datetime) -> str:
+    return string_text(value.isoformat(sep=" "))
+
+
+_WRITERS: Mapping[type, Callable[[Any], str]] = {
+    type(None): lambda _: "NULL",
+    bool: lambda value: str(value).upper(),
+    int: str,
+    Decimal: _of_decimal,
+    datetime: _of_moment,
+    date: lambda value: string_text(value.isoformat()),
+}
 
 
 @lru_cache(maxsize=256)

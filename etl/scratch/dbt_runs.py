@@ -30,7 +30,7 @@ _OPTIONS = (
 
 @dataclass(frozen=True)
 class DbtResult:
-    """What dbt says of a model or test; `name` is the last part of its unique id.
+    """The result of a model or test that dbt ran; `name` is the last part of its unique id.
 
     Attributes:
         status: `success`, `pass`, `fail`, `warn`, `error` or `skipped`.

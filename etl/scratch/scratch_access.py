@@ -33,7 +33,7 @@ _NOT_OWNED = Text(
 
 
 class ScratchDatabase:
-    """Gives builds their turn, each with a connection and schemas of its own.
+    """Opens builds, so many at once, each with a connection and schemas of its own.
 
     Args:
         source: where it is.
@@ -54,7 +54,7 @@ class ScratchDatabase:
         self._checking = asyncio.Lock()
 
     async def ready(self) -> str:
-        """Return what `check` does; while all connections are taken, wait for one.
+        """Return the URL as `check` does, after waiting while all connections are taken.
 
         Of many requests one checks at a time: a check takes a connection from builds.
         """
@@ -138,7 +138,7 @@ class ScratchDatabase:
 
 
 async def _patiently(do: Callable[[], Awaitable[T]]) -> T:
-    """Do what needs a connection, once more as long as all of them are taken."""
+    """Run a function that needs a connection, again and again while all of them are taken."""
     deadline = time.monotonic() + _PATIENCE_S
     while True:
         try:

@@ -14,7 +14,7 @@ from psycopg.types.string import TextLoader
 from etl.planning.draft_test import TypedRows
 from etl.scratch.scratch_errors import translated
 from etl.scratch.scratch_options import ScratchOptions
-from etl.scratch.scratch_values import as_text
+from etl.scratch.scratch_values import text_or_null
 
 Connection = psycopg.AsyncConnection[tuple[Any, ...]]
 
@@ -96,7 +96,7 @@ class ScratchBuild:
             return ResultRows(columns, await cursor.fetchall())
 
     async def search(self, schema: str) -> None:
-        """Let names without a schema lead to one of the build's schemas; raises as `execute`."""
+        """Set the search path to one of the build's schemas; raises as `execute` does."""
         await self.execute(f'SET search_path = "{schema}"')
 
     async def copy_text(
@@ -112,8 +112,9 @@ class ScratchBuild:
 
     async def copy_values(self, schema: str, rows: TypedRows) -> None:
         """Fill a table with Python values; raises as `execute` does."""
-        text = [[None if value is None else as_text(value) for value in row] for row in rows.rows]
-        await self.copy_text(schema, rows.name, [name for name, _ in rows.columns], text)
+        columns = [name for name, _ in rows.columns]
+        texts = [list(map(text_or_null, row)) for row in rows.rows]
+        await self.copy_text(schema, rows.name, columns, texts)
 
     async def begin(self) -> None:
         """Begin a transaction, which `roll_back` ends."""
@@ -166,12 +167,14 @@ async def sweep(url: str, options: ScratchOptions) -> int:
 
 
 def _read_as_text(connection: Connection) -> None:
-    """Have values that drafts only hand on given as PostgreSQL writes them."""
-    for known in connection.adapters.types:
-        if known.name in _READ_AS_TEXT or isinstance(known, RangeInfo | MultirangeInfo):
-            connection.adapters.register_loader(known.oid, TextLoader)
+    """Read values of types that drafts only hand on as PostgreSQL's text."""
+    adapters = connection.adapters
+    for known in adapters.types:
+        is_range = isinstance(known, RangeInfo | MultirangeInfo)
+        if is_range or known.name in _READ_AS_TEXT:
+            adapters.register_loader(known.oid, TextLoader)
         if known.array_oid:
-            connection.adapters.register_loader(known.array_oid, TextLoader)
+            adapters.register_loader(known.array_oid, TextLoader)
 
 
 async def _connect(url: str, schema: str, options: ScratchOptions) -> Connection:

@@ -34,7 +34,7 @@ class ScratchFull(DatabaseUnavailable):
 
 
 def unavailable(error: Exception) -> DatabaseUnavailable:
-    """Return why there is no connection; of a refusal libpq gives the sentence alone."""
+    """Return the error for a lost or refused connection, told apart by libpq's message."""
     if any(sentence in str(error) for sentence in _FULL_SENTENCES):
         return ScratchFull()
     return DatabaseUnavailable(UNREACHABLE)

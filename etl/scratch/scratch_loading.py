@@ -11,7 +11,7 @@ from etl.planning.draft_test import TypedRows
 from etl.scratch.scratch_build import ScratchBuild
 from etl.scratch.scratch_values import literal
 from etl.scratch.source_sampling import Samples, TableSample
-from postgres.identifiers import quoted
+from postgres.identifiers import quoted, quoted_list
 
 _TEXT = "text"
 
@@ -30,15 +30,20 @@ async def load_samples(build: ScratchBuild, samples: Samples) -> list[Text]:
 
 async def _load(build: ScratchBuild, sample: TableSample) -> list[Text]:
     table = sample.table
-    types = [(name, _type_of(table, name)) for name in sample.columns]
-    known = await known_types(build, {written for _, written in types})
-    columns = [(name, written if written in known else _TEXT) for name, written in types]
+    written = {name: _type_of(table, name) for name in sample.columns}
+    known = await known_types(build, set(written.values()))
+    types = dict(written)
+    warnings = []
+    for name, type_ in written.items():
+        if type_ not in known:
+            types[name] = _TEXT
+            warnings.append(_unknown_type(table, name, type_))
     schema = await build.source_schema(table.schema)
-    await build.execute(create_table(f"{quoted(schema)}.{quoted(table.name)}", columns))
+    relation = f"{quoted(schema)}.{quoted(table.name)}"
+    await build.execute(create_table(relation, list(types.items())))
     await build.copy_text(schema, table.name, sample.columns, sample.rows)
-    await build.execute(f"ANALYZE {quoted(schema)}.{quoted(table.name)}")
-    lacking = [(name, written) for name, written in types if written not in known]
-    return [_unknown_type(table, name, written) for name, written in lacking]
+    await build.execute(f"ANALYZE {relation}")
+    return warnings
 
 
 def _type_of(table: Table, name: str) -> str:
@@ -78,24 +83,30 @@ def insert_rows(relation: str, rows: TypedRows) -> str | None:
     """Return the statement that fills a table with these rows; None without any."""
     if not rows.rows:
         return None
-    names = ", ".join(quoted(name) for name, _ in rows.columns)
-    values = ", ".join(f"({', '.join(literal(value) for value in row)})" for row in rows.rows)
-    return f"INSERT INTO {relation} ({names}) VALUES {values}"
+    names = quoted_list(name for name, _ in rows.columns)
+    return f"INSERT INTO {relation} ({names}) VALUES {_value_lists(rows)}"
+
+
+def _value_lists(rows: TypedRows) -> str:
+    lists = []
+    for row in rows.rows:
+        values = ", ".join(map(literal, row))
+        lists.append(f"({values})")
+    return ", ".join(lists)
 
 
 def typed_values(rows: TypedRows) -> str:
     """Return a query that gives these rows with their types, also when there are none."""
-    columns = rows.columns
-    typed = ", ".join(
-        f"CAST(v.c{place} AS {written}) AS {quoted(name)}"
-        for place, (name, written) in enumerate(columns)
-    )
-    names = ", ".join(f"c{place}" for place in range(len(columns)))
     if not rows.rows:
-        nothing = ", ".join(f"NULL::{written} AS {quoted(name)}" for name, written in columns)
-        return f"SELECT {nothing} WHERE false"
-    values = ", ".join(f"({', '.join(literal(value) for value in row)})" for row in rows.rows)
-    return f"SELECT {typed} FROM (VALUES {values}) AS v ({names})"
+        nulls = [f"NULL::{written} AS {quoted(name)}" for name, written in rows.columns]
+        return f"SELECT {', '.join(nulls)} WHERE false"
+    names = []
+    typed = []
+    for place, (name, written) in enumerate(rows.columns):
+        names.append(f"c{place}")
+        typed.append(f"CAST(v.c{place} AS {written}) AS {quoted(name)}")
+    values = f"(VALUES {_value_lists(rows)}) AS v ({', '.join(names)})"
+    return f"SELECT {', '.join(typed)} FROM {values}"
 
 
 def _unknown_type(table: Table, column: str, written: str) -> Text:

@@ -1,28 +1,32 @@
 """Values of Python as PostgreSQL reads them."""
 
 import math
-from datetime import date, datetime
+from datetime import date
 from decimal import Decimal
 from typing import Any
-
-from sqlglot import exp
 
 
 def literal(value: Any) -> str:
     """Return the value as a literal, which takes the type of what it meets."""
     if value is None:
         return "NULL"
-    return exp.Literal.string(as_text(value)).sql("postgres")
+    doubled = as_text(value).replace("'", "''")
+    return f"'{doubled}'"
+
+
+def text_or_null(value: Any) -> str | None:
+    """Return a value as PostgreSQL reads it, and None for NULL."""
+    return None if value is None else as_text(value)
 
 
 def as_text(value: Any) -> str:
     """Return a value as PostgreSQL reads it."""
     if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, datetime | date):
+        return str(value).lower()
+    if isinstance(value, date):
         return value.isoformat()
-    if isinstance(value, Decimal):
-        return format(value, "f") if value.is_finite() else str(value)
+    if isinstance(value, Decimal) and value.is_finite():
+        return format(value, "f")
     if isinstance(value, float) and not math.isfinite(value):
         return str(Decimal(value))
     return str(value)

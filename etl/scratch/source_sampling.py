@@ -16,7 +16,7 @@ from common.ports import Database
 from common.values import Table
 from etl.meaning.bound import BoundColumn, BoundIntent, JoinSourceStep
 from etl.schemas.evidence import SampledTable
-from postgres.identifiers import quoted
+from postgres.identifiers import quoted, quoted_list
 
 TableKey = tuple[str, str]
 TextRow = tuple[str | None, ...]
@@ -25,13 +25,13 @@ TextRow = tuple[str | None, ...]
 _KEYS_AT_ONCE = 400
 _KEY_CHARS_AT_ONCE = 40_000
 _HASHES = 16**8
-# What is read where a cast to text depends on the server's settings.
-_AS_TEXT = {"money": "numeric"}
+# The type through which values become text where a direct cast depends on the server's settings.
+_READ_THROUGH = {"money": "numeric"}
 
 
 @dataclass(frozen=True)
 class TableSample:
-    """Rows of a table.
+    """The rows that were read of a table.
 
     Attributes:
         columns: those that were read.
@@ -48,6 +48,13 @@ class TableSample:
     @property
     def summary(self) -> SampledTable:
         return SampledTable(rows=len(self.rows), of=self.of, is_whole=self.is_whole)
+
+    def distinct_values(self, names: Sequence[str]) -> list[TextRow]:
+        """Return the combinations of values in these columns, without those that hold NULL."""
+        places = [self.columns.index(name) for name in names]
+        values = {tuple(row[place] for place in places) for row in self.rows}
+        complete = [value for value in values if None not in value]
+        return sorted(complete)
 
 
 @dataclass(frozen=True)
@@ -85,10 +92,11 @@ async def sample(
     started = time.perf_counter()
     sampler = _Sampler(database, most_rows, columns_of)
     await sampler.read(bound.base.table)
-    joins = [step for step in bound.steps if isinstance(step, JoinSourceStep)]
+    joins = bound.steps_of(JoinSourceStep)
+    joining = [step for step in joins if step.stage == "rows"]
     # What a source is narrowed by is read behind it, for the rows that it refers to
-    narrowing = [step for step in reversed(joins) if step.stage == "table"]
-    for step in [*(step for step in joins if step.stage == "rows"), *narrowing]:
+    narrowing = [step for step in joins if step.stage == "table"]
+    for step in [*joining, *reversed(narrowing)]:
         await sampler.read_referred(bound, step)
     for source in bound.sources:
         await sampler.read(source.table)
@@ -108,12 +116,13 @@ class _Sampler:
             return
         columns = tuple(self._columns_of(table))
         estimate = await self._estimate(table)
-        if estimate <= self._most_rows * 2:  # an estimate may be wrong
+        may_fit = self._most_rows * 2  # an estimate may be wrong
+        if estimate <= may_fit:
             rows, is_cut = await self._rows(_select(table, columns))
             if not is_cut:
                 self.samples[table.key] = TableSample(table, columns, rows, len(rows), True)
                 return
-        picked = _picked(table, self._most_rows / max(estimate, self._most_rows * 2))
+        picked = _picked(table, self._most_rows / max(estimate, may_fit))
         rows, _ = await self._rows(_select(table, columns, picked))
         if not rows:  # a table whose estimate is far too large
             rows, _ = await self._rows(_select(table, columns))
@@ -145,14 +154,11 @@ class _Sampler:
         sources = {left.source for left, _ in on}
         if len(sources) != 1:
             return None
-        parent = self.samples.get(bound.source(sources.pop()).table.key)
-        if parent is None or parent.is_whole:
+        sampled = self.samples.get(bound.source(sources.pop()).table.key)
+        names = [left.name for left, _ in on]
+        if sampled is None or sampled.is_whole or not set(names) <= set(sampled.columns):
             return None
-        places = [parent.columns.index(left.name) for left, _ in on if left.name in parent.columns]
-        if len(places) != len(on):
-            return None
-        keys = {tuple(row[place] for place in places) for row in parent.rows}
-        return sorted(key for key in keys if None not in key)
+        return sampled.distinct_values(names)
 
     async def _rows_of_keys(
         self,
@@ -190,7 +196,7 @@ class _Sampler:
         return plan.rows
 
     def _keep(self, table: Table, rows: list[TextRow], estimate: int) -> None:
-        """Keep a part of a table; how large it is may tell of rows that rules hide."""
+        """Keep a part of a table, without the table's size where rules hide rows of it."""
         of = None if table.has_hidden_rows else estimate
         columns = tuple(self._columns_of(table))
         self.samples[table.key] = TableSample(table, columns, rows, of, False)
@@ -201,10 +207,11 @@ def _chunks(keys: Iterable[TextRow]) -> Iterator[list[TextRow]]:
     chunk: list[TextRow] = []
     chars = 0
     for key in keys:
-        length = sum(len(value) for value in key if value is not None)
+        length = sum(map(len, filter(None, key)))
         if length > _KEY_CHARS_AT_ONCE:
             continue
-        if len(chunk) == _KEYS_AT_ONCE or chars + length > _KEY_CHARS_AT_ONCE:
+        is_full = len(chunk) == _KEYS_AT_ONCE or chars + length > _KEY_CHARS_AT_ONCE
+        if is_full:
             yield chunk
             chunk, chars = [], 0
         chunk.append(key)
@@ -221,9 +228,9 @@ def _select(table: Table, columns: Sequence[str], condition: str = "") -> str:
 
 def _as_text(table: Table, name: str) -> str:
     column = table.column(name)
-    through = _AS_TEXT.get(column.type if column else "")
-    cast = f"::{through}::text" if through else "::text"
-    return f"{quoted(name)}{cast}"
+    through = _READ_THROUGH.get(column.type) if column else None
+    first_cast = f"::{through}" if through else ""
+    return f"{quoted(name)}{first_cast}::text"
 
 
 def _relation(table: Table) -> str:
@@ -231,7 +238,7 @@ def _relation(table: Table) -> str:
 
 
 def _picked(table: Table, share: float) -> str:
-    """Return a condition that about this share of the rows fulfil, the same ones each time."""
+    """Return a condition that about this share of the rows fulfils, the same rows each time."""
     key = table.primary_key or tuple(column.name for column in table.columns[:8])
     parts = ", ".join(f"{quoted(name)}::text" for name in key)
     limit = f"{min(int(share * _HASHES), _HASHES - 1):08x}"
@@ -239,11 +246,11 @@ def _picked(table: Table, share: float) -> str:
 
 
 def _among(names: Sequence[str], keys: Iterable[TextRow]) -> str:
-    values = ", ".join(
-        f"({', '.join(_literal(value) for value in key if value is not None)})" for key in keys
-    )
-    listed = ", ".join(quoted(name) for name in names)
-    return f"({listed}) IN ({values})"
+    rows = []
+    for key in keys:
+        values = [_literal(value) for value in key if value is not None]
+        rows.append(f"({', '.join(values)})")
+    return f"({quoted_list(names)}) IN ({', '.join(rows)})"
 
 
 def _literal(text: str) -> str:

@@ -38,7 +38,7 @@ def command(path: Path) -> Command:
             env=clean_environment({"API_KEYS_FILE": str(path)}),
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=240,
         )
 
     return run

@@ -5,7 +5,8 @@ failures.
 import json
 import logging
 import os
-import threading
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,8 @@ from hypothesis import strategies as st
 from app_config import Settings
 from common.actor import Actor
 from common.audit import AuditLog, Occasion, StatementOutcome
-from tests.support import forking
 from tests.support.asking import Asking
+from tests.support.live import ROOT
 from tests.support.openai_replies import Reply
 from tests.support.openai_server import OpenAiServer
 
@@ -180,25 +181,35 @@ def test_a_file_moved_by_somebody_else_is_left_behind(path: Path) -> None:
     assert [line["sql"] for line in _lines(path)] == ["SELECT 2"]
 
 
-def _write_many(path: Path, writer: int, count: int) -> None:
-    audit = AuditLog(path, max_bytes=20_000, kept=1_000)
-    for number in range(count):
-        audit.record(Occasion("ask", f"{writer}-{number}"), "x" * (number * 37 % 900), EXECUTED)
+# Each of its arguments but the first, the log's path, is the name of a thread that writes.
+WRITER = """
+import sys
+import threading
+from pathlib import Path
+
+from common.audit import AuditLog, Occasion, StatementOutcome
+
+def write(writer):
+    audit = AuditLog(Path(sys.argv[1]), max_bytes=20_000, kept=1_000)
+    outcome = StatementOutcome("executed", 1.5, rows=3, is_limited=False)
+    for number in range(300):
+        audit.record(Occasion("ask", f"{writer}-{number}"), "x" * (number * 37 % 900), outcome)
+
+threads = [threading.Thread(target=write, args=[writer]) for writer in sys.argv[2:]]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+"""
 
 
 def test_processes_and_threads_share_a_file(path: Path) -> None:
+    command = [sys.executable, "-c", WRITER, str(path)]
     processes = [
-        forking.context.Process(target=_write_many, args=(path, writer, 300)) for writer in range(3)
+        subprocess.Popen([*command, *writers], cwd=ROOT)
+        for writers in (["0"], ["1", "2"], ["3", "4"])
     ]
-    threads = [
-        threading.Thread(target=_write_many, args=(path, writer, 300)) for writer in range(3, 5)
-    ]
-    everyone: list[Any] = [*processes, *threads]
-    for one in everyone:
-        one.start()
-    for one in everyone:
-        one.join()
-    assert [process.exitcode for process in processes] == [0, 0, 0]
+    assert [process.wait() for process in processes] == [0, 0, 0]
     runs = [line["run_id"] for line in _all_lines(path)]
     assert sorted(runs) == sorted(
         f"{writer}-{number}" for writer in range(5) for number in range(300)

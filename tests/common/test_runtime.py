@@ -160,5 +160,5 @@ def test_a_forked_child_gets_a_loop_of_its_own() -> None:
         "    os._exit(run(asyncio.sleep(0, 7), 10))\n"
         "sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n"
     )
-    done = subprocess.run([sys.executable, "-W", "ignore", "-c", script], timeout=60)
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", script], timeout=240)
     assert done.returncode == 7

@@ -33,7 +33,7 @@ from tests.support.folders import reachable_folder
 from tests.support.live import eventually
 
 PROJECT = Path(__file__).resolve().parents[2]
-LIMIT_S = 60
+LIMIT_S = 240
 IS_ROOT = os.geteuid() == 0
 
 pytestmark = pytest.mark.skipif(

@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -11,6 +12,7 @@ from werkzeug.http import parse_options_header
 from werkzeug.test import TestResponse
 
 from app_config import Settings
+from tests.support.artefact_files import dbt_path
 from tests.support.asking import Asking, frames
 from tests.support.etl_requests import INTENT, SHOP, TESTED
 
@@ -20,12 +22,17 @@ SENTENCE = "把订单表和用户表 JOIN，按月汇总销售额，写入销售
 # Nobody has decided before which date it means.
 UNDECIDED = "把订单表和用户表 JOIN，按月汇总订单数，写入订单汇总表"
 QUICK = {"mutants": False}
+needs_dbt = pytest.mark.skipif(dbt_path() is None, reason="no dbt: `make etl` installs it")
 
 
 @pytest.fixture(scope="module")
-def asking(make_database: Callable[[str], str], scratch_url: str) -> Iterator[Asking]:
-    settings = Settings(database_url=make_database(SHOP), scratch_database_url=scratch_url)
-    with Asking(settings) as asking:
+def shop(make_database: Callable[[str], str], scratch_url: str) -> Settings:
+    return Settings(database_url=make_database(SHOP), scratch_database_url=scratch_url)
+
+
+@pytest.fixture(scope="module")
+def asking(shop: Settings) -> Iterator[Asking]:
+    with Asking(shop) as asking:
         yield asking
 
 
@@ -223,12 +230,11 @@ def test_without_a_database_to_build_in_nothing_is_proven(
 
 
 def test_a_draft_that_its_datasource_finds_expensive_is_built_with_a_warning(
-    make_database: Callable[[str], str], scratch_url: str
+    shop: Settings,
 ) -> None:
-    settings = Settings(database_url=make_database(SHOP), scratch_database_url=scratch_url)
     codes = []
     for cost in (0, 1):
-        with Asking(settings, max_plan_cost=cost) as asking:
+        with Asking(shop, max_plan_cost=cost) as asking:
             body = {"intent": INTENT, "options": {"feedback": False, **QUICK}}
             _, answer = post(asking, body)
         assert (answer["status"], answer["review"]["verdict"]) == ("proven", "pass"), answer
@@ -240,6 +246,14 @@ def changed(sql: str) -> dict[str, Any]:
     return {"rating": "need_modification", "modified_sql": {"monthly_sales": sql}}
 
 
+def losing_rows(source: str) -> str:
+    """The target's SQL without the rows that have no month, which the tests notice."""
+    return (
+        "SELECT date_trunc('month', ordered_on)::date AS month, sum(amount) AS sales "
+        f"FROM {source} WHERE ordered_on IS NOT NULL GROUP BY 1"
+    )
+
+
 def test_changed_sql_counts_once_it_is_proven(asking: Asking) -> None:
     _, judged = post(asking, {"intent": INTENT, "options": QUICK})
     files_url = judged["artefact"]["files_url"]
@@ -248,17 +262,25 @@ def test_changed_sql_counts_once_it_is_proven(asking: Asking) -> None:
     assert (judged["kind"], judged["evidence"]["status"]) == ("feedback", "passed")
     plan = json.loads(get(asking, f"{files_url}/plan.json").data)["plan"]
     (source,) = plan["nodes"][-1]["inputs"]
-    # It loses the rows without a month, which the tests notice.
-    text = (
-        "SELECT date_trunc('month', ordered_on)::date AS month, sum(amount) AS sales "
-        f"FROM {source} WHERE ordered_on IS NOT NULL GROUP BY 1"
-    )
-    judged = goes_on(asking, judged, changed(text))
+    judged = goes_on(asking, judged, changed(losing_rows(source)))
     assert (judged["kind"], judged["evidence"]["status"]) == ("feedback", "failed")
     answer = goes_on(asking, judged, {"rating": "unsatisfied"})
     assert answer["status"] == "failed"
     assert any("inputs" in warning for warning in answer["warnings"])
     assert answer["execution_path"].count("tester_agent") == 3
+
+
+@needs_dbt
+def test_the_dbt_that_is_installed_builds_drafts_and_what_was_changed_in_them(
+    shop: Settings,
+) -> None:
+    with Asking(shop, etl_dbt=os.environ.get("ETL_DBT", "")) as asking:
+        _, judged = post(asking, {"intent": INTENT, "options": QUICK})
+        assert (judged["evidence"]["status"], judged["evidence"]["built_by"]) == ("passed", "dbt")
+        plan = json.loads(get(asking, f"{judged['artefact']['files_url']}/plan.json").data)["plan"]
+        (source,) = plan["nodes"][-1]["inputs"]
+        judged = goes_on(asking, judged, changed(losing_rows(source)))
+        assert (judged["evidence"]["status"], judged["evidence"]["built_by"]) == ("failed", "dbt")
 
 
 OPERATION = {"order": 1, "action": "join", "parameters": {"left": "orders", "right": "users"}}
@@ -311,9 +333,13 @@ STRANGE_VALUES = """
 
 
 @pytest.fixture(scope="module")
-def strange(make_database: Callable[[str], str], scratch_url: str) -> Iterator[Asking]:
-    database = make_database(STRANGE_VALUES)
-    with Asking(Settings(database_url=database, scratch_database_url=scratch_url)) as asking:
+def strange_settings(make_database: Callable[[str], str], scratch_url: str) -> Settings:
+    return Settings(database_url=make_database(STRANGE_VALUES), scratch_database_url=scratch_url)
+
+
+@pytest.fixture(scope="module")
+def strange(strange_settings: Settings) -> Iterator[Asking]:
+    with Asking(strange_settings) as asking:
         yield asking
 
 
@@ -332,8 +358,11 @@ def of_strange(*operations: tuple[str, Mapping[str, Any]]) -> dict[str, Any]:
     }
 
 
+KEPT_ONCE = ("dedup", {"table": "strange", "keys": ["id"]})
+
+
 def test_values_of_all_types_are_handed_on_and_shown(strange: Asking) -> None:
-    status, answer = post(strange, of_strange(("dedup", {"table": "strange", "keys": ["id"]})))
+    status, answer = post(strange, of_strange(KEPT_ONCE))
     assert (status, answer["status"]) == (200, "proven"), answer
     shown = dict(zip(answer["preview"]["columns"], answer["preview"]["rows"][0], strict=True))
     assert shown["u"] == "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"
@@ -344,11 +373,26 @@ def test_values_of_all_types_are_handed_on_and_shown(strange: Asking) -> None:
     assert any("interpreter" in warning for warning in answer["warnings"])
 
 
-@pytest.mark.parametrize("column", ["u", "i", "t", "e", "b", "j", "a", "r", "ts", "n", "d"])
+TYPES = ("u", "i", "t", "e", "b", "j", "a", "r", "ts", "n", "d")
+
+
+def grouped_by(*columns: str) -> tuple[str, Mapping[str, Any]]:
+    counted = {"function": "count", "as": "rows"}
+    return "aggregate", {"group_by": [{"column": one} for one in columns], "measures": [counted]}
+
+
+@pytest.mark.parametrize("column", TYPES)
 def test_groups_of_values_of_all_types_are_proven(strange: Asking, column: str) -> None:
-    grouping = {"group_by": [{"column": column}], "measures": [{"function": "count", "as": "rows"}]}
-    status, answer = post(strange, of_strange(("aggregate", grouping)))
+    status, answer = post(strange, of_strange(grouped_by(column)))
     assert (status, answer["status"]) == (200, "proven"), answer
+
+
+@needs_dbt
+def test_dbt_hands_on_values_of_all_types_and_groups_by_them(strange_settings: Settings) -> None:
+    with Asking(strange_settings, etl_dbt=os.environ.get("ETL_DBT", "")) as asking:
+        status, answer = post(asking, of_strange(KEPT_ONCE, grouped_by(*TYPES)))
+        assert (status, answer["status"]) == (200, "proven"), answer
+        assert answer["evidence"]["built_by"] == "dbt"
 
 
 @pytest.mark.parametrize(

@@ -169,7 +169,7 @@ def test_a_conversation(browser: Browser, component: bytes, live_server: str) ->
             chat.find(".rich-button").first.click()
         expect(chat.find(".rich-dataframe tbody tr")).to_have_count(41)
         expect(chat.find(".rich-text .text-content").nth(1)).to_contain_text("共 41 条记录")
-        expect(chat.find(".rich-chart .main-svg").first).to_be_visible(timeout=30_000)
+        expect(chat.find(".rich-chart .main-svg").first).to_be_visible()
         expect(chat.find(".rich-chart .gtitle")).to_have_text("营业收入合计（按服务区名称）")
         expect(chat.find("vanna-progress-tracker .progress-summary")).to_have_text("4/4 completed")
         expect(chat.find("textarea")).to_be_enabled()
@@ -362,7 +362,7 @@ def test_no_part_of_an_answer_is_html(browser: Browser, component: bytes, live_s
         {"type": "error", "error": TEXT, "error_type": TEXT, "retryable": True, **ids},
     ]
     with chatting(browser, component, live_server, stream=played(*events)) as chat:
-        expect(chat.find(".rich-chart .main-svg").first).to_be_visible(timeout=30_000)
+        expect(chat.find(".rich-chart .main-svg").first).to_be_visible()
         expect(chat.find(".rich-chart .gtitle").first).to_contain_text("＜img")
         poke(chat)
         with chat.answering():

@@ -19,6 +19,7 @@ LAYERS = (
     "llm",
     "store",
     "databases",
+    "files",
     "knowledge",
     "rules",
     "etl",
@@ -36,7 +37,8 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "guard": ("row_rules",),
     "llm": (),
     "store": (),
-    "databases": ("demo", "embedded", "catalog", "execution"),
+    "databases": ("demo", "embedded", "engines", "catalog", "execution", "sources"),
+    "files": ("reading", "loading"),
     "knowledge": (
         "words",
         "index",

@@ -45,7 +45,7 @@ def make(checkout: Path, *arguments: str, **environment: str) -> "subprocess.Pop
 
 
 def said(process: "subprocess.Popen[str]") -> str:
-    return process.communicate(timeout=100)[0]
+    return process.communicate(timeout=240)[0]
 
 
 def test_it_installs_once(checkout: Path) -> None:

@@ -24,6 +24,8 @@ VOLATILE = {"conversation_id", "run_id", "request_id", "timestamp", "timings_ms"
 
 
 _STORE_TIMEOUT_S = 20.0  # on a busy machine the two seconds of the product may be too few
+# No program: drafts are built by plain SQL, because dbt takes seconds of the processor for each.
+_NO_DBT = "none"
 
 
 class Asking:
@@ -31,7 +33,7 @@ class Asking:
     `replies`.
 
     Writes no audit log unless a file is given for it; conversations and runs are kept in the tests'
-    database unless another is given.
+    database unless another is given. Drafts are built without dbt unless `changes` name `etl_dbt`.
     """
 
     def __init__(
@@ -48,6 +50,7 @@ class Asking:
         defaults = {
             "audit_log": settings.audit_log or "off",
             "app_database_url": settings.app_database_url or os.environ["APP_DATABASE_URL"],
+            "etl_dbt": _NO_DBT,
             "store_timeout_s": max(settings.store_timeout_s, _STORE_TIMEOUT_S),
         }
         settings = replace(settings, **{**defaults, **changes})

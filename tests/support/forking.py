@@ -2,36 +2,67 @@
 time of a start.
 
 A fork is a process with its own session, environment, output and signals. Tests about starting run
-`python …` itself.
+`python …` itself. All processes of one run of the tests share the process that is forked.
 """
 
-import multiprocessing
+import fcntl
+import json
 import os
-import runpy
+import select
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
-from multiprocessing import forkserver
-from multiprocessing.connection import Connection
+import threading
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import IO
 
-# Tests also use it to run functions in other processes, which find their imports done.
-context = multiprocessing.get_context("forkserver")
-# The last ones are what a service imports only when it first needs it: half a second of processor
-# time in every fork.
-context.set_forkserver_preload(
-    ["tests.support.forking", "gunicorn.app.wsgiapp", "unified_api"]
-    + ["llm.transport", "openai.resources.chat.completions", "aiohttp", "httpcore2"]
-    + ["store.psycopg_saver", "jsonschema.validators", "jsonschema_specifications"]
-    + ["tests.support.forked_memory"]
-)
+_ROOT = Path(__file__).resolve().parents[2]
+_ADDRESS = "forks.socket"
+_MOST_WAITING = 100  # connections
 
 
 def begin_imports() -> None:
     """Start the process that forks come from; it does its imports while others go on."""
-    forkserver.ensure_running()
+    _server()
+
+
+@cache
+def _server() -> tuple[socket.socket, "subprocess.Popen[bytes] | None"]:
+    """Return a connection, which keeps the process running while this one runs, and the process if
+    it was started here.
+    """
+    address = Path(os.environ["CITU_TEST_FOLDER"]) / _ADDRESS
+    with address.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with suppress(FileNotFoundError, ConnectionRefusedError):
+            return _connected(address), None
+        address.unlink(missing_ok=True)
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+            listener.bind(str(address))
+            listener.listen(_MOST_WAITING)
+            descriptor = listener.fileno()
+            process = subprocess.Popen(
+                [sys.executable, "-m", "tests.support.fork_server", str(descriptor)],
+                cwd=_ROOT,
+                stdin=subprocess.DEVNULL,
+                pass_fds=[descriptor],
+                start_new_session=True,
+            )
+        return _connected(address), process
+
+
+def _connected(address: Path) -> socket.socket:
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    try:
+        connection.connect(str(address))
+    except OSError:
+        connection.close()
+        raise
+    return connection
 
 
 class Fork:
@@ -41,28 +72,40 @@ class Fork:
 
     def __init__(self, words: list[str], cwd: Path, env: dict[str, str], stderr: IO[str]) -> None:
         self.words = words
-        said, stdout = context.Pipe(duplex=False)
-        with stdout, Connection(os.dup(stderr.fileno()), readable=False) as errors:
-            self._process = context.Process(
-                target=_begin, args=(words, str(cwd), env, stdout, errors)
-            )
-            self._process.start()
-        self.stdout = os.fdopen(os.dup(said.fileno()), encoding="utf-8")
-        said.close()
-        assert self._process.pid is not None
-        self.pid = self._process.pid
+        keeper, _ = _server()
+        self._connection = _connected(Path(keeper.getpeername()))
+        self._lock = threading.Lock()
+        self._returncode: int | None = None
+        said, stdout = os.pipe()
+        self.stdout = os.fdopen(said, encoding="utf-8")
+        request = json.dumps({"words": words, "cwd": str(cwd), "env": env}).encode()
+        try:
+            socket.send_fds(self._connection, [request], [stdout, stderr.fileno()])
+        finally:
+            os.close(stdout)
+        self.pid = int(self._connection.recv(100))
 
     @property
     def returncode(self) -> int | None:
         """Return None while it runs; negative: the signal that ended it."""
-        return self._process.exitcode
+        return self._ended(0)
+
+    def _ended(self, timeout: float) -> int | None:
+        with self._lock:
+            if self._returncode is None:
+                poll = select.poll()
+                poll.register(self._connection, select.POLLIN)
+                if poll.poll(timeout * 1000):
+                    self._returncode = int(self._connection.recv(100))
+                    self._connection.close()
+            return self._returncode
 
     def wait(self, timeout: float) -> int:
         """Return how it ended."""
-        self._process.join(timeout)
-        if self.returncode is None:
+        code = self._ended(timeout)
+        if code is None:
             raise subprocess.TimeoutExpired(self.words, timeout)
-        return self.returncode
+        return code
 
     def send_signal(self, number: signal.Signals) -> None:
         """Send the signal, unless the process has ended."""
@@ -87,22 +130,3 @@ def run_forked(
             said = process.stdout.read()
         errors.seek(0)
         return subprocess.CompletedProcess(words, process.wait(timeout), said, errors.read())
-
-
-def _begin(
-    words: list[str], cwd: str, env: dict[str, str], stdout: Connection, stderr: Connection
-) -> None:
-    """In the fork: become the program, `python` followed by `words`."""
-    os.setsid()
-    os.chdir(cwd)
-    for connection, descriptor in ((stdout, 1), (stderr, 2)):
-        os.dup2(connection.fileno(), descriptor)
-        connection.close()
-    os.environ.clear()
-    os.environ.update(env)
-    if words[0] == "-m":
-        sys.argv = words[1:]
-        runpy.run_module(words[1], run_name="__main__", alter_sys=True)
-    else:
-        sys.argv = words
-        runpy.run_path(words[0], run_name="__main__")

@@ -180,11 +180,12 @@ def _listens(port: int) -> bool:
 
 
 def clean_environment(changes: dict[str, str]) -> dict[str, str]:
-    """Return the environment without keys of real models, on a free port, patient, and
-    `changes`.
+    """Return the environment without keys of real models, on a free port, patient, without
+    dbt, which takes seconds of the processor for each draft, and `changes`.
     """
     inherited = {name: value for name, value in os.environ.items() if "API_KEY" not in name}
-    defaults = {"DATABASE_URL": "", "PORT": str(free_port()), "STORE_TIMEOUT_S": STORE_TIMEOUT_S}
+    defaults = {"DATABASE_URL": "", "PORT": str(free_port())}
+    defaults |= {"STORE_TIMEOUT_S": STORE_TIMEOUT_S, "ETL_DBT": "none"}
     return {**inherited, **defaults, **changes}
 
 

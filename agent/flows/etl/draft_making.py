@@ -127,6 +127,8 @@ async def draft_of(state: EtlState, context: EtlContext) -> Draft:
         code["node"]: code["sql"] for code in state.get("code", []) if code["method"] != "rules"
     }
     plan = state["plan"] if state.get("plan_method") == "llm" else None
+    if plan is None and not changed:
+        return rules
     key = json.dumps([plan, changed], sort_keys=True)
     drafts = context.memory.drafts
     if key not in drafts:

@@ -19,7 +19,7 @@ from common.text import Text
 from common.values import Column
 from etl.meaning.bound import BoundIntent
 from etl.meaning.interpreter import evaluate
-from etl.planning.draft_test import DraftTest
+from etl.planning.draft_test import DraftTest, TypedRows, UnitCase
 from etl.planning.drafting import make_draft
 from etl.planning.plan_review import review
 from etl.planning.sql_trees import column, selection, table
@@ -206,3 +206,14 @@ def test_tests_are_written_for_dbt_and_for_psql() -> None:
     checks = {one["name"]: one.get("data_tests", []) for one in described}
     assert [list(one) for one in checks["lauf"]] == [["not_null"]]
     assert _CALL.findall("".join(files[path] for path in plain)) == []
+
+
+def test_values_keep_their_lines_in_plain_unit_tests() -> None:
+    bound = odd_intent()
+    draft = make_draft(bound)
+    rows = TypedRows("", draft.target.name, (("select", "text"),), (("first\nsecond",),))
+    case = UnitCase((), None, rows)
+    test = DraftTest("unit", "unit", draft.target.name, Text("标题", "A title"), case=case)
+    made = make_artefact(draft, bound, AnalysisResult(), (test,), None, "zh")
+    (text,) = [file.text for file in made.files if file.path.startswith("sql/tests/")]
+    assert text.count("CAST('first\nsecond' AS TEXT)") == 2
