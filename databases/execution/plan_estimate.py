@@ -43,7 +43,7 @@ def plan_estimate(top: Mapping[str, Any]) -> PlanEstimate:
 
 @dataclass(frozen=True)
 class _Remote:
-    """What tasks on other nodes are estimated to cost, and the rows that they return."""
+    """Estimated cost of tasks on other nodes, and the rows that they return."""
 
     cost: float = 0.0
     rows: int = 0

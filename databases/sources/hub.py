@@ -407,10 +407,12 @@ JOIN pg_catalog.pg_description d ON d.objoid = s.oid
     AND d.classoid = 'pg_catalog.pg_foreign_server'::pg_catalog.regclass
 ORDER BY s.srvname
 """
+# Only a superuser sees what another role's mapping says; the owner's own says the same.
 _MAPPING = """
 SELECT s.srvoptions, m.umoptions FROM pg_catalog.pg_foreign_server s
 JOIN pg_catalog.pg_user_mappings m ON m.srvid = s.oid
-WHERE s.srvname = %s AND m.usename = %s
+WHERE s.srvname = %s AND m.usename IN (%s, current_user) AND m.umoptions IS NOT NULL
+LIMIT 1
 """
 _ENUMS = """
 SELECT n.nspname, t.typname, pg_catalog.array_agg(e.enumlabel::text ORDER BY e.enumsortorder)

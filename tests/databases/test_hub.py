@@ -17,10 +17,11 @@ from databases.demo.loader import DemoServer
 from databases.demo.reader import READER
 from tests.support.cases import all_cases
 from tests.support.databases import Opener, execute, rows_of, run, until
-from tests.support.effort import tries
+from tests.support.effort import EXPLORES, tries
 from tests.support.folders import reachable_folder
 from tests.support.guarded_statements import ALLOWED, REJECTED, SCHEMA
 from tests.support.hub_server import HubWorld, hub_server, make_hub, make_source
+from tests.support.offline_questions import FIXTURES, REFUSE, cases_of
 from tests.support.postgres_wire import Wire
 from tests.support.row_rules import FOLDER, KINDS, Bench, open_bench, prepare, statements
 from tests.support.row_statements import queries
@@ -285,16 +286,18 @@ def test_a_table_over_several_servers_names_what_spreads_its_rows(
     assert sale.distributed_by == ("region",)
 
 
-def _moved(world: HubWorld, *schemas: str) -> None:
-    """Give the foreign tables the places that tables of a database have."""
+def _moved(world: HubWorld) -> None:
+    """Give the foreign tables the places that they have in the source."""
+    schemas = rows_of(world.admin_url, "SELECT nspname FROM pg_namespace WHERE nspname ~ '^src'")
     execute(
         world.admin_url,
         "ALTER SCHEMA public RENAME TO empty",
         # Estimates of the source take a round trip for each way to run a statement.
         "ALTER SERVER src OPTIONS (SET use_remote_estimate 'false')",
     )
-    for schema in schemas:
-        execute(world.admin_url, f"ALTER SCHEMA src_{schema} RENAME TO {schema}")
+    for (schema,) in schemas:
+        place = schema.removeprefix("src").removeprefix("_") or "public"
+        execute(world.admin_url, f"ALTER SCHEMA {schema} RENAME TO {place}")
 
 
 @pytest.fixture(scope="module")
@@ -303,7 +306,7 @@ def ruled(server: DemoServer) -> Iterator[Bench]:
     world = make_hub(server, {"src": (FOLDER / "schema.sql").read_text("utf-8")})
     source = world.source_admin("src")
     prepare(source)
-    _moved(world, "public", "archive")
+    _moved(world)
     with open_bench(world.url, source) as own, open_bench(world.url, world.admin_url) as bench:
         yield replace(bench, policed=own.policed)
 
@@ -348,12 +351,38 @@ def _is_same(bench: Bench, sql: str) -> bool:
     return True
 
 
+ALL = ("bike", "clinic", "crm", "hr", "iot", "lib", "mall", "music", "store")
+
+
+@pytest.mark.parametrize("name", ALL if EXPLORES else ("mall",))
+def test_statements_give_the_same_over_a_hub(server: DemoServer, opened: Opener, name: str) -> None:
+    """The hand-written statements of the questions of a database, on it and through a hub."""
+    folder = FIXTURES / "offline"
+    world = make_hub(server, {"src": (folder / f"{name}.sql").read_text("utf-8")})
+    _moved(world)
+    golds = [case.gold for case in cases_of(folder / f"{name}_questions.sql")]
+    statements_given = [gold for gold in golds if gold != REFUSE]
+    direct, through = opened(world.sources["src"]), opened(world.url)
+
+    async def ask_all() -> None:
+        with all_cases() as cases:
+            for sql in statements_given:
+                with cases.case(sql):
+                    expected, found = await direct.run(sql), await through.run(sql)
+                    assert found.columns == expected.columns
+                    if not expected.is_limited:
+                        assert sorted(map(repr, found.rows)) == sorted(map(repr, expected.rows))
+
+    asyncio.run(ask_all())
+    assert len(statements_given) >= 20
+
+
 def test_nothing_that_is_refused_has_an_effect_in_a_source(
     server: DemoServer, opened: Opener
 ) -> None:
     """As a superuser asks, so that nothing but the guard and the source's role stand between."""
     world = make_hub(server, {"src": SCHEMA})
-    _moved(world, "public", "sales")
+    _moved(world)
     database = opened(world.admin_url, statement_timeout_s=2.0)
     before = _contents(world)
 
