@@ -36,7 +36,7 @@ const page = {
   signOut: byId("sign-out"),
 };
 
-const conversation = new Conversation(byId("turns"), { onChange: showState, onAsk: askOffered, onUnknown: sayUnknown });
+const conversation = new Conversation(byId("turns"), { onChange: showState, onAsk: askOffered, onUnknown: sayUnknown, onUnsent: giveBack });
 const history = new History(byId("history"), conversation);
 const databases = new Databases(byId("database-row"), byId("database"), () => examples.show(language()));
 const inDatabase = (path) => databases.path(path);
@@ -89,6 +89,13 @@ function showState() {
 function sayUnknown() {
   setLabel(page.notice, "unknown_conversation");
   page.notice.hidden = false;
+}
+
+/** A question that was not taken can be changed, unless another is being written. */
+function giveBack(question) {
+  if (page.question.value !== "") return;
+  page.question.value = question;
+  fitQuestionBox();
 }
 
 function askQuestion(question) {
