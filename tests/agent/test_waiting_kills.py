@@ -236,8 +236,8 @@ async def _pair(place: StoreServer, database: Database) -> AsyncIterator[Pair]:
     finally:
         await slow.aclose()
         await pair.survivor.aclose()
-        await end_what_waits()
         await store.aclose()
+        await end_what_waits()
 
 
 async def _break_checkpoint(store: Store, run_id: str) -> None:
