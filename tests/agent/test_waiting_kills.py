@@ -11,12 +11,14 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import pytest
+from langchain_core.runnables import RunnableConfig
 
 from agent.bootstrap import FlowDependencies
 from agent.flows.ask.context import AskContext, Behaviour
 from agent.flows.flow import Durability
 from agent.progress import Write
 from agent.question import Question
+from agent.runs.live_run import LiveRun
 from agent.runs.run_service import RunService
 from agent.runs.runner import Runner
 from app_config import Settings
@@ -202,16 +204,33 @@ class Pair:
     survivor: RunService
     database: HeldDatabase
 
-    async def answer_all(self, question: Question) -> dict[str, Any]:
+    async def answer_all(self, slow_run: LiveRun) -> dict[str, Any]:
         """Answer whatever the survivor asks; return the last event's data."""
         while True:
-            view = await next_stop(self.survivor, USER, question.run_id, Fate(None))
+            view = await next_stop(self.survivor, USER, slow_run.head.run_id, Fate(None))
             assert view is not None
             assert view.last is not None
             asked = view.last.data
             if view.last.is_terminal:
+                await self.settle(slow_run)
                 return dict(asked)
             await answered(self.survivor, NOBODY, asked, ANSWERS[asked["prompt"]], None)
+
+    async def settle(self, slow_run: LiveRun) -> None:
+        """Let the slow worker finish, and wait until the survivor has cleared up."""
+        self.slow_database.released.set()
+        await self.slow.last(slow_run)
+        async with asyncio.timeout(90):
+            while True:
+                if await self._is_cleared(slow_run.head.run_id):
+                    return
+                await asyncio.sleep(0.01)
+
+    async def _is_cleared(self, run_id: str) -> bool:
+        config = cast(RunnableConfig, {"configurable": {"thread_id": run_id}})
+        with suppress(StateLost):
+            return await self.store.checkpoints.aget_tuple(config) is None
+        return False
 
 
 @asynccontextmanager
@@ -223,7 +242,8 @@ async def _pair(place: StoreServer, database: Database) -> AsyncIterator[Pair]:
             return AskContext(cast(Database, held), rules, rules, Behaviour())
 
         given = FlowDependencies(Settings(), new_context, None, own, cast(Any, None))
-        runner = Runner({"survey": DurableSurveyFlow(given)}, "survey")
+        flow: SurveyFlow = DurableSurveyFlow(given)
+        runner = Runner({flow.name: flow}, flow.name)
         return RunService(runner, own, Journal(own), lease_s=LEASE_S)
 
     slow_saver = RememberingSaver(store)
@@ -266,7 +286,7 @@ def test_a_worker_that_only_seemed_dead_leaves_the_checkpoints_to_its_successor(
             pair.slow_database.released.set()
             await pair.slow.last(slow_run)
             pair.database.released.set()
-            end = await pair.answer_all(question)
+            end = await pair.answer_all(slow_run)
             return end, pair.slow_saver.deleted
 
     end, deleted = asyncio.run(play())
@@ -286,13 +306,15 @@ def test_a_run_never_goes_on_from_a_part_of_its_state(
             pair.database.released.set()
             if has_asked:
                 pair.slow_database.released.set()
-            pair.slow.begin(question, is_watched=True, outlives_readers=True, on_end=lambda: None)
+            slow_run = pair.slow.begin(
+                question, is_watched=True, outlives_readers=True, on_end=lambda: None
+            )
             await pair.slow_database.reached.wait()
             if has_asked:
                 await next_stop(pair.survivor, USER, question.run_id, Fate(None))
             await _break_checkpoint(pair.store, question.run_id)
             pair.survivor.watch_over()
-            return await pair.answer_all(question)
+            return await pair.answer_all(slow_run)
 
     end = asyncio.run(play())
     if has_asked:
