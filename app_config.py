@@ -6,6 +6,7 @@ library only. `python docs/make_settings.py` writes `.env.example` and the table
 docs/configuration.md from it.
 """
 
+import json
 import os
 import re
 from collections.abc import Callable, Mapping
@@ -86,6 +87,12 @@ def _port(text: str) -> int:
     if not text.isdigit() or not 1 <= int(text) <= 65535:
         raise ValueError("a port between 1 and 65535")
     return int(text)
+
+
+def _optional_port(text: str) -> int:
+    if text == "0":
+        return 0
+    return _port(text)
 
 
 def _rate_limit(text: str) -> str:
@@ -170,6 +177,18 @@ def _turns(text: str) -> int:
     if value > 50:
         raise ValueError("at most 50")
     return value
+
+
+def _thinking(text: str) -> str:
+    if text.lower() in {"on", "off"}:
+        return text.lower()
+    try:
+        is_object = isinstance(json.loads(text), dict)
+    except (ValueError, RecursionError):
+        is_object = False
+    if not is_object:
+        raise ValueError('on, off, or a JSON object such as {"enable_thinking": false}')
+    return text
 
 
 def _seconds(text: str) -> float:
@@ -268,6 +287,21 @@ class Settings:
         "INFO",
         "`DEBUG`, `INFO`, `WARNING` or `ERROR`; logs are JSON lines on stderr",
         parse=_one_of("DEBUG", "INFO", "WARNING", "ERROR"),
+    )
+    metrics: bool = setting(
+        False,
+        "measure the service, and answer `GET /metrics` to operators (`OPERATOR_GROUPS`); see "
+        "[monitoring](monitoring.md)",
+    )
+    metrics_port: int = setting(
+        0,
+        "TCP port that answers `GET /metrics`, and nothing else, without a key, 1–65535; the "
+        "service measures then, whatever `METRICS` says. `0`: none",
+        parse=_optional_port,
+    )
+    metrics_host: str = setting(
+        "127.0.0.1",
+        "address of `METRICS_PORT`; who can connect to it may read the metrics",
     )
     audit_log: str = setting(
         "",
@@ -434,6 +468,38 @@ class Settings:
         "about",
     )
 
+    # Files that people bring
+    files: bool = setting(
+        True,
+        "take CSV, TSV and XLSX files, whose tables their owners ask as the database `files`; see "
+        "[files](files.md)",
+    )
+    workspace_url: str = setting(
+        "",
+        "the PostgreSQL database in which their tables are kept; its role may create schemas "
+        "there; empty: a database of the embedded server",
+    )
+    max_file_bytes: int = setting(
+        209715200,
+        "largest file that is taken, as it is sent",
+    )
+    file_bytes_per_owner: int = setting(
+        2147483648,
+        "most bytes that one owner's tables may take on disk",
+    )
+    file_tables_per_owner: int = setting(
+        100,
+        "most tables of one owner",
+    )
+    file_timeout_s: float = setting(
+        300.0,
+        "seconds of reading or of loading one file",
+    )
+    file_draft_ttl_s: float = setting(
+        86400.0,
+        "seconds an uploaded file waits for its owner to confirm it",
+    )
+
     # Conversations and runs
     redis_url: str = setting(
         "",
@@ -526,6 +592,13 @@ class Settings:
     llm_max_tokens: int = setting(
         2048,
         "longest reply of one model call, in tokens",
+    )
+    llm_thinking: str = setting(
+        "",
+        "`on` or `off`: whether a thinking model thinks before it answers, told to each endpoint "
+        "in [its own words](models.md#endpoints); or a JSON object of parameters that go into "
+        "every request, for other endpoints; empty: as the endpoint does by itself",
+        parse=_thinking,
     )
     schema_tokens: int = setting(
         0,
@@ -767,6 +840,11 @@ class Settings:
     def data_path(self) -> Path:
         """Return `data_dir` as an absolute path."""
         return Path(self.data_dir).expanduser().resolve()
+
+    @property
+    def is_measured(self) -> bool:
+        """Tell whether metrics are measured."""
+        return self.metrics or self.metrics_port > 0
 
     @property
     def api_keys_path(self) -> Path:

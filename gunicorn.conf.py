@@ -11,7 +11,8 @@ from dotenv import load_dotenv
 
 from api.access.key_file import KeyFile
 from app_config import ConfigurationError, Settings
-from serving.listen_address import OpenToOthers, refuse_strangers
+from serving.listen_address import OpenToOthers, PortUnavailable, refuse_strangers
+from serving.measuring_workers import begin_measuring
 from serving.worker import gunicorn_options
 
 load_dotenv()
@@ -30,8 +31,17 @@ globals().update(
         question_s=_settings.request_timeout_s,
         connections_per_address=_settings.max_connections_per_address,
         trusted_proxies=_settings.trusted_proxies,
+        is_measured=_settings.is_measured,
     )
 )
+
+
+def on_starting(_arbiter: Any) -> None:
+    """Gunicorn calls it once, in the master process, before it starts workers."""
+    try:
+        begin_measuring(_settings)
+    except PortUnavailable as error:
+        sys.exit(f"Citu can't start. {error}")
 
 
 def when_ready(arbiter: Any) -> None:

@@ -5,12 +5,10 @@ Importing this module starts no thread, no server and no connection. The first q
 in the process that answers it, so that servers that preload and fork work.
 """
 
-import logging
 import re
 import secrets
 import signal
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +21,7 @@ if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is signal.default_
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 from dotenv import load_dotenv
-from flask import Flask, Response, g, request
+from flask import Flask, Response, request
 from werkzeug.exceptions import NotFound
 from werkzeug.middleware.proxy_fix import ProxyFix
 from werkzeug.routing import RequestRedirect
@@ -34,11 +32,11 @@ from agent.extensions.loading import ExtensionError
 from agent.tools.tool import EVERYONE
 from agent.tools.tool_groups import InvalidToolGroups, groups_of
 from api.access.admission import Admission, register_admission
-from api.access.callers import current_caller
 from api.access.key_file import KeyFile, KeysUnreadable
 from api.access.origins import Anonymity
 from api.access.rights import GroupRights
 from api.access.screening import Screening
+from api.access_log import AccessLog
 from api.analyses import analyses_blueprint
 from api.artefacts import artefacts_blueprint
 from api.ask import ask_blueprint
@@ -48,9 +46,12 @@ from api.database_list import databases_blueprint
 from api.examples import examples_blueprint
 from api.exports import exports_blueprint
 from api.feedback import feedback_blueprint
+from api.file_uploads import FORM_BYTES
+from api.files import FILES_PATH, files_blueprint
 from api.health import health_blueprint
 from api.lineage import lineage_blueprint
 from api.me import me_blueprint
+from api.metrics_page import metrics_blueprint
 from api.openapi import openapi_blueprint
 from api.page import page_blueprint
 from api.reference import reference_blueprint
@@ -71,20 +72,28 @@ from common.errors import CituError
 from common.rate_limits import RateLimits
 from databases.databases_file import DatabasesFileError
 from databases.embedded.embedded_server import EmbeddedServerError
-from databases.source import EmbeddedSource, InvalidDatabaseUrl, Unreachable, probe
+from databases.source import (
+    EmbeddedSource,
+    InvalidDatabaseUrl,
+    Unreachable,
+    probe,
+    readable_tables,
+)
+from files.file_index import FILES
 from guard import AccessRuleError
 from guard.row_rules import RowRulesError
 from knowledge.semantic.checking import problems_of
 from knowledge.semantic.problems import SemanticFileError
 from llm import InvalidEndpoint
 from postgres.addresses import described_address
-from serving.listen_address import OpenToOthers, refuse_strangers
-from serving.worker import GunicornServer, PortUnavailable, gunicorn_options, listen
+from serving.listen_address import OpenToOthers, PortUnavailable, listen, refuse_strangers
+from serving.measuring_workers import begin_measuring
+from serving.request_reading import LargeBodies
+from serving.worker import GunicornServer, gunicorn_options
 from store.open_store import InvalidRedisUrl
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9_.:-]{1,128}")
 _SLOW_CLIENT_S = 60.0  # seconds a client may take for an answer beyond what its question may
-_access_log = logging.getLogger("unified_api.access")
 
 
 def create_app(settings: Settings, services: Services | None = None) -> Flask:
@@ -121,6 +130,9 @@ def create_app(settings: Settings, services: Services | None = None) -> Flask:
     app.register_blueprint(learning_blueprint(services.databases, _rights(settings), slots))
     app.register_blueprint(me_blueprint(_rights(settings)))
     app.register_blueprint(databases_blueprint(services.databases, slots))
+    app.register_blueprint(
+        files_blueprint(services.files, slots, max_file_bytes=settings.max_file_bytes)
+    )
     chat_service = ChatService(services.runs, services.databases, services.feedback)
     app.register_blueprint(
         vanna_blueprint(
@@ -144,8 +156,15 @@ def create_app(settings: Settings, services: Services | None = None) -> Flask:
     app.register_blueprint(openapi_blueprint())
     app.register_blueprint(reference_blueprint())
     app.register_blueprint(page_blueprint())
+    if services.metrics is not None and settings.metrics:
+        app.register_blueprint(metrics_blueprint(services.metrics, _rights(settings)))
     register_error_handlers(app)
     app.extensions["citu"] = services
+    AccessLog(services.metrics).register(app)
+    if services.files is not None:
+        app.extensions["citu_large_bodies"] = LargeBodies(
+            FILES_PATH, settings.max_file_bytes + FORM_BYTES, services.files.folder.path
+        )
     app.before_request(_begin_request)
     app.before_request(_redirect_nowhere)
     register_admission(app, admission)
@@ -200,18 +219,12 @@ def _rate_limits(settings: Settings) -> RateLimits:
 def _begin_request() -> None:
     given = request.headers.get("X-Request-ID", "")
     logs.request_id.set(given if _REQUEST_ID.fullmatch(given) else f"req_{secrets.token_hex(8)}")
-    g.started = time.perf_counter()
 
 
 def _redirect_nowhere() -> None:
     """Answer 404 where Flask would redirect `/static//a` to the host that the request names."""
     if isinstance(request.routing_exception, RequestRedirect):
         raise NotFound
-
-
-def _route() -> str:
-    """Return the route of the request, without anything that its caller wrote; else the path."""
-    return request.url_rule.rule if request.url_rule else logs.shortened(request.path)
 
 
 def _end_request(response: Response) -> Response:
@@ -231,17 +244,6 @@ def _end_request(response: Response) -> Response:
     )
     if request.path.startswith("/api/"):
         response.headers.setdefault("Cache-Control", "no-store")
-    milliseconds = round((time.perf_counter() - g.started) * 1000, 1)
-    _access_log.info(
-        "request",
-        extra={
-            "method": request.method,
-            "path": _route(),
-            "status": response.status_code,
-            "ms": milliseconds,
-            "user_id": current_caller().user_id,
-        },
-    )
     return response
 
 
@@ -270,6 +272,7 @@ def main() -> int:
         if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
             signal.signal(signal.SIGINT, signal.default_int_handler)
         settings = _settings()
+        begin_measuring(settings)
         services = bootstrap(settings)
         listening = listen(settings.host, settings.port)
         refuse_strangers(
@@ -291,6 +294,7 @@ def main() -> int:
             question_s=settings.request_timeout_s,
             connections_per_address=settings.max_connections_per_address,
             trusted_proxies=settings.trusted_proxies,
+            is_measured=settings.is_measured,
         ),
         when_ready=lambda: _say(_banner(settings, services)),
     )
@@ -326,7 +330,7 @@ def _make_ready(services: Services, settings: Settings) -> None:
         try:
             _reach(database)
         except Unreachable as error:
-            if services.asked.is_one:
+            if services.asked.is_one and database.name == services.asked.default:
                 raise
             # Its questions fail until it can be reached; those about the others are answered.
             sys.stderr.write(f"The database {database.name} can't be asked now. {error}\n")
@@ -351,7 +355,18 @@ def _reach(database: AskedDatabase) -> None:
         source.start()
     else:
         setting = database.name if database.entry is not None else "DATABASE_URL"
+        if database.name == FILES:
+            setting = "WORKSPACE_URL"
         probe(source(), setting, require_read_only_role=options.require_read_only_role)
+        if database.name != FILES:
+            _say_what_is_closed(source())
+
+
+def _say_what_is_closed(url: str) -> None:
+    """Tell the operator when the role can read nothing; /ready only says that it can connect."""
+    reading = readable_tables(url)
+    if reading is not None and reading.is_useless:
+        sys.stderr.write(f"{reading.said().en} {reading.advice().en}\n")
 
 
 def _check_meanings(services: Services) -> None:

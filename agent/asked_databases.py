@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Protocol
 
 from common.actor import Actor
 from common.audit import Occasion
@@ -51,6 +52,13 @@ class AskedDatabase:
     def label(self, lang: Lang) -> str:
         """Return what people call it."""
         return self.names.label(lang) or self.name
+
+
+class BroughtFiles(Protocol):
+    """Tells whether anybody has brought files."""
+
+    def are_there(self) -> bool:
+        """Tell whether anybody has; doesn't wait for a database that is away."""
 
 
 Make = Callable[[DatabaseEntry], AskedDatabase]
@@ -123,6 +131,8 @@ class AskedDatabases:
         only: the database of a service without a file.
         on_file: the file; one of both is given.
         datasources: opens them; it is told of every change of the file.
+        workspace: the database of people's files; it is there while anybody has brought some.
+        files: tells so.
     """
 
     def __init__(
@@ -131,8 +141,12 @@ class AskedDatabases:
         *,
         only: AskedDatabase | None = None,
         on_file: DatabasesOnFile | None = None,
+        workspace: AskedDatabase | None = None,
+        files: BroughtFiles | None = None,
     ) -> None:
         self.datasources = datasources
+        self._workspace = workspace
+        self._files = files
         self._on_file = on_file
         self._databases: Mapping[str, AskedDatabase] = {}
         self._default = ""
@@ -146,7 +160,10 @@ class AskedDatabases:
         if self._on_file is not None:
             self._databases = self._on_file.databases
             self._default = self._on_file.default
-        self.datasources.replace({name: one.datasource for name, one in self._databases.items()})
+        datasources = {name: one.datasource for name, one in self._databases.items()}
+        if self._workspace is not None:
+            datasources[self._workspace.name] = self._workspace.datasource
+        self.datasources.replace(datasources)
 
     def _look(self) -> None:
         """Read the file again when it has changed since the last look."""
@@ -159,8 +176,12 @@ class AskedDatabases:
 
     @property
     def is_one(self) -> bool:
-        """Tell whether there is but one, without a file that could add others."""
+        """Tell whether the operator has set up but one, without a file that could add others."""
         return self._on_file is None
+
+    def is_one_for(self, actor: Actor) -> bool:
+        """Tell whether there is but one for an actor, who has brought no files."""
+        return self.is_one and len(self.open_to(actor)) < 2
 
     @property
     def has_mistakes(self) -> bool:
@@ -176,7 +197,10 @@ class AskedDatabases:
     def all(self) -> tuple[AskedDatabase, ...]:
         """Return all databases, whoever may ask them."""
         self._look()
-        return tuple(self._databases.values())
+        databases = tuple(self._databases.values())
+        if self._workspace is None or self._files is None or not self._files.are_there():
+            return databases
+        return (*databases, self._workspace)
 
     def of(self, name: str | None) -> AskedDatabase | None:
         """Return the database, whoever may ask it; None: there is none of that name.
@@ -185,6 +209,8 @@ class AskedDatabases:
             name: None: the default one.
         """
         self._look()
+        if self._workspace is not None and name == self._workspace.name:
+            return self._workspace
         return self._databases.get(name or self._default)
 
     def open_to(self, actor: Actor) -> tuple[AskedDatabase, ...]:

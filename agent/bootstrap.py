@@ -14,8 +14,14 @@ from agent.experience import OwnRecollection, Recollection
 from agent.extensions.enhanced_recollection import EnhancedRecollection
 from agent.extensions.extended_model import ExtendedModel
 from agent.extensions.loading import load_extensions
+from agent.extensions.metrics_observer import MeasuredAudit, MetricsObserver, SeveralObservers
 from agent.extensions.observed_database import ObservedDatabase
-from agent.extensions.points import UNOBSERVED, ConversationFilter, Provided
+from agent.extensions.points import (
+    UNOBSERVED,
+    ConversationFilter,
+    ObservabilityProvider,
+    Provided,
+)
 from agent.flows.ask.about_result import analysing
 from agent.flows.ask.context import AskContext, Behaviour
 from agent.flows.ask.question_flow import QuestionFlow
@@ -47,6 +53,7 @@ from agent.services.learning.learning_source import LearningSource
 from agent.services.lineage_service import LineageService
 from agent.services.readiness import readiness_checks
 from agent.services.sql_service import SqlService
+from agent.services.worker_sampler import WorkerSampler
 from agent.thinking.fallback import FallbackSkills
 from agent.thinking.llm.database_pick import DatabasePick
 from agent.thinking.llm.model_skills import LlmSkills
@@ -66,17 +73,28 @@ from common.audit import Audit, AuditLog, NoAudit, Occasion
 from common.errors import CituError
 from common.inquiry import Inquiry, StoredValue
 from common.learning import Example, Topic
-from common.meanings import Report
+from common.meanings import BilingualNames, Report
+from common.metrics import Metrics, open_metrics
 from common.ports import Database, Definitions, UrlSource
+from common.text import Text
 from common.values import Catalog, Turn
 from databases.catalog.view_sources import ViewSources
-from databases.databases_file import DatabaseEntry, read_databases
+from databases.databases_file import (
+    DatabaseEntry,
+    DatabasesFile,
+    DatabasesFileError,
+    read_databases,
+)
 from databases.datasources import DEFAULT, Datasource, Datasources
 from databases.demo import SEMANTIC_FILE
 from databases.options import DatabaseOptions, database_options
 from databases.source import EmbeddedSource, Sources, database_sources, source_of
 from etl.scratch.scratch_access import ScratchDatabase
 from etl.scratch.scratch_options import scratch_options
+from files.draft_folder import DraftFolder
+from files.file_index import FILES, FileIndex
+from files.file_service import FileLimits, FileService
+from files.worker_process import FileWorker
 from guard.row_rules import RowRules
 from knowledge.experience.experience_service import ExperienceService
 from knowledge.index import renew
@@ -88,6 +106,7 @@ from knowledge.values.value_search import ValueSearch
 from llm import ChatModel, open_model
 from llm.contexts import context_tokens
 from llm.embedding import Embedder, open_embedder
+from llm.providers import endpoint_of
 from llm.tokens import prompt_budget
 from rules.skills import OfflineSkills
 from store import Retention, Store
@@ -95,6 +114,10 @@ from store.journal import Journal
 from store.open_store import open_store
 
 _CALLS_PER_REPLY = 2  # tools that roles of transformations call, on average
+_FILE_CONNECTIONS = 3  # of one owner's part of the workspace
+_WORKSPACE_TTL_S = 5.0  # of the definitions of all files' tables
+_FILE_NAMES = BilingualNames(("文件", "我的文件"), ("Files", "my files"))
+_FILE_DESCRIPTION = Text("您上传的文件", "The files that you have brought")
 _MOST_TURNS = 50  # turns that are read of a conversation; filters decide which are remembered
 
 
@@ -172,10 +195,12 @@ class Services:
         asked: the databases that may be asked.
         chooser: tells which of them a question is about.
         databases: what endpoints offer of each database.
+        files: what people do with their files; None where none are taken.
         tools: all tools that models may call.
         sources: give the databases' URLs; calling one starts the embedded server if it needs it.
         thinker: who answers: `offline`, or the model's name.
         checks: what `/ready` looks at, by name.
+        metrics: what is measured; None: nothing is.
         warm: prepares what the first question would otherwise wait for; ignores failures, which
             that question reports.
         aclose: closes connections, on the event loop that used them; the next use opens new ones.
@@ -191,10 +216,12 @@ class Services:
     artefacts: ArtefactService
     analyses: AnalysisService
     feedback: FeedbackService
+    files: FileService | None
     tools: ToolRegistry
     sources: Sources
     thinker: str
     checks: Mapping[str, Callable[[], Awaitable[dict[str, Any]]]]
+    metrics: Metrics | None
     warm: Callable[[], Awaitable[None]]
     aclose: Callable[[], Awaitable[None]]
 
@@ -233,21 +260,32 @@ def bootstrap(settings: Settings) -> Services:
         settings.agent,
         workflow=workflow,
         hooks=extensions.hooks,
-        observer=extensions.observer,
+        observer=adapters.observer,
         choose=adapters.chooser.chosen,
     )
-    runs = RunService(runner, adapters.store, adapters.journal, lease_s=adapters.retention.lease_s)
+    runs = RunService(
+        runner,
+        adapters.store,
+        adapters.journal,
+        lease_s=adapters.retention.lease_s,
+        observer=adapters.observer,
+    )
     answers = PastAnswers(runs, adapters.store.conversations)
     databases = ServedDatabases(adapters.asked, partial(_database_services, adapters, settings))
     timeout_s = settings.request_timeout_s
+    sampler = adapters.sampler
 
     async def warm() -> None:
         runs.watch_over()
+        if sampler is not None:
+            sampler.start()
         for flow in flows.values():
             _ = flow.graph  # the property compiles the graph at its first use
         await adapters.warm()
 
     async def aclose() -> None:
+        if sampler is not None:
+            sampler.stop()
         await runs.aclose()
         await adapters.aclose()
 
@@ -270,11 +308,14 @@ def bootstrap(settings: Settings) -> Services:
             adapters.rules.is_complete,
             learns=settings.learning,
             request_timeout_s=timeout_s,
+            observer=adapters.observer,
         ),
+        files=_file_service(settings, adapters.sources, adapters.files),
         tools=adapters.tools,
         sources=adapters.sources,
         thinker=adapters.model.name if adapters.model else adapters.rules.name,
         checks=readiness_checks(adapters.asked, adapters.store, adapters.model),
+        metrics=adapters.metrics,
         warm=warm,
         aclose=aclose,
     )
@@ -321,13 +362,18 @@ class _Adapters:
             settings.app_database_url,
             settings.data_path,
             settings.scratch_database_url,
+            settings.workspace_url,
         )
-        audit = _audit(settings)
-        self.asked = _asked_databases(settings, self.sources, audit)
+        self.metrics = open_metrics(settings.data_path) if settings.is_measured else None
+        audit = _audit(settings, self.metrics)
+        measured = _measured(settings, self.metrics)
+        self.files = _files(settings, self.sources)
+        self.asked = _asked_databases(settings, self.sources, audit, self.files, measured)
         self.store, self.retention = _store(settings, self.sources.app)
-        self.journal = Journal(self.store)
+        self.journal = Journal(self.store, partial(measured.span, "store_write", {}))
         self.rules = OfflineSkills()
         self.extensions = load_extensions(self._provided(settings))
+        self.observer = _both(measured, self.extensions.observer)
         self.model = self._extended(open_model(settings))
         self._embedder = open_embedder(settings)
         self._vectors = _vectors(self._embedder, self.store)
@@ -358,7 +404,7 @@ class _Adapters:
             self.open_database,
             audit,
             hooks=self.extensions.hooks,
-            observer=self.extensions.observer,
+            observer=self.observer,
         )
         self._limits = _limits(settings)
         self._etl_limits = _etl_limits(settings)
@@ -369,6 +415,13 @@ class _Adapters:
             scratch_options(settings),
             self._other_databases,
         )
+
+    @property
+    def sampler(self) -> WorkerSampler | None:
+        """Return what measures this worker once a second; None where nothing is measured."""
+        if self.metrics is None:
+            return None
+        return WorkerSampler(self.metrics, self.asked.datasources.connections)
 
     def _provided(self, settings: Settings) -> Provided:
         return Provided(
@@ -383,11 +436,11 @@ class _Adapters:
 
     def _extended(self, model: ChatModel | None) -> ChatModel | None:
         """Return the model with the middlewares before it; the same object when there are none."""
-        extensions = self.extensions
-        is_extended = extensions.middlewares or extensions.observer is not UNOBSERVED
+        middlewares = self.extensions.middlewares
+        is_extended = middlewares or self.observer is not UNOBSERVED
         if model is None or not is_extended:
             return model
-        return ExtendedModel(model, extensions.middlewares, extensions.observer)
+        return ExtendedModel(model, middlewares, self.observer)
 
     def _tool_services(self, settings: Settings) -> ToolServices:
         return ToolServices(
@@ -473,6 +526,7 @@ class _Adapters:
             partial(self.asked.database, name),
             self.open_database,
             partial(self.definitions, name),
+            is_divided=name == FILES,
         )
 
     def reports(self, name: str | None = None) -> Sequence[Report]:
@@ -500,15 +554,18 @@ class _Adapters:
         """Return the database of the conversation's latest turn."""
         self.journal.check()
         turns = await self.store.conversations.recent(question.owner, question.conversation_id, 1)
-        return turns[-1].database if turns else None
+        if not turns:
+            return None
+        latest = turns[-1].database
+        # Before there were files, turns did not say which database they were about.
+        return self._name_of(latest) if self.asked.is_one else latest
 
     def open_database(self, occasion: Occasion) -> Database:
         """Open the database of an occasion; its statements are audited."""
         database = self.asked.audited(occasion)
-        observer = self.extensions.observer
-        if observer is UNOBSERVED:
+        if self.observer is UNOBSERVED:
             return database
-        return ObservedDatabase(database, observer)
+        return ObservedDatabase(database, self.observer)
 
     def context_of(self, question: Question, write: Write) -> AskContext:
         """Return the services for one question."""
@@ -628,17 +685,99 @@ def _vectors(embedder: Embedder | None, store: Store) -> TableVectors | None:
     return TableVectors(embedder.model, embedder.embed, store.vectors) if embedder else None
 
 
-def _asked_databases(settings: Settings, sources: Sources, audit: Audit) -> AskedDatabases:
-    """Return the databases of `DATABASES_FILE`, or the one of `DATABASE_URL`."""
-    datasources = Datasources({}, audit=audit, prepare=renew)
+def _measured(settings: Settings, metrics: Metrics | None) -> ObservabilityProvider:
+    """Return what gives measurements to the metrics; without them, nothing is measured."""
+    if metrics is None:
+        return UNOBSERVED
+    endpoint = endpoint_of(settings)
+    return MetricsObserver(metrics, endpoint.provider if endpoint is not None else "")
+
+
+def _both(
+    measured: ObservabilityProvider, configured: ObservabilityProvider
+) -> ObservabilityProvider:
+    if measured is UNOBSERVED:
+        return configured
+    if configured is UNOBSERVED:
+        return measured
+    return SeveralObservers(measured, configured)
+
+
+def _files(settings: Settings, sources: Sources) -> FileIndex | None:
+    """Return what knows people's files; None where none are taken."""
+    if not settings.files:
+        return None
+    mark = None if settings.workspace_url else _file_folder(settings).mark
+    return FileIndex(
+        sources.workspace,
+        _file_options(settings),
+        mark,
+        serves_strangers=settings.allow_anonymous,
+    )
+
+
+def _file_folder(settings: Settings) -> DraftFolder:
+    return DraftFolder(settings.data_path / "files", settings.file_draft_ttl_s)
+
+
+def _file_options(settings: Settings) -> DatabaseOptions:
+    """Return the options of each owner's part: those of the service, with few connections, and
+    without what is said of the objects of another database.
+    """
+    return replace(
+        database_options(settings),
+        pool_size=_FILE_CONNECTIONS,
+        allowed_objects=(),
+        denied_objects=(),
+        group_denied_objects={},
+        allowed_functions=(),
+        row_context=False,
+        require_read_only_role=False,
+    )
+
+
+def _workspace(sources: Sources, files: FileIndex, settings: Settings) -> AskedDatabase:
+    """Return the database of people's files, of which each actor has a part."""
+    # The whole is read only to compare definitions, when something was learnt about it.
+    options = replace(_file_options(settings), catalog_ttl_s=_WORKSPACE_TTL_S)
+    datasource = Datasource(sources.workspace.reads, options, part_of=files.part_of)
+    return AskedDatabase(FILES, datasource, names=_FILE_NAMES, description=_FILE_DESCRIPTION)
+
+
+def _file_service(
+    settings: Settings, sources: Sources, files: FileIndex | None
+) -> FileService | None:
+    """Return what people do with their files; None where none are taken."""
+    if files is None:
+        return None
+    folder = _file_folder(settings)
+    worker = FileWorker(folder.work, settings.file_timeout_s)
+    limits = FileLimits(
+        settings.file_bytes_per_owner, settings.file_tables_per_owner, settings.file_timeout_s
+    )
+    workspace = sources.workspace
+    return FileService(files, folder, worker, workspace.writes, workspace.reader, limits)
+
+
+def _asked_databases(
+    settings: Settings,
+    sources: Sources,
+    audit: Audit,
+    files: FileIndex | None,
+    measured: ObservabilityProvider,
+) -> AskedDatabases:
+    """Return the databases of `DATABASES_FILE`, or the one of `DATABASE_URL`; and the files."""
+    span = partial(measured.span, "catalog_read", {})
+    datasources = Datasources({}, audit=audit, prepare=renew, span=span)
+    workspace = None if files is None else _workspace(sources, files, settings)
     if settings.databases_file:
         _refuse_settings_beside_file(settings)
         on_file = DatabasesOnFile(
             Path(settings.databases_file).expanduser(),
-            partial(read_databases, options=database_options(settings)),
+            partial(_read_databases, settings),
             partial(_of_entry, sources),
         )
-        return AskedDatabases(datasources, on_file=on_file)
+        return AskedDatabases(datasources, on_file=on_file, workspace=workspace, files=files)
     options = replace(database_options(settings), row_rules=_row_rules(settings))
     meanings = _meanings(semantic_file(settings, sources), options)
     annotate = meanings.annotate if meanings is not None else None
@@ -648,7 +787,22 @@ def _asked_databases(settings: Settings, sources: Sources, audit: Audit) -> Aske
         meanings,
         is_demo=isinstance(sources.asked, EmbeddedSource),
     )
-    return AskedDatabases(datasources, only=only)
+    return AskedDatabases(datasources, only=only, workspace=workspace, files=files)
+
+
+def _read_databases(settings: Settings, path: Path) -> DatabasesFile:
+    """Return the file of databases.
+
+    Raises:
+        DatabasesFileError: it is not valid, or one of them has the name of people's files.
+    """
+    found = read_databases(path, database_options(settings))
+    if settings.files and any(entry.name == FILES for entry in found.entries):
+        raise DatabasesFileError(
+            f"{path}: {FILES!r} is the name of the files that people bring: give the database "
+            "another one, or set FILES=false."
+        )
+    return found
 
 
 def _refuse_settings_beside_file(settings: Settings) -> None:
@@ -790,7 +944,12 @@ def _recall(
     return recall
 
 
-def _audit(settings: Settings) -> Audit:
+def _audit(settings: Settings, metrics: Metrics | None) -> Audit:
+    audit = _audit_log(settings)
+    return MeasuredAudit(audit, metrics) if metrics is not None else audit
+
+
+def _audit_log(settings: Settings) -> Audit:
     if settings.audit_log.lower() == "off":
         return NoAudit()
     given = Path(settings.audit_log).expanduser().resolve() if settings.audit_log else None

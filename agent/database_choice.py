@@ -131,7 +131,7 @@ class DatabaseChooser:
         Raises:
             NotFound: the actor may ask none, or not the one that was chosen.
         """
-        if self._asked.is_one:
+        if self._asked.is_one_for(question.actor):
             return question
         open_to = self._asked.open_to(question.actor)
         names = [one.name for one in open_to]
@@ -163,12 +163,10 @@ class DatabaseChooser:
         if len(named) == 1:
             return _about(question, named[0], "name")
         candidates = await self._candidates(question, databases)
-        are_taught = await asyncio.gather(*(self._is_taught(question, one) for one in candidates))
-        taught = [one for one, is_taught in zip(candidates, are_taught, strict=True) if is_taught]
-        if len(taught) == 1:
-            return _about(question, taught[0].database.name, "words")
-        fitting = await self._fitting(question, candidates)
-        if len(fitting) != 1 and len(candidates) > 1:
+        fitting = await self._taught(question, candidates)
+        if len(fitting) != 1:
+            fitting = await self._fitting(question, candidates)
+        if len(fitting) != 1:
             looked_up = (self._with_values(question, one) for one in candidates)
             fitting = await self._fitting(question, await asyncio.gather(*looked_up))
         if not fitting:
@@ -222,9 +220,9 @@ class DatabaseChooser:
         known = []
         for one in databases:
             task, _ = reading[one.name]
-            if task.done() and not task.cancelled() and task.exception() is None:
-                known.append((one, task.result()))
-        return await asyncio.gather(*(self._candidate(question, *each) for each in known))
+            if _has_result(task):
+                known.append(self._candidate(question, one, task.result()))
+        return await asyncio.gather(*known)
 
     def _catalog(self, name: str, question: Question) -> tuple["asyncio.Task[Catalog]", bool]:
         """Return the reading of a catalogue, and whether it begins now.
@@ -264,17 +262,29 @@ class DatabaseChooser:
         coverage = with_values(candidate.coverage, found)
         return replace(candidate, coverage=coverage, found_values=found)
 
-    async def _is_taught(self, question: Question, candidate: _Candidate) -> bool:
-        """Tell whether an example of the database asks the same."""
-        examples = await self._examples(candidate.database.name, question)
+    async def _taught(
+        self, question: Question, candidates: Sequence[_Candidate]
+    ) -> Sequence[_Candidate]:
+        """Return the candidates of which an example asks the same."""
         asked = same_question(question.question)
-        return any(same_question(example.question) == asked for example in examples)
+        found = []
+        for candidate in candidates:
+            examples = await self._examples(candidate.database.name, question)
+            if any(same_question(example.question) == asked for example in examples):
+                found.append(candidate)
+        return found
 
     async def _is_readable(self, question: Question, candidate: _Candidate) -> bool:
         try:
             return await self._reading.can_answer(_inquiry(question, candidate))
         except CituError:
             return False
+
+
+def _has_result(task: "asyncio.Task[Catalog]") -> bool:
+    if not task.done() or task.cancelled():
+        return False
+    return task.exception() is None
 
 
 def _option(question: Question, candidate: _Candidate) -> DatabaseOption:

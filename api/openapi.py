@@ -20,7 +20,7 @@ from api.models.envelopes import ErrorEnvelope
 from api.models.model_base import without_null
 from api.models.request_models import RequestFields
 from api.models.vanna_models import ChatChunkModel, ChatRefusalModel
-from api.operations import OPERATIONS, TAGS, Header, Operation, OperationReply
+from api.operations import FORM_DATA, OPERATIONS, TAGS, Header, Operation, OperationReply
 
 VERSION = "0.5.0"
 DOCUMENT = Path(__file__).with_name("openapi.json")
@@ -35,6 +35,15 @@ _UNNAMED: tuple[type[BaseModel], ...] = (
     ChatChunkModel,
     ExportedRowsModel,
 )
+_FILE_FORM = {
+    "type": "object",
+    "required": ["file"],
+    "properties": {
+        "file": {"type": "string", "format": "binary"},
+        "user_id": {"type": "string", "minLength": 1, "maxLength": 256},
+        "lang": {"type": "string", "enum": ["zh", "en"]},
+    },
+}
 _DESCRIPTION = (
     "Ask a PostgreSQL database in plain Chinese or English. Every JSON answer is the same "
     "envelope: code (the HTTP status), success, message, data."
@@ -187,6 +196,8 @@ def _header(header: Header) -> dict[str, Any]:
 
 
 def _body(operation: Operation, parts: dict[str, Any]) -> dict[str, Any]:
+    if operation.body == FORM_DATA:
+        return {"required": True, "content": {FORM_DATA: {"schema": _FILE_FORM}}}
     if isinstance(operation.body, str):
         return {"required": True, "content": {operation.body: {"schema": {"type": "string"}}}}
     assert operation.body is not None

@@ -14,12 +14,17 @@ from api.models.envelopes import (
     ConversationListEnvelope,
     DatabaseListEnvelope,
     DeletedEnvelope,
+    DeletedFileEnvelope,
     DescribedTableEnvelope,
     EtlEnvelope,
     ExampleEnvelope,
     ExampleListEnvelope,
     ExamplesEnvelope,
     FeedbackEnvelope,
+    FileDraftEnvelope,
+    FileEnvelope,
+    FileListEnvelope,
+    FileOrDraftEnvelope,
     ImpactEnvelope,
     ImportedEnvelope,
     LessonEnvelope,
@@ -35,6 +40,7 @@ from api.models.envelopes import (
     VerdictEnvelope,
 )
 from api.models.etl_models import EtlAskBody
+from api.models.file_models import ConfirmFileBody, FileChangesBody
 from api.models.model_base import Envelope
 from api.models.request_models import (
     AnalyzeBody,
@@ -116,6 +122,7 @@ class Operation:
 
 
 JSON_LINES = "application/x-ndjson"
+FORM_DATA = "multipart/form-data"
 
 IDEMPOTENCY_KEY = Header(
     "Idempotency-Key",
@@ -146,6 +153,7 @@ TAGS = {
     "sql": "SQL of the caller's own, judged or run under the same guard",
     "learning": "What users say of answers, what is learnt from it, and who reviews it",
     "schema": "What the database holds, as the caller may see it",
+    "files": "Files that people bring: drafts to check, and tables to ask as the database `files`",
     "etl": "Transformations: where tables come from, drafts of new ones, and their files",
     "caller": "Who the API key says you are",
     "vanna": "Vanna's chat protocol, for its web component and its other clients",
@@ -730,6 +738,94 @@ OPERATIONS = (
         query=(ReaderQuery,),
         replies=(OperationReply(200, "The list", DatabaseListEnvelope),),
         errors=refusals(429, 504),
+    ),
+    Operation(
+        "post",
+        "/api/v0/files",
+        "uploadFile",
+        "files",
+        "Bring a file; the answer is a draft of its tables",
+        description="CSV, TSV, XLSX, or a ZIP of these, as the part `file`. Nothing is loaded "
+        "before the draft is confirmed.",
+        query=(ReaderQuery,),
+        body=FORM_DATA,
+        replies=(OperationReply(201, "The draft", FileDraftEnvelope),),
+        errors=refusals(404, 429, 504),
+    ),
+    Operation(
+        "get",
+        "/api/v0/files",
+        "listFiles",
+        "files",
+        "The caller's files and drafts, files shared with its groups, and what it may still keep",
+        query=(ReaderQuery,),
+        replies=(OperationReply(200, "The list", FileListEnvelope),),
+        errors=refusals(404),
+    ),
+    Operation(
+        "get",
+        "/api/v0/files/{file_id}",
+        "readFile",
+        "files",
+        "A file, or a draft",
+        query=(ReaderQuery,),
+        replies=(OperationReply(200, "The file", FileOrDraftEnvelope),),
+        errors=refusals(404),
+    ),
+    Operation(
+        "patch",
+        "/api/v0/files/{file_id}",
+        "changeFile",
+        "files",
+        "Correct a draft, or say which groups may ask a loaded file",
+        body=FileChangesBody,
+        replies=(OperationReply(200, "The draft or the file", FileOrDraftEnvelope),),
+        errors=refusals(404, 429, 504),
+    ),
+    Operation(
+        "post",
+        "/api/v0/files/{file_id}/confirm",
+        "confirmFile",
+        "files",
+        "Load a draft as tables",
+        description="In one transaction: readers see the tables as they were, or as they will be. "
+        "409: the file that the draft changes is another one by now.",
+        body=ConfirmFileBody,
+        needs_body=False,
+        replies=(OperationReply(200, "The file, and what became of its tables", FileEnvelope),),
+        errors=refusals(404, 409, 429, 504),
+    ),
+    Operation(
+        "post",
+        "/api/v0/files/{file_id}/replace",
+        "replaceFile",
+        "files",
+        "Bring a file whose rows take the place of another's; a draft with the differences",
+        query=(ReaderQuery,),
+        body=FORM_DATA,
+        replies=(OperationReply(201, "The draft", FileDraftEnvelope),),
+        errors=refusals(404, 429, 504),
+    ),
+    Operation(
+        "post",
+        "/api/v0/files/{file_id}/append",
+        "appendFile",
+        "files",
+        "Bring a file whose rows are added to another's; a draft with the differences",
+        query=(ReaderQuery,),
+        body=FORM_DATA,
+        replies=(OperationReply(201, "The draft", FileDraftEnvelope),),
+        errors=refusals(404, 429, 504),
+    ),
+    Operation(
+        "delete",
+        "/api/v0/files/{file_id}",
+        "deleteFile",
+        "files",
+        "Delete a file with its tables, or a draft",
+        query=(ReaderQuery,),
+        replies=(OperationReply(200, "It is gone", DeletedFileEnvelope),),
+        errors=refusals(404),
     ),
     Operation(
         "get",

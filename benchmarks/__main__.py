@@ -18,6 +18,7 @@ from benchmarks import (
     answer_cost,
     chosen_databases,
     etl_mutation,
+    file_loading,
     first_paint,
     interruptions,
     large_schema,
@@ -78,6 +79,9 @@ def main() -> None:
     )
     parser.add_argument(
         "--tables", type=int, default=10_000, help="large_schema: tables (default 10000)"
+    )
+    parser.add_argument(
+        "--rows", type=int, default=1_000_000, help="files: rows of the file (default 1000000)"
     )
     parser.add_argument(
         "--questions",
@@ -194,6 +198,11 @@ def _chosen_databases(_database_url: str, folder: Path, options: argparse.Namesp
         print(line, flush=True)
 
 
+def _files(_database_url: str, folder: Path, options: argparse.Namespace) -> None:
+    for line in file_loading.run(folder, rows=options.rows):
+        print(line, flush=True)
+
+
 def _accuracy(folder: Path, parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
     if not options.compare and not options.questions:
         parser.error("accuracy needs --questions or --compare")
@@ -227,6 +236,7 @@ _MEASUREMENTS: dict[str, Callable[[str, Path, argparse.Namespace], None]] = {
     "rules": _rules,
     "retrieval": _retrieval,
     "chosen_databases": _chosen_databases,
+    "files": _files,
     "interruptions": _interruptions,
     "etl_mutation": _etl_mutation,
     "transformations": _transformations,

@@ -22,7 +22,7 @@ import psycopg2
 from app_config import Settings
 from benchmarks.answer_cost import serve, serve_model
 from benchmarks.worker_process import cpu_ms
-from serving.worker import listen
+from serving.listen_address import listen
 from tests.support.openai_server import Called, Reply, Request
 from unified_api import create_app
 

@@ -21,7 +21,8 @@ from typing import Any
 from app_config import Settings
 from benchmarks.bare_stack import bare_app
 from benchmarks.worker_process import cpu_ms
-from serving.worker import GunicornServer, gunicorn_options, listen
+from serving.listen_address import listen
+from serving.worker import GunicornServer, gunicorn_options
 from tests.support.openai_server import OpenAiServer, Reply, Request, Script
 from unified_api import create_app
 

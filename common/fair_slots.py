@@ -77,6 +77,12 @@ class FairSlots:
     def free(self) -> int:
         return self._free
 
+    @property
+    def waiting(self) -> int:
+        """Return how many wait for a slot."""
+        with self._lock:
+            return sum(map(len, self._waiting.values()))
+
     def most_of(self, caller: CallerId) -> int:
         """Return how many slots the caller may hold."""
         if caller == SERVICE:

@@ -135,6 +135,8 @@ class TerminalLines(logging.Formatter):
         if "path" in fields and "status" in fields:
             request = f"{shortened(fields['method'])} {shortened(fields['path'])}"
             text = f"{request} {fields['status']} in {fields['ms']:.0f} ms"
+            if "ended" in fields:
+                text += f" ({fields['ended']})"
         if record.exc_info and record.exc_info[1] is not None:
             text += f": {described(record.exc_info[1])}"
         if record.levelno > logging.INFO:

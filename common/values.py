@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any, Generic, Literal, TypeVar, get_args
 
 from common.meanings import ColumnMeaning, Columns, Metric, TableMeaning, has_columns
+from common.text import Text
 
 T = TypeVar("T")
 
@@ -64,6 +65,8 @@ class Table:
         unique_keys: the columns of each UNIQUE constraint.
         row_estimate: the planner's row count; -1 when never analysed or a view.
         meaning: what the semantic file says of it.
+        distributed_by: the columns by which its rows are spread over several servers; empty where
+            they are not.
         has_hidden_rows: whether rules may hide rows or values of it from those who see this
             catalogue; then nothing that it stores is known here: no values, no periods, no number
             of rows.
@@ -79,6 +82,7 @@ class Table:
     unique_keys: tuple[tuple[str, ...], ...] = ()
     row_estimate: int = -1
     meaning: TableMeaning | None = None
+    distributed_by: tuple[str, ...] = ()
     has_hidden_rows: bool = False
 
     # One object, because what is worked out of thousands of tables refers to it many times
@@ -219,6 +223,7 @@ class QueryResult:
         row_count: number of rows here, at most the row cap.
         is_limited: whether the caps cut rows, or text in cells.
         cut_columns: columns with cells that were too long; these are cut and end in `…`.
+        notices: what the database's server can't do, and what takes its place.
     """
 
     columns: tuple[str, ...]
@@ -226,6 +231,7 @@ class QueryResult:
     rows: tuple[list[Any], ...]
     is_limited: bool = False
     cut_columns: tuple[str, ...] = ()
+    notices: tuple[Text, ...] = ()
 
     @property
     def row_count(self) -> int:

@@ -18,6 +18,7 @@ from common.meanings import BilingualNames
 from common.text import Text, language_of
 from common.yaml_tree import MAX_BYTES, Tree, UnreadableYaml, YamlFields, YamlItems, read_tree
 from databases.options import DatabaseOptions
+from databases.other_engines import other_engine
 from databases.source import is_address
 from guard import AccessRuleError
 
@@ -254,7 +255,11 @@ class _Reading:
         if fields.url != DEMO_URL and not is_address(fields.url):
             url_line = _line_of(node, ("url",), line)
             example = "postgresql://user:password@localhost:5432/database"
-            self._wrong(url_line, f"{name}.url is not a URL such as {example}, nor {DEMO_URL!r}")
+            problem = f"{name}.url is not a URL such as {example}, nor {DEMO_URL!r}"
+            advice = other_engine(fields.url)
+            if advice is not None:
+                problem = f"{name}.url can't be used. {advice.en}"
+            self._wrong(url_line, problem)
             return None
         given = fields.model_dump(include=set(_OPTIONS), exclude_none=True)
         options = replace(self._options, **given)

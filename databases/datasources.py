@@ -6,7 +6,9 @@ judged and shown is kept per database and rights, so that nobody is answered by 
 other rights may see.
 """
 
-from collections.abc import Iterable, Mapping
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -20,6 +22,7 @@ from databases.catalog.catalog import Annotate, Knowledge
 from databases.catalog.readers import readers_of
 from databases.catalog.row_policies import PolicyCheck, Reach
 from databases.catalog.view_sources import ViewSources
+from databases.engines.capabilities import Capabilities
 from databases.execution.audited import AuditedDatabase
 from databases.execution.guarded import ActorDatabase, GuardedDatabase, Prepare
 from databases.execution.plan_estimate import CostLimits
@@ -31,10 +34,12 @@ from guard import Guard, ServerFacts
 from guard.facts import Key, Name
 from guard.functions import FunctionRule
 from guard.row_rules import OPEN, ActorRows
+from postgres.pool import ConnectionCounts
 
 NO_DATABASE = Text("没有您可以查询的数据库。", "There is no database that you may ask.")
 DEFAULT = "default"
 """The database of questions that name none."""
+_MOST_PARTS = 100  # of databases that are divided, that are kept open
 
 
 @dataclass(frozen=True)
@@ -43,15 +48,21 @@ class Datasource:
 
     Attributes:
         groups: of actors that may ask it; None: every actor. For others it does not exist.
+        part_of: gives the part of it that an actor has, as a database of its own with a catalogue
+            and connections of its own: the same object while it is the same part, None where the
+            actor has none. Without it all actors ask the whole.
     """
 
     source: UrlSource
     options: DatabaseOptions
     annotate: Annotate | None = None
     groups: frozenset[str] | None = None
+    part_of: "Callable[[Actor], Datasource | None] | None" = None
 
     def is_open_to(self, actor: Actor) -> bool:
         """Tell whether the actor may ask it."""
+        if self.part_of is not None:
+            return self.part_of(actor) is not None
         return self.groups is None or not self.groups.isdisjoint(actor.groups)
 
 
@@ -75,6 +86,7 @@ class Datasources:
         datasources: the databases by name.
         audit: takes note of statements.
         prepare: see `GuardedDatabase`.
+        span: see `PostgresDatabase`.
 
     Raises:
         AccessRuleError: an object in the options is not written as a rule.
@@ -86,10 +98,13 @@ class Datasources:
         *,
         audit: Audit | None = None,
         prepare: Prepare | None = None,
+        span: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
         self._audit = audit or NoAudit()
         self._prepare = prepare
+        self._span = span
         self._shared: dict[str, _Shared] = {}
+        self._parts: OrderedDict[int, _Shared] = OrderedDict()
         self.replace(datasources)
 
     def replace(self, datasources: Mapping[str, Datasource]) -> None:
@@ -105,7 +120,7 @@ class Datasources:
         for name, datasource in datasources.items():
             known = before.get(name)
             if known is None or known.datasource is not datasource:
-                known = _Shared(datasource, self._prepare)
+                known = _Shared(datasource, self._prepare, self._span)
             shared[name] = known
         self._shared = shared
         for name, left in before.items():
@@ -173,15 +188,14 @@ class Datasources:
                 found.append(view.among(catalog))
         return tuple(found)
 
-    async def server_version(self, name: str) -> str | None:
-        """Return the version of the database's server, such as `15.4`; None when it is unknown.
+    async def capabilities(self, name: str) -> Capabilities:
+        """Return what the database's server can do, whether that is enough or not.
 
         Raises:
-            DatabaseUnavailable, QueryTimeout: it can't be read.
+            DatabaseUnavailable, QueryTimeout: it can't be found out.
             NotFound: there is no database of that name.
         """
-        number = (await self._found(name).inner.knowledge()).facts.version
-        return f"{number // 10_000}.{number % 10_000}" if number else None
+        return await self._found(name).inner.capabilities()
 
     def row_problems(self, name: str) -> RowProblems:
         """Return what shows rows past the rules, as far as the database was read.
@@ -201,7 +215,24 @@ class Datasources:
         shared = self._shared.get(name)
         if shared is None or not shared.datasource.is_open_to(actor):
             raise NotFound(_unknown(name, self.names(actor)))
-        return shared
+        if shared.datasource.part_of is None:
+            return shared
+        part = shared.datasource.part_of(actor)
+        if part is None:  # it has gone since
+            raise NotFound(_unknown(name, self.names(actor)))
+        return self._part(part)
+
+    def _part(self, part: Datasource) -> "_Shared":
+        """Return what is known of a part; what was asked longest ago is forgotten."""
+        known = self._parts.get(id(part))
+        if known is None:  # the entry holds the object, so that no other gets its id
+            known = _Shared(part, self._prepare, self._span)
+            self._parts[id(part)] = known
+        self._parts.move_to_end(id(part))
+        while len(self._parts) > _MOST_PARTS:
+            _, left = self._parts.popitem(last=False)
+            left.inner.close()
+        return known
 
     def stuck_connections(self, name: str) -> int:
         """Return the connections of the database that hold statements PostgreSQL does not stop.
@@ -211,16 +242,28 @@ class Datasources:
         """
         return self._found(name).inner.stuck_connections
 
+    def connections(self) -> ConnectionCounts:
+        """Return how many connections to all databases there are now, and who waits for one."""
+        total = ConnectionCounts()
+        for shared in (*self._shared.values(), *self._parts.values()):
+            total += shared.inner.connections
+        return total
+
     def close(self) -> None:
         """Close idle connections; the next use opens new ones."""
-        for shared in self._shared.values():
+        for shared in (*self._shared.values(), *self._parts.values()):
             shared.inner.close()
 
 
 class _Shared:
     """The part of one database that all actors share, and the guarded ones by rights."""
 
-    def __init__(self, datasource: Datasource, prepare: Prepare | None) -> None:
+    def __init__(
+        self,
+        datasource: Datasource,
+        prepare: Prepare | None,
+        span: Callable[[], AbstractContextManager[None]],
+    ) -> None:
         self.datasource = datasource
         self._options = datasource.options
         self._prepare = prepare
@@ -229,7 +272,7 @@ class _Shared:
         self._policies = PolicyCheck(partial(_reach, guard)) if self._options.row_context else None
         secure = self._policies.secured if self._policies else None
         self.inner = PostgresDatabase(
-            datasource.source, self._options, guard.visible, datasource.annotate, secure
+            datasource.source, self._options, guard.visible, datasource.annotate, secure, span
         )
         self._plan_limits = CostLimits(
             cost=self._options.max_plan_cost, rows=self._options.max_plan_rows

@@ -1,10 +1,13 @@
 """Finds out where the databases are: at the configured URLs, or in the embedded server."""
 
+import asyncio
 import logging
+import re
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +17,21 @@ from common.errors import DatabaseUnavailable
 from common.ports import UrlSource
 from databases.app_database import ensure_app_database
 from databases.catalog import catalog_queries
+from databases.catalog.missing_grants import ReadableTables, connect_grant, read_readable_tables
 from databases.catalog.privileges import dangers_of, unfit
 from databases.demo.loader import ensure_demo
 from databases.embedded.embedded_server import EmbeddedServer, EmbeddedServerError
+from databases.engines.capabilities import Capabilities
+from databases.engines.known_engines import KNOWN_ENGINES
 from databases.execution.statement_errors import NAMES_NOT_UNICODE
+from databases.other_engines import other_engine
 from databases.scratch_database import ensure_scratch_database
+from databases.workspace_database import (
+    FILES_READER,
+    ensure_workspace,
+    ensure_workspace_reader,
+)
+from postgres.connecting import PostgresLimits, connect
 from postgres.connection_errors import UNREACHABLE
 
 _log = logging.getLogger(__name__)
@@ -33,6 +46,9 @@ _PROBE: Mapping[str, Any] = {
     "application_name": "citu",
     "client_encoding": "UTF8",
 }
+
+
+_ENGINE_CONNECT_S = 4.0
 
 
 class EmbeddedHold:
@@ -115,6 +131,21 @@ class EmbeddedSource:
 
 
 @dataclass(frozen=True)
+class WorkspaceSources:
+    """The places of the database in which the tables of people's files are kept.
+
+    Attributes:
+        writes: for the role that makes the tables.
+        reads: for the role that questions are asked with.
+        reader: the name of that role; None: it is the one that makes the tables.
+    """
+
+    writes: UrlSource
+    reads: UrlSource
+    reader: str | None
+
+
+@dataclass(frozen=True)
 class Sources:
     """The places of Citu's databases.
 
@@ -123,6 +154,7 @@ class Sources:
         demo: the demo in the embedded server.
         app: Citu's own, for conversations and runs.
         scratch: the one in which drafted transformations are built.
+        workspace: the one of people's files.
         hold: on the embedded server, which is not started before one of them needs it.
     """
 
@@ -130,6 +162,7 @@ class Sources:
     demo: EmbeddedSource
     app: UrlSource
     scratch: UrlSource
+    workspace: WorkspaceSources
     hold: EmbeddedHold
 
 
@@ -138,7 +171,11 @@ class InvalidDatabaseUrl(ValueError):
 
 
 def database_sources(
-    database_url: str, app_database_url: str, data_dir: Path, scratch_database_url: str = ""
+    database_url: str,
+    app_database_url: str,
+    data_dir: Path,
+    scratch_database_url: str = "",
+    workspace_url: str = "",
 ) -> Sources:
     """Return the configured databases, or for each that is not configured one in the embedded
     server. Starts nothing.
@@ -149,6 +186,7 @@ def database_sources(
     _check("DATABASE_URL", database_url)
     _check("APP_DATABASE_URL", app_database_url)
     _check("SCRATCH_DATABASE_URL", scratch_database_url)
+    _check("WORKSPACE_URL", workspace_url)
     hold = EmbeddedHold(data_dir)
     demo = EmbeddedSource(hold, ensure_demo)
     asked: UrlSource = demo
@@ -160,7 +198,15 @@ def database_sources(
     scratch: UrlSource = EmbeddedSource(hold, ensure_scratch_database)
     if scratch_database_url:
         scratch = source_of(scratch_database_url)
-    return Sources(asked, demo, app, scratch, hold)
+    return Sources(asked, demo, app, scratch, _workspace(hold, workspace_url), hold)
+
+
+def _workspace(hold: EmbeddedHold, url: str) -> WorkspaceSources:
+    if url:
+        return WorkspaceSources(source_of(url), source_of(url), None)
+    writes = EmbeddedSource(hold, ensure_workspace)
+    reads = EmbeddedSource(hold, ensure_workspace_reader)
+    return WorkspaceSources(writes, reads, FILES_READER)
 
 
 def source_of(url: str) -> UrlSource:
@@ -178,6 +224,9 @@ def is_address(url: str) -> bool:
 
 
 def _check(setting: str, url: str) -> None:
+    advice = other_engine(url)
+    if advice is not None:
+        raise InvalidDatabaseUrl(f"{setting} can't be used. {advice.en}")
     if not is_address(url):
         raise InvalidDatabaseUrl(
             f"{setting} is not a URL such as postgresql://user:password@localhost:5432/database; "
@@ -189,13 +238,16 @@ class Unreachable(Exception):
     """The configured database can't be used; the message says why and what to do."""
 
 
-def probe(url: str, setting: str = "DATABASE_URL", *, require_read_only_role: bool = False) -> None:
-    """Connect once, so that a wrong URL or role is reported at the start and not at the first
-    question.
+def probe(
+    url: str, setting: str = "DATABASE_URL", *, require_read_only_role: bool = False
+) -> Capabilities:
+    """Find out at the start, and not at the first question, whether a database can be used; return
+    what its server can do.
 
     Raises:
         Unreachable: with the message of PostgreSQL's client library, which names host and database
-            but no password; or with what the role may do beyond reading, when that is not allowed.
+            but no password; with what the role may do beyond reading, when that is not allowed; or
+            with what the server does otherwise than it must.
     """
     try:
         with closing(psycopg2.connect(url, **_PROBE)) as connection:
@@ -205,11 +257,51 @@ def probe(url: str, setting: str = "DATABASE_URL", *, require_read_only_role: bo
         raise Unreachable(f"{setting} can't be used. {NAMES_NOT_UNICODE.en}") from exc
     except psycopg2.Error as exc:
         said = str(exc).strip().splitlines()[0] if str(exc).strip() else "no connection"
-        raise Unreachable(
-            f"{setting} does not lead to a database ({said}): check its URL."
-        ) from exc
+        advice = _missing_connect(said, url) or "check its URL."
+        raise Unreachable(f"{setting} does not lead to a database ({said}): {advice}") from exc
     if dangers and require_read_only_role:
         raise Unreachable(unfit(dangers).en)
+    capabilities = _capabilities_of(url, setting)
+    if not capabilities.is_fit:
+        raise Unreachable(f"{setting}: {capabilities.refusal().en}")
+    return capabilities
+
+
+def _capabilities_of(url: str, setting: str) -> Capabilities:
+    source = source_of(url)
+    opening = partial(connect, source, PostgresLimits(), timeout_s=_ENGINE_CONNECT_S)
+
+    async def found() -> Capabilities:
+        connection = await opening()
+        try:
+            return await KNOWN_ENGINES.of(source, connection, opening)
+        finally:
+            connection.close()
+
+    try:
+        return asyncio.run(found())
+    except (DatabaseUnavailable, psycopg2.Error) as exc:
+        raise Unreachable(
+            f"{setting}: the server refuses the settings that Citu works with, or does not answer."
+        ) from exc
+
+
+def readable_tables(url: str) -> ReadableTables | None:
+    """Return what the role of a database may read; None: it can't be found out."""
+    try:
+        with closing(psycopg2.connect(url, **_PROBE)) as connection:
+            return read_readable_tables(connection)
+    except psycopg2.Error:
+        return None
+
+
+def _missing_connect(said: str, url: str) -> str | None:
+    """Return what to do when the server says that the role may not connect."""
+    found = re.search(r'permission denied for database "(.+?)"', said)
+    if found is None:
+        return None
+    role = psycopg2.extensions.parse_dsn(url).get("user", "ROLE")
+    return f"run as its owner {connect_grant(found[1], role)}"
 
 
 def _check_names(connection: psycopg2.extensions.connection) -> None:

@@ -10,6 +10,8 @@
 | `call_failures` | kinds of failures, and what the user is told |
 | `transport` | connections |
 | `providers`, `contexts` | which endpoint the settings describe; how long a model's context is |
+| `known_endpoints` | endpoints by name, and how each is told whether to think |
+| `check_model` | says what works at the endpoint, and what to change |
 """
 
 from llm.chat_model import (

@@ -291,6 +291,16 @@ MEANINGS: dict[FailureKind, _Meaning] = {
 }
 
 
+def kind_of_failure(error: LlmUnavailable) -> FailureKind:
+    """Return the kind of failure that `unavailable` made the error of."""
+    failure = error.__cause__
+    if isinstance(failure, CallFailed):
+        return failure.kind
+    if isinstance(failure, TimeoutError):
+        return "timeout"
+    return "server"
+
+
 def is_unusable(error: LlmUnavailable) -> bool:
     """Tell whether the endpoint's answer can't be read; another one may be better."""
     failure = error.__cause__

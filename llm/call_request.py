@@ -6,6 +6,7 @@ by name is left out.
 
 import re
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from common.special_tokens import PROMPT_TAGS, broken_up
@@ -66,6 +67,7 @@ class CallRequest:
         tokens: takes the text while it is written; None: the reply is wanted as a whole.
         max_tokens: the longest reply, in tokens.
         offer: the tools that the model may call.
+        extra: further parameters that only some endpoints know.
     """
 
     def __init__(
@@ -75,8 +77,10 @@ class CallRequest:
         tokens: GivenOut | None,
         max_tokens: int,
         offer: ToolOffer | None = None,
+        extra: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
         self._model = model
+        self._extra = extra
         self._messages = [_plain(message) for message in messages]
         self._max_tokens = max_tokens
         self._offer = offer
@@ -103,7 +107,7 @@ class CallRequest:
 
     def body(self, refused: frozenset[str]) -> dict[str, Any]:
         """Return the body of the request without the parts in `refused`."""
-        parameters: dict[str, Any] = {"temperature": 0}
+        parameters: dict[str, Any] = {"temperature": 0, **self._extra}
         token_limit = next((name for name in _TOKEN_LIMITS if name not in refused), None)
         if token_limit is not None:
             parameters[token_limit] = self._max_tokens
@@ -155,6 +159,10 @@ class CallRequest:
             if name == "tool_choice":
                 return _choice_part(body["tool_choice"])
             return name
+        for name in self._extra:
+            is_named = re.search(rf"\b{re.escape(name)}\b", failure.detail)
+            if name in body and is_named:
+                return name
         return None
 
     def _negotiable_parts(self, body: Mapping[str, Any]) -> list[str]:

@@ -81,7 +81,8 @@ class OpenAiChat:
         tokens = None
         if on_token:
             tokens = GivenOut(on_token)
-        call = CallRequest(self.name, messages, tokens, max_tokens or self._max_tokens, offer)
+        most = max_tokens or self._max_tokens
+        call = CallRequest(self.name, messages, tokens, most, offer, self._endpoint.thinking)
         started = monotonic()
         with _translated():
             async with asyncio.timeout(self._timeout_s):
@@ -100,6 +101,22 @@ class OpenAiChat:
             async with asyncio.timeout(min(self._timeout_s, _PING_TIMEOUT_S)):
                 client = await self._client_here()
                 await client.ping()
+
+    async def model_names(self) -> tuple[str, ...]:
+        """Return the names of the endpoint's models; empty when it has no such list.
+
+        Raises:
+            LlmUnavailable: it does not answer within a few seconds, or refuses the key.
+        """
+        with _translated():
+            async with asyncio.timeout(min(self._timeout_s, _PING_TIMEOUT_S)):
+                client = await self._client_here()
+                return await client.model_names()
+
+    @property
+    def refused_parts(self) -> frozenset[str]:
+        """Return what the endpoint has refused by name of the requests so far."""
+        return self._refused
 
     async def aclose(self) -> None:
         client = self._clients.pop(asyncio.get_running_loop(), None)

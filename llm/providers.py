@@ -6,8 +6,10 @@ keys are written in another way than OpenAI's also needs a builder in `transport
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 from urllib.parse import urlsplit
+
+from llm.known_endpoints import thinking_parameters
 
 OPENAI_URL = "https://api.openai.com/v1"
 
@@ -35,7 +37,8 @@ class ModelSettings(Protocol):
     def llm_max_retries(self) -> int: ...
     @property
     def llm_max_tokens(self) -> int: ...
-
+    @property
+    def llm_thinking(self) -> str: ...
     @property
     def llm_max_in_flight(self) -> int: ...
     @property
@@ -53,6 +56,7 @@ class Endpoint:
     Attributes:
         model: the model's name, or the Azure deployment.
         url: base URL of the OpenAI protocol, or the Azure resource.
+        thinking: parameters of every request that tell it whether to think.
     """
 
     provider: Literal["openai", "azure"]
@@ -60,6 +64,7 @@ class Endpoint:
     url: str
     api_key: str = field(repr=False)
     api_version: str = ""
+    thinking: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
 
 def _openai(settings: ModelSettings) -> Endpoint | None:
@@ -68,7 +73,10 @@ def _openai(settings: ModelSettings) -> Endpoint | None:
     address = settings.openai_base_url or OPENAI_URL
     url = address.rstrip("/").removesuffix("/chat/completions")
     check_address("OPENAI_BASE_URL", url)
-    return Endpoint("openai", settings.openai_model, url, settings.openai_api_key)
+    thinking = thinking_parameters(settings.llm_thinking, url)
+    return Endpoint(
+        "openai", settings.openai_model, url, settings.openai_api_key, thinking=thinking
+    )
 
 
 def _azure(settings: ModelSettings) -> Endpoint | None:
@@ -88,6 +96,7 @@ def _azure(settings: ModelSettings) -> Endpoint | None:
         settings.azure_openai_endpoint.rstrip("/"),
         settings.azure_openai_api_key,
         settings.azure_openai_api_version,
+        thinking_parameters(settings.llm_thinking, settings.azure_openai_endpoint),
     )
 
 

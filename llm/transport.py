@@ -144,8 +144,32 @@ class LlmClient:
             if not is_reachable:
                 raise failure from None
 
+    async def model_names(self) -> tuple[str, ...]:
+        """Return the names of the endpoint's models; empty when it has no list that can be read.
+
+        Raises:
+            CallFailed: as `ping`.
+        """
+        try:
+            async with self._api.models.with_streaming_response.list() as answer:
+                return _names_in(await answer.read())
+        except _ERRORS as exc:
+            failure = _failure(exc)
+            is_reachable = failure.kind in {"model", "request"}
+            if is_reachable:
+                return ()
+            raise failure from None
+
     async def aclose(self) -> None:
         await self._api.close()
+
+
+def _names_in(body: bytes) -> tuple[str, ...]:
+    try:
+        entries = json.loads(body)["data"]
+        return tuple(str(entry["id"]) for entry in entries)
+    except (ValueError, TypeError, LookupError, RecursionError):
+        return ()
 
 
 def trusted_certificates() -> ssl.SSLContext:

@@ -10,6 +10,7 @@ uses nor closes the parent's connections: closing them would end the parent's se
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from functools import partial
 
 from common.actor import CallerId, caller_id
@@ -22,6 +23,21 @@ from postgres.lingering import Lingering
 
 _LATER_S = 30  # when callers should try again if no statement can be stopped
 _HOPELESS_S = 3.0  # callers don't wait for statements that go on this long after they were stopped
+
+
+@dataclass(frozen=True)
+class ConnectionCounts:
+    """How many connections are lent and idle, and how many callers wait for one."""
+
+    used: int = 0
+    idle: int = 0
+    awaited: int = 0
+
+    def __add__(self, other: "ConnectionCounts") -> "ConnectionCounts":
+        """Return the counts of both together."""
+        return ConnectionCounts(
+            self.used + other.used, self.idle + other.idle, self.awaited + other.awaited
+        )
 
 
 class Pool:
@@ -72,6 +88,11 @@ class Pool:
         connection = self._take_idle() or await self._open_one(slot)
         self._lent[connection] = slot
         return connection
+
+    @property
+    def counts(self) -> ConnectionCounts:
+        """Return how many connections are lent and idle, and how many callers wait."""
+        return ConnectionCounts(len(self._lent), len(self._idle), self._slots.waiting)
 
     @property
     def stuck(self) -> int:

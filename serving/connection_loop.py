@@ -29,6 +29,7 @@ from serving.connection_limits import ConnectionLimits
 from serving.connections import ClientConnection, Stage
 from serving.deadlines import Deadlines
 from serving.early_refusals import answer_to, too_many_connections, too_slow
+from serving.request_reading import LargeBodies
 
 _log = logging.getLogger(__name__)
 
@@ -62,6 +63,7 @@ class ConnectionLoop(ThreadWorker):  # type: ignore[misc]  # gunicorn has no typ
         trusted_proxies: see `ConnectionLimits`.
         hurries: connections that bring no whole request are closed at once.
         body_bytes: longest body that the application reads.
+        large_bodies: requests whose bodies may be longer.
         knows: tells by a request's headers whether its caller is known to the application.
         screening: sets `SCREENED` in a WSGI environment; None: no head decides anything.
     """
@@ -77,6 +79,7 @@ class ConnectionLoop(ThreadWorker):  # type: ignore[misc]  # gunicorn has no typ
     trusted_proxies = 0
     hurries = False
     body_bytes = sys.maxsize
+    large_bodies: LargeBodies | None = None
     knows: Callable[[Headers], bool] | None = None
     screening: Callable[[dict[str, Any], Any], Any] | None = None
 
@@ -122,7 +125,7 @@ class ConnectionLoop(ThreadWorker):  # type: ignore[misc]  # gunicorn has no typ
     def _begin(self, conn: ClientConnection) -> None:
         _configure(conn.sock, self.stall_s)
         try:
-            conn.open(self.body_bytes, self.stall_s)
+            conn.open(self.body_bytes, self.stall_s, self.large_bodies)
         except OSError:  # TLS finds the client gone already
             self._close(conn)
             return
@@ -254,7 +257,9 @@ class ConnectionLoop(ThreadWorker):  # type: ignore[misc]  # gunicorn has no typ
         """Wait a moment for the body, whose language refusals are made in; false: nobody waits."""
         conn.head_at = time.monotonic()
         self._deadlines.set(conn, conn.head_at + _MOMENT_S)
-        if request._expected_100_continue and not conn.parser.has_body():
+        # Nothing is put on disk for somebody who will be refused.
+        is_judged = request._expected_100_continue or conn.parser.is_large
+        if is_judged and (conn.parser.is_large or not conn.parser.has_body()):
             self._judge_head(conn)
             return conn.stage is not Stage.SERVED
         return True
@@ -288,7 +293,9 @@ class ConnectionLoop(ThreadWorker):  # type: ignore[misc]  # gunicorn has no typ
         return bool(environ[SCREENED])
 
     def _body_deadline(self, conn: ClientConnection) -> float:
-        size = min(conn.parser.announced_bytes, self.body_bytes)
+        size = conn.parser.announced_bytes
+        if not conn.parser.is_large:
+            size = min(size, self.body_bytes)
         seconds: float = self.body_s + size / self.body_rate
         return conn.head_at + seconds
 
@@ -503,6 +510,7 @@ class ConnectionLoop(ThreadWorker):  # type: ignore[misc]  # gunicorn has no typ
         conn.caller = conn.peer = ""
         self._refused -= conn.is_refused
         self.nr_conns -= 1
+        conn.parser.close_stored()
         conn.close()
 
     # ------------------------------------------------------------------------------

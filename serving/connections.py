@@ -10,7 +10,7 @@ from gunicorn import sock as gunicorn_sock
 from gunicorn.workers.gthread import TConn
 
 from serving.answer_sending import OutgoingBytes
-from serving.request_reading import RequestReader
+from serving.request_reading import LargeBodies, RequestReader
 
 _RECEIVED_BYTES = 65536  # at once
 
@@ -57,7 +57,7 @@ class ClientConnection(TConn):  # type: ignore[misc]  # gunicorn has no types
         self.outgoing: OutgoingBytes
         self.parser: RequestReader
 
-    def open(self, body_bytes: int, stall_s: float) -> None:
+    def open(self, body_bytes: int, stall_s: float, large: LargeBodies | None = None) -> None:
         """Make it ready to receive; nothing is waited for.
 
         Raises:
@@ -66,7 +66,7 @@ class ClientConnection(TConn):  # type: ignore[misc]  # gunicorn has no types
         self.initialized = True  # for gunicorn, which would wait for the client
         if self.cfg.is_ssl:
             self.sock = gunicorn_sock.ssl_wrap_socket(self.sock, self.cfg)
-        self.parser = RequestReader(self.cfg, self.client, body_bytes)
+        self.parser = RequestReader(self.cfg, self.client, body_bytes, large)
         self.outgoing = OutgoingBytes(self.sock, stall_s)
 
     @property

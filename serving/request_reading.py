@@ -6,7 +6,10 @@ head, and a body, when all of it has come. So no thread is needed while a client
 
 import ipaddress
 import re
-from typing import Any
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
 
 from gunicorn.http.body import ChunkedReader, LengthReader
 from gunicorn.http.errors import (
@@ -61,6 +64,55 @@ class ReceivedBytes:
         return data
 
 
+@dataclass(frozen=True)
+class LargeBodies:
+    """Requests whose bodies may be larger than others', and are kept on disk until they are served.
+
+    Attributes:
+        path: with which their paths begin; they are sent by POST.
+        body_bytes: longest body of one of them.
+        folder: on whose disk they are kept.
+    """
+
+    path: str
+    body_bytes: int
+    folder: Path
+
+    def take(self, request: Any) -> bool:
+        """Tell whether the request is one of them."""
+        return bool(request.method == "POST" and request.path.startswith(self.path))
+
+
+class StoredBody:
+    """A body on disk; gunicorn takes it for one that it reads from a client.
+
+    Args:
+        length: of the whole body.
+    """
+
+    def __init__(self, folder: Path, length: int) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._file: IO[bytes] = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - see `close`
+        self.missing = length
+
+    def take(self, pending: bytearray) -> None:
+        """Move what belongs to the body from the received bytes to the disk."""
+        part = pending[: self.missing]
+        del pending[: len(part)]
+        self._file.write(part)
+        self.missing -= len(part)
+        if not self.missing:
+            self._file.seek(0)
+
+    def read(self, size: int) -> bytes:
+        """Return at most `size` bytes of the body; none when it was given up."""
+        return b"" if self._file.closed else self._file.read(size)
+
+    def close(self) -> None:
+        """Give the disk back."""
+        self._file.close()
+
+
 class RequestReader(RequestParser):  # type: ignore[misc]  # gunicorn has no types
     """Gunicorn's parser of one connection's requests, which is asked to parse only what has come.
 
@@ -68,16 +120,22 @@ class RequestReader(RequestParser):  # type: ignore[misc]  # gunicorn has no typ
         cfg: gunicorn's settings.
         client: the address of the connection's other end.
         body_bytes: longest body that the application reads.
+        large: requests whose bodies may be longer.
 
     Attributes:
         is_whole: the whole body has come.
         is_too_long: it is longer than the application reads, so the rest is not awaited.
     """
 
-    def __init__(self, cfg: Any, client: Any, body_bytes: int) -> None:
+    def __init__(
+        self, cfg: Any, client: Any, body_bytes: int, large: LargeBodies | None = None
+    ) -> None:
         self.received = ReceivedBytes()
         super().__init__(cfg, self.received, client)
         self._body_bytes = body_bytes
+        self._large = large
+        self._announced = 0
+        self._stored: StoredBody | None = None
         self._searched = 0  # bytes in which no end of the head was found
         self._request: Any = None  # the one that was parsed and is not being served yet
         self._chunks: _ChunkScanner | None = None
@@ -148,14 +206,23 @@ class RequestReader(RequestParser):  # type: ignore[misc]  # gunicorn has no typ
         if isinstance(request.body.reader, ChunkedReader):
             self._chunks = _ChunkScanner(self._body_bytes)
         self.is_whole = self.is_too_long = False
+        reader = request.body.reader
+        self._announced = int(reader.length) if isinstance(reader, LengthReader) else 0
         return request
+
+    @property
+    def is_large(self) -> bool:
+        """Tell whether the body is to be kept on disk."""
+        if self._large is None or self._announced <= self._body_bytes:
+            return False
+        return self._announced <= self._large.body_bytes and self._large.take(self.mesg)
 
     @property
     def announced_bytes(self) -> int:
         """Return the length of the body, as far as is known."""
         if self._chunks is not None:
             return len(self.received.pending)
-        return self._length()
+        return self._announced
 
     def has_body(self) -> bool:
         """Tell whether the whole body has come, or all of it that is awaited."""
@@ -165,13 +232,27 @@ class RequestReader(RequestParser):  # type: ignore[misc]  # gunicorn has no typ
             self.is_whole = self._chunks.is_whole
             self.is_too_long = self._chunks.size > self._body_bytes
             return is_over or self.is_ended
-        self.is_whole = len(pending) >= self._length()
-        self.is_too_long = self._length() > self._body_bytes
+        if self.is_large:
+            self.is_whole = self._has_stored(pending)
+            return self.is_whole or self.is_ended
+        self.is_whole = len(pending) >= self._announced
+        self.is_too_long = self._announced > self._body_bytes
         return self.is_whole or self.is_too_long or self.is_ended
 
-    def _length(self) -> int:
-        reader = self.mesg.body.reader
-        return int(reader.length) if isinstance(reader, LengthReader) else 0
+    def _has_stored(self, pending: bytearray) -> bool:
+        """Move what has come of a large body to disk; tell whether all of it is there."""
+        if self._stored is None:
+            assert self._large is not None
+            self._stored = StoredBody(self._large.folder, self._announced)
+            self.mesg.body.reader = self._stored
+        self._stored.take(pending)
+        return self._stored.missing == 0
+
+    def close_stored(self) -> None:
+        """Give up what is kept on disk of a body that is served, or of which no more comes."""
+        if self._stored is not None:
+            self._stored.close()
+            self._stored = None
 
     def __next__(self) -> Any:
         """Return the request that was parsed; called by gunicorn in the thread that serves it."""
@@ -182,6 +263,7 @@ class RequestReader(RequestParser):  # type: ignore[misc]  # gunicorn has no typ
 
     def begin_next(self) -> None:
         """Make ready for the next request, of which a part may have come with the last one."""
+        self.close_stored()
         self._put_back()
         self._searched = 0
 

@@ -1,7 +1,6 @@
 """Serves a WSGI application: takes the port early, and adapts gunicorn to long streams."""
 
 import asyncio
-import errno
 import gc
 import logging
 import resource
@@ -20,6 +19,7 @@ from common import runtime
 from serving.connection_loop import LINGER_S, ConnectionLoop
 from serving.early_refusals import LINE_BYTES
 from serving.listen_address import OpenToOthers, refuse_strangers
+from serving.measuring_workers import begin_worker, end_worker
 
 _log = logging.getLogger(__name__)
 
@@ -34,42 +34,6 @@ _COLLECTIONS = (25_000, 5, 160)
 # Seconds a busy thread runs before others get their turn while the worker warms up; Python's are
 # 0.005
 _TURN_S = 0.001
-
-
-class PortUnavailable(Exception):
-    """The service can't listen on the address; the message says why and what to do."""
-
-
-def listen(host: str, port: int) -> socket.socket:
-    """Return a socket that listens on `host:port`.
-
-    Call it before anything slow, so that no other program takes the port.
-
-    Raises:
-        PortUnavailable: the port is in use or needs privileges, or the address is not this
-            machine's.
-    """
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        return socket.create_server((host, port), family=family, backlog=2048)
-    except OSError as exc:
-        raise PortUnavailable(_why(exc, host, port)) from exc
-
-
-def _why(error: OSError, host: str, port: int) -> str:
-    if error.errno == errno.EADDRINUSE:
-        return (
-            f"Port {port} on {host} is in use: stop the other program, "
-            "or choose another port with PORT."
-        )
-    if error.errno == errno.EACCES:
-        return f"PORT={port} needs privileges this user does not have: choose one above 1023."
-    if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
-        return (
-            f"HOST={host} is not an address of this machine: "
-            "use 127.0.0.1, or an address of one of its interfaces."
-        )
-    return f"HOST={host} PORT={port} can't be listened on: {error.strerror}."
 
 
 class Log(glogging.Logger):  # type: ignore[misc]  # gunicorn has no types
@@ -146,6 +110,7 @@ def gunicorn_options(
     question_s: float = float("inf"),
     connections_per_address: int = 0,
     trusted_proxies: int = 0,
+    is_measured: bool = False,
 ) -> dict[str, Any]:
     """Return the settings of gunicorn that all ways of starting share.
 
@@ -153,6 +118,7 @@ def gunicorn_options(
         max_streams: questions that may run at once in one worker.
         question_s: seconds one question may take.
         connections_per_address, trusted_proxies: see `Worker`.
+        is_measured: whether workers measure, see `begin_measuring`.
     """
 
     def begin(worker: Any) -> None:
@@ -160,8 +126,10 @@ def gunicorn_options(
         worker.connections_per_address = connections_per_address
         worker.trusted_proxies = trusted_proxies
         _begin(worker)
+        if is_measured:
+            begin_worker(worker)
 
-    return {
+    options = {
         "worker_class": Worker,
         "workers": 1,
         "threads": max_streams + _SPARE_THREADS,
@@ -175,6 +143,9 @@ def gunicorn_options(
         "logger_class": Log,
         "loglevel": "warning",
     }
+    if is_measured:
+        options["child_exit"] = end_worker
+    return options
 
 
 def _begin(worker: Any) -> None:
@@ -198,6 +169,7 @@ def _refuse_strangers(worker: Any) -> None:
 def _judge_heads(worker: Any) -> None:
     """Tell the worker what it needs to know of the application before it reads a body."""
     worker.body_bytes = worker.wsgi.config["MAX_CONTENT_LENGTH"]
+    worker.large_bodies = worker.wsgi.extensions.get("citu_large_bodies")
     worker.knows = worker.wsgi.extensions["citu_admission"].knows
     worker.screening = worker.wsgi.extensions["citu_screening"]
 

@@ -7,7 +7,7 @@ import { label, language } from "./texts.js";
 
 /** A button, and the place where its sentences are shown. */
 export function analysis(runId, conversationId) {
-  const button = element("button", { type: "button", class: "quiet" }, glyph("chart"), label("analyze"));
+  const button = element("button", { type: "button", class: "quiet" }, glyph("bar"), label("analyze"));
   const place = element("div", { class: "analysis", role: "status" });
   const show = async () => {
     button.disabled = true;

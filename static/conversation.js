@@ -7,7 +7,7 @@ import { element } from "./dom.js";
 import { failureBox } from "./failure.js";
 import { inThisTab } from "./memory.js";
 import { pastTurn } from "./past_turn.js";
-import { label } from "./texts.js";
+import { label, language } from "./texts.js";
 import { Turn } from "./turn.js";
 
 const TURNS_AT_ONCE = 20;
@@ -17,7 +17,8 @@ const NOTHING_SAID = { conversation_id: undefined, context_type: undefined };
 
 /**
  * Shows turns in `place`. `onChange()` is called when a question begins or ends and when turns come or go, `onAsk(question)`
- * when the reader chooses one that an answer offers, `onUnknown()` when the conversation to be shown does not exist.
+ * when the reader chooses one that an answer offers, `onUnknown()` when the conversation to be shown does not exist,
+ * `onUnsent(question)` when the server does not take a question as it is, because it is too long for example.
  */
 export class Conversation {
   #place;
@@ -27,13 +28,16 @@ export class Conversation {
   #said = { ...NOTHING_SAID };
   #running = null; // {asking, turn}
   #lastTurn = null;
+  #onUnsent;
+  #onRunSql = (sql, database, place) => this.runSql(sql, database, place);
   #opening = 0; // counts openings, so that a late answer to an earlier one is ignored
 
-  constructor(place, { onChange, onAsk, onUnknown }) {
+  constructor(place, { onChange, onAsk, onUnknown, onUnsent }) {
     this.#place = place;
     this.#onChange = onChange;
     this.#onAsk = onAsk;
     this.#onUnknown = onUnknown;
+    this.#onUnsent = onUnsent;
   }
 
   /** Its id, or null before its first answer. */
@@ -57,6 +61,16 @@ export class Conversation {
   /** Asks a question of it; `options` are further fields of the request. */
   ask(question, options) {
     this.#follow({ body: { question, ...options, ...this.#said }, key: newKey(), run_id: null });
+  }
+
+  /**
+   * Has SQL answered in `place` as any other question of the conversation; `database` is the name of the one it is for.
+   * Nothing happens while another question is being answered.
+   */
+  runSql(sql, database, place) {
+    if (this.#running) return;
+    const options = { lang: language(), agent: "ask", routing_mode: "database_direct", database: database ?? undefined };
+    this.#follow({ body: { question: sql, ...options, ...this.#said }, key: newKey(), run_id: null }, place);
   }
 
   /** Cancels the question being answered. */
@@ -119,17 +133,19 @@ export class Conversation {
 
   // ------------------------------------------------------------------------------------------- questions being answered
 
-  async #follow(question) {
+  /** Answers in `place`, where one is given, else in a turn after all others. */
+  async #follow(question, place = null) {
     const remember = (runId) => {
       question.run_id = runId;
       inThisTab.remember("running", { ...question, conversation_id: this.id });
     };
     const asking = new Asking(question.body, { key: question.key, runId: question.run_id, onRun: remember });
-    const turn = this.#startTurn(question, (answer) => asking.answer(answer));
+    const turn = this.#startTurn(question, place, (answer) => asking.answer(answer));
     this.#setRunning({ asking, turn });
     remember(question.run_id);
     for await (const envelope of asking.envelopes()) {
       turn.show(envelope);
+      if (envelope.data.error_type === "invalid_request" && place === null) this.#onUnsent(question.body.question);
       const before = this.id;
       this.#continueWith(envelope.data);
       if (this.id !== before) remember(question.run_id);
@@ -137,10 +153,14 @@ export class Conversation {
     if (this.#running?.asking === asking) this.#setRunning(null);
   }
 
-  #startTurn(question, onAnswer) {
+  #startTurn(question, place, onAnswer) {
+    const onRetry = (failure) => this.#retry(turn, question, failure, place);
+    const turn = new Turn(question.body.question, { onRetry, onAnswer, onAsk: this.#onAsk, onRunSql: this.#onRunSql });
+    if (place !== null) {
+      place.replaceChildren(turn.element);
+      return turn;
+    }
     this.#lastTurn?.collapse();
-    const onRetry = (failure) => this.#retry(turn, question, failure);
-    const turn = new Turn(question.body.question, { onRetry, onAnswer, onAsk: this.#onAsk });
     this.#lastTurn = turn;
     this.#place.append(turn.element);
     this.#onChange();
@@ -148,11 +168,12 @@ export class Conversation {
     return turn;
   }
 
-  #retry(turn, { body, key }, failure) {
+  #retry(turn, { body, key }, failure, place) {
     if (this.#running) return;
     turn.element.remove();
     const isSame = UNKNOWN_END.has(failure);
-    this.#follow(isSame ? { body, key, run_id: null } : { body: { ...body, ...this.#said }, key: newKey(), run_id: null });
+    const again = isSame ? { body, key, run_id: null } : { body: { ...body, ...this.#said }, key: newKey(), run_id: null };
+    this.#follow(again, place);
   }
 
   #continueWith(data) {
@@ -186,7 +207,7 @@ export class Conversation {
   }
 
   #past(turn, { isLatest = false } = {}) {
-    return pastTurn(turn, this.id, { onAsk: this.#onAsk, isLatest });
+    return pastTurn(turn, this.id, { onAsk: this.#onAsk, onRunSql: this.#onRunSql, isLatest });
   }
 
   #isShown({ run_id: runId }) {

@@ -26,6 +26,14 @@ export class Databases {
     return (!this.#row.hidden && this.#select.value) || null;
   }
 
+  /** Reads the databases again, and chooses one of them, if it is there. */
+  async choose(name) {
+    await this.show();
+    if (![...this.#select.options].some((option) => option.value === name)) return;
+    this.#select.value = name;
+    this.#select.dispatchEvent(new Event("change"));
+  }
+
   /** `path` with the chosen database in its query. */
   path(path) {
     if (this.chosen === null) return path;

@@ -4,14 +4,27 @@ import { send } from "./api.js";
 import { element, glyph } from "./dom.js";
 import { label, setLabel } from "./texts.js";
 
-/** A button that downloads the rows as a file; `callId` names one of the queries of an answer that has several. */
-export function fileButton(format, runId, { conversationId = null, callId = null } = {}) {
+const LONGEST_NAME = 60; // characters of a question in a file's name
+
+/** `question` and today's date as the name of a file of that format. */
+export function fileName(question, format) {
+  const words = question.replace(/[\s\\/:*?"<>|.\p{Cc}]+/gu, " ").trim();
+  const day = new Date();
+  const date = [day.getFullYear(), day.getMonth() + 1, day.getDate()].map((part) => String(part).padStart(2, "0")).join("-");
+  return `${[...words].slice(0, LONGEST_NAME).join("").trim() || "citu"} ${date}.${format}`;
+}
+
+/**
+ * A button that downloads the rows as a file, which is named by the question; `callId` names one of the queries of an
+ * answer that has several.
+ */
+export function fileButton(format, runId, { conversationId = null, callId = null, question = "" } = {}) {
   const name = { format: format.toUpperCase() };
   const text = label("download", name);
   const button = element("button", { type: "button", class: "quiet" }, glyph("download"), text);
   button.addEventListener("click", async () => {
     button.disabled = true;
-    const isDone = await download(format, runId, { conversation_id: conversationId, call_id: callId });
+    const isDone = await download(format, runId, { conversation_id: conversationId, call_id: callId }, question || runId);
     setLabel(text, isDone ? "download" : "download_failed", name);
     button.disabled = false;
   });
@@ -19,12 +32,12 @@ export function fileButton(format, runId, { conversationId = null, callId = null
 }
 
 /** Resolves to whether it was possible. */
-async function download(format, runId, more) {
+async function download(format, runId, more, name) {
   const query = new URLSearchParams({ format, ...Object.fromEntries(Object.entries(more).filter(([, value]) => value)) });
   try {
     const response = await send(`runs/${encodeURIComponent(runId)}/export?${query}`);
     if (!response.ok) return false;
-    offer(await response.blob(), `${runId}.${format}`);
+    offer(await response.blob(), fileName(name, format));
     return true;
   } catch {
     return false;

@@ -22,7 +22,7 @@ export function failureBox(envelope, onRetry, { isNews = true } = {}) {
     ...said,
     data.retry_after_s ? label("retry_after", { seconds: String(data.retry_after_s) }, "p") : null,
     isRefused ? folded(data) : tail(data),
-    data.retryable || data.error_type === "unauthorized" ? retryButton(onRetry) : null,
+    canBeAskedAgain(data, isRefused) ? retryButton(onRetry, data.retryable ? "try_again" : "ask_again") : null,
   ));
 }
 
@@ -60,8 +60,23 @@ function tail(data) {
   return element("p", { class: "failure-tail" }, ...parts);
 }
 
-function retryButton(onRetry) {
-  const button = element("button", { type: "button", class: "secondary retry" }, glyph("retry"), label("try_again"));
+/** Not what would be refused again. */
+function canBeAskedAgain({ error_type: errorType }, isRefused) {
+  return !isRefused && errorType !== "invalid_request";
+}
+
+/** Who ended a question that was stopped, and a button that asks it again. */
+export function stoppedBox(data, onRetry) {
+  return element("div", { class: "stopped" }, label(endedBy(data), {}, "p"), retryButton(onRetry, "ask_again"));
+}
+
+function endedBy({ error_type: errorType, retryable: isOfService }) {
+  if (errorType === "stopped") return "stopped_by_you";
+  return isOfService ? "stopped_by_service" : "stopped_text";
+}
+
+function retryButton(onRetry, key) {
+  const button = element("button", { type: "button", class: "secondary retry" }, glyph("retry"), label(key));
   button.addEventListener("click", onRetry, { once: true });
   return button;
 }

@@ -23,6 +23,7 @@ const page = {
   history: byId("show-history"),
   schema: byId("show-schema"),
   reviews: byId("show-reviews"),
+  files: byId("show-files"),
   notice: byId("notice"),
   theme: byId("theme"),
   settings: byId("settings"),
@@ -35,13 +36,47 @@ const page = {
   signOut: byId("sign-out"),
 };
 
-const conversation = new Conversation(byId("turns"), { onChange: showState, onAsk: askOffered, onUnknown: sayUnknown });
+const conversation = new Conversation(byId("turns"), { onChange: showState, onAsk: askOffered, onUnknown: sayUnknown, onUnsent: giveBack });
 const history = new History(byId("history"), conversation);
 const databases = new Databases(byId("database-row"), byId("database"), () => examples.show(language()));
 const inDatabase = (path) => databases.path(path);
 const examples = new Examples(byId("examples-block"), byId("examples"), askOffered, inDatabase);
 const schema = new Schema(byId("schema"), { examples: () => examples.shown, onAsk: askOffered, path: inDatabase });
 const reviews = new Reviews(byId("reviews"));
+
+/** The drawer of files; its modules come when it is first wanted. */
+async function filesDrawer() {
+  filesDrawer.made ??= import("./files.js").then(({ Files }) => new Files(byId("files"), {
+    onChange: () => databases.show(),
+    onAsk: async () => {
+      await databases.choose("files");
+      startOver();
+    },
+  }));
+  return filesDrawer.made;
+}
+
+/** A file that is dropped anywhere on the page is brought. */
+function listenForFiles() {
+  const carriesFiles = (event) => event.dataTransfer?.types.includes("Files") ?? false;
+  addEventListener("dragover", (event) => {
+    if (!carriesFiles(event)) return;
+    event.preventDefault();
+    document.body.classList.add("takes-file");
+  });
+  addEventListener("dragleave", (event) => {
+    if (event.relatedTarget === null) document.body.classList.remove("takes-file");
+  });
+  addEventListener("drop", async (event) => {
+    if (!carriesFiles(event)) return;
+    event.preventDefault();
+    document.body.classList.remove("takes-file");
+    const [file] = event.dataTransfer.files;
+    const drawer = await filesDrawer();
+    drawer.open();
+    if (file) drawer.bring(file);
+  });
+}
 
 function showState() {
   page.askButton.hidden = conversation.isRunning;
@@ -54,6 +89,13 @@ function showState() {
 function sayUnknown() {
   setLabel(page.notice, "unknown_conversation");
   page.notice.hidden = false;
+}
+
+/** A question that was not taken can be changed, unless another is being written. */
+function giveBack(question) {
+  if (page.question.value !== "") return;
+  page.question.value = question;
+  fitQuestionBox();
 }
 
 function askQuestion(question) {
@@ -186,6 +228,8 @@ function listen() {
   page.history.addEventListener("click", () => history.open());
   page.schema.addEventListener("click", () => schema.open());
   page.reviews.addEventListener("click", () => reviews.open());
+  page.files.addEventListener("click", async () => (await filesDrawer()).open());
+  listenForFiles();
   page.theme.addEventListener("change", () => setTheme(page.theme.value));
   addEventListener("popstate", () => conversation.showAddressed());
   page.signOut.addEventListener("click", () => {

@@ -3,7 +3,7 @@
 import { answerText } from "./answer_text.js";
 import { element } from "./dom.js";
 import { NumberText } from "./exact_json.js";
-import { failureBox } from "./failure.js";
+import { failureBox, stoppedBox } from "./failure.js";
 import { questionHead } from "./question_head.js";
 import { resultView } from "./result_view.js";
 import { sqlBlock } from "./sql_block.js";
@@ -13,8 +13,9 @@ import { label } from "./texts.js";
 /**
  * `<article>` for a turn of `GET /api/v0/conversations/{id}`, whose id is needed once the run itself has expired.
  * `onAsk(question)` asks one again, or one that was offered; what was offered is shown with the latest turn only.
+ * `onRunSql` is as `sqlBlock` has it.
  */
-export function pastTurn(turn, conversationId, { onAsk, isLatest = false }) {
+export function pastTurn(turn, conversationId, { onAsk, onRunSql, isLatest = false }) {
   const askedAt = label("asked_at", { at: turn.asked_at }, "p");
   askedAt.className = "asked-at";
   const article = element(
@@ -23,7 +24,7 @@ export function pastTurn(turn, conversationId, { onAsk, isLatest = false }) {
     ...questionHead(turn.question),
     askedAt,
   );
-  article.append(...(turn.failure ? failed(turn, onAsk) : answered(turn, conversationId)));
+  article.append(...(turn.failure ? failed(turn, { onAsk, onRunSql }) : answered(turn, conversationId, onRunSql)));
   const kinds = isLatest ? ["choices", "rewrites", "follow_ups"] : [];
   article.append(...kinds.flatMap((kind) => suggestions(kind, turn[kind], onAsk)));
   return article;
@@ -34,22 +35,23 @@ function stateOf({ failure }) {
   return failure.error_type === "cancelled" ? "stopped" : "failed";
 }
 
-function answered(turn, conversationId) {
+function answered(turn, conversationId, onRunSql) {
   const parts = answerText(turn.response);
-  if (turn.columns.length) parts.push(resultView(preview(turn), { runId: turn.run_id, conversationId }));
-  if (turn.sql) parts.push(sqlBlock(turn.sql, "sql", { runsAgain: true, database: turn.database }));
+  if (turn.columns.length) parts.push(resultView(preview(turn), { runId: turn.run_id, conversationId, question: turn.question }));
+  if (turn.sql) parts.push(sqlBlock(turn.sql, "sql", { runsAgain: true, database: turn.database, onRun: onRunSql }));
   return parts;
 }
 
-function failed({ question, failure: { message, ...data }, sql, database }, onAsk) {
+function failed({ question, failure: { message, ...data }, sql, database }, { onAsk, onRunSql }) {
   const isStopped = data.error_type === "cancelled";
-  const box = isStopped ? label("stopped_text", {}, "p") : failureBox({ message, data }, () => onAsk(question), { isNews: false });
-  return sql ? [box, sqlBlock(sql, isStopped ? "sql" : "sql_refused", { database })] : [box];
+  const again = () => onAsk(question);
+  const box = isStopped ? stoppedBox(data, again) : failureBox({ message, data }, again, { isNews: false });
+  return sql ? [box, sqlBlock(sql, isStopped ? "sql" : "sql_refused", { database, onRun: onRunSql })] : [box];
 }
 
-function preview({ columns, column_types: types, labels, units, periods, formats, rows, row_count: total }) {
+function preview({ columns, column_types: types, labels, units, periods, formats, rows, row_count: total, asked_at: readAt }) {
   const shown = types ?? columns.map((_name, index) => (isNumbers(rows.map((row) => row[index])) ? "numeric" : ""));
-  return { columns, column_types: shown, labels, units, periods, formats, rows, row_count: rows.length, total };
+  return { columns, column_types: shown, labels, units, periods, formats, rows, row_count: rows.length, total, read_at: readAt };
 }
 
 /** Of turns that are kept without types, columns that hold only numbers are shown as numbers. */

@@ -19,3 +19,16 @@ export function asPeriod(value, period) {
   const form = FORMS[period];
   return form && isDay(value) ? form(value) : value;
 }
+
+// How far the next period of a unit begins, as years, months and days.
+const LENGTHS = { year: [1, 0, 0], quarter: [0, 3, 0], month: [0, 1, 0], week: [0, 0, 7], day: [0, 0, 1] };
+
+/** Whether the period that begins with `value` had begun at `moment` and was not over yet. */
+export function isUnfinished(value, period, moment = new Date()) {
+  const length = LENGTHS[period];
+  if (!length || !isDay(value)) return false;
+  const [year, month, day] = [value.slice(0, 4), value.slice(5, 7), value.slice(8, 10)].map(Number);
+  const begin = new Date(year, month - 1, day);
+  const end = new Date(year + length[0], month - 1 + length[1], day + length[2]);
+  return begin <= moment && moment < end;
+}

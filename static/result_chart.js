@@ -1,19 +1,27 @@
-/** Draws the chart that the server suggests for a result. The library is loaded with the first chart. */
+/** Draws a result as a chart of the kind that is wanted. The library is loaded with the first chart. */
 
 import { at } from "./address.js";
 import { groupThousands } from "./cells.js";
+import { dotColumns, totalOf } from "./chart_kinds.js";
 import { element } from "./dom.js";
-import { asPeriod } from "./periods.js";
-import { compactNumber, onSpeak } from "./texts.js";
+import { asPeriod, isUnfinished } from "./periods.js";
+import { compactNumber, label as text, onSpeak } from "./texts.js";
 import { onColours } from "./theme.js";
 
 const LIBRARY = at("static/vendor/chart-4.6.1.min.js");
 const COLOURS = ["--series-1", "--series-2", "--series-3", "--series-4", "--series-5", "--series-6"];
 const MOST_LABELLED = 14; // bars whose names are written slanted rather than left out
+const LONGEST_NAME = 16; // characters of a name along an axis or in a legend; the whole is shown over the figure
+const BAR_HEIGHT = 26; // pixels that a horizontal bar takes
+const PICTURE_MARGIN = { top: 12, right: 44, bottom: 12, left: 16 };
+const MOST_VALUES = 60; // figures that are written into a chart
+const TYPES = { horizontal: "bar", area: "line" };
+const UNFINISHED = "*";
+const SEE_THROUGH = "55"; // of an area
 
 let library = null;
 
-/** Resolves when the library is there; rejects when it can't be loaded. */
+/** Resolves to the library; rejects when it can't be loaded. */
 function loaded() {
   library ??= new Promise((resolve, reject) => {
     const script = element("script", { src: LIBRARY });
@@ -29,93 +37,325 @@ function loaded() {
 }
 
 /**
- * A `<figure>` for `chart` `{type, x, y, series, title, unit}` of `result`, and a promise that rejects when it can't be
- * drawn. One figure alone is text and needs no library.
+ * A chart of `result` by the columns `chart` `{type, x, y, series, title, unit}`; `element` is its `<figure>`. One figure
+ * alone is text and needs no library.
  */
-export function resultChart(chart, result) {
-  const caption = element("figcaption", {}, unitNote(chart));
-  if (chart.type === "number") {
-    return { figure: element("figure", { class: "chart figure-alone" }, bigNumber(chart, result), caption), drawn: Promise.resolve() };
+export class ResultChart {
+  #chart;
+  #result;
+  #kind = null;
+  #options = { hasValues: false, hasPercent: false, startsAtZero: true };
+  #caption = element("figcaption");
+  #place = element("div", { class: "chart-place" });
+  #drawing = null;
+  #ends = [];
+
+  constructor(chart, result) {
+    this.#chart = chart;
+    this.#result = result;
+    this.element = element("figure", { class: "chart" }, this.#caption, this.#place);
   }
-  const canvas = element("canvas", { role: "img", "aria-label": chart.title });
-  const figure = element("figure", { class: "chart" }, caption, element("div", { class: "chart-place" }, canvas));
-  return { figure, drawn: loaded().then((Chart) => draw(Chart, canvas, chart, result)) };
-}
 
-function unitNote({ title, unit }) {
-  return unit ? `${title} (${unit})` : title;
-}
-
-function bigNumber(chart, result) {
-  const value = result.rows[0][result.columns.indexOf(chart.y)];
-  return element("p", { class: "big-number" }, element("data", { value: String(value) }, groupThousands(String(value))));
-}
-
-function draw(Chart, canvas, chart, result) {
-  let drawing = new Chart(canvas, configuration(chart, result));
-  const redraw = () => {
-    drawing.destroy();
-    if (canvas.isConnected) drawing = new Chart(canvas, configuration(chart, result));
-    else for (const end of ends) end(); // the conversation is no longer shown
-  };
-  const ends = [onColours(redraw), onSpeak(redraw)];
-}
-
-function configuration(chart, result) {
-  const colours = COLOURS.map(colour);
-  const data = chart.type === "scatter" ? dots(chart, result) : series(chart, result);
-  const isPie = chart.type === "pie";
-  data.datasets.forEach((set, index) => {
-    set.backgroundColor = isPie ? colours : colours[index % colours.length];
-    set.borderColor = isPie ? colour("--surface") : colours[index % colours.length];
-    set.borderWidth = chart.type === "line" ? 2 : isPie ? 2 : 0;
-    if (chart.type === "line") set.pointRadius = data.labels.length > 40 ? 0 : 3;
-  });
-  return { type: chart.type, data, options: options(chart, data, isPie) };
-}
-
-function options(chart, data, isPie) {
-  const text = { color: colour("--text-soft") };
-  const grid = { color: colour("--line") };
-  const numbers = (value) => groupThousands(String(value));
-  const isScatter = chart.type === "scatter";
-  const scales = {
-    x: { ticks: { ...text, autoSkip: (data.labels?.length ?? 0) > MOST_LABELLED, ...(isScatter ? { callback: compactNumber } : {}) }, grid: { display: false } },
-    y: { ticks: { ...text, callback: compactNumber }, grid, beginAtZero: chart.type === "bar" },
-  };
-  const label = (item) => `${item.dataset.label}: ${numbers(isPie ? item.raw : isScatter ? item.raw.y : item.raw)}`;
-  return {
-    animation: false,
-    maintainAspectRatio: false,
-    interaction: { mode: isPie || isScatter ? "nearest" : "index", intersect: false },
-    plugins: {
-      legend: { display: isPie || data.datasets.length > 1, labels: { color: colour("--text") } },
-      tooltip: { callbacks: { label } },
-    },
-    ...(isPie ? {} : { scales }),
-  };
-}
-
-/** A data set per value of `series`, with a figure for each value of `x`; null where there is none. Time goes forward. */
-function series({ type, x, y, series: split }, result) {
-  const [xAt, yAt, splitAt] = [x, y, split].map((name) => result.columns.indexOf(name));
-  const shownX = (row) => shown(row[xAt], result.periods?.[xAt]);
-  const labels = [...new Set(result.rows.map(shownX))];
-  if (type === "line" || isTime(result.column_types[xAt])) labels.sort();
-  const names = splitAt < 0 ? [result.labels?.[yAt] ?? y] : [...new Set(result.rows.map((row) => shown(row[splitAt])))];
-  const datasets = names.map((label) => ({ label, data: labels.map(() => null) }));
-  for (const row of result.rows) {
-    const set = splitAt < 0 ? datasets[0] : datasets[names.indexOf(shown(row[splitAt]))];
-    set.data[labels.indexOf(shownX(row))] = row[yAt] === null ? null : Number(row[yAt]);
+  /** Shows it as `kind` of `KINDS`, with `options` `{hasValues, hasPercent, startsAtZero}`. Rejects when it can't be drawn. */
+  async show(kind, options = {}) {
+    this.#kind = kind;
+    this.#options = { ...this.#options, ...options };
+    this.#caption.replaceChildren(...this.#captionParts());
+    this.element.classList.toggle("figure-alone", kind === "number");
+    this.#destroy();
+    if (kind === "number") {
+      this.#place.style.height = "auto";
+      this.#place.replaceChildren(this.#bigNumber());
+      return;
+    }
+    const Library = await loaded();
+    if (this.#kind === kind) this.#draw(Library); // the reader may have chosen another one meanwhile
   }
-  return { labels, datasets };
+
+  /** The chart as it is seen, drawn again by `Library` on the 2D context `context` of `width` × `height` pixels. */
+  drawOn(Library, context, { width, height, ratio = 1 }) {
+    const configuration = this.#configuration();
+    const fixed = { responsive: false, devicePixelRatio: ratio, width, height };
+    configuration.options = { ...configuration.options, ...fixed, layout: { padding: PICTURE_MARGIN } };
+    configuration.plugins.push(this.#titlePlugin());
+    return new Library(context, configuration);
+  }
+
+  get kind() {
+    return this.#kind;
+  }
+
+  get title() {
+    return this.#chart.title;
+  }
+
+  /** Pixels of the drawing on the page. */
+  get size() {
+    const { width, height } = this.#place.getBoundingClientRect();
+    return { width: Math.round(width), height: Math.round(height) };
+  }
+
+  // ------------------------------------------------------------------------------------------------------- what is said
+
+  #captionParts() {
+    const { title, unit } = this.#chart;
+    const parts = [element("span", {}, unit ? `${title} (${unit})` : title)];
+    if (this.#kind === "number") return parts;
+    if (this.#unfinished().size) parts.push(note("chart_unfinished"));
+    const isCut = this.#kind === "scatter" || (this.#kind === "line" && !this.#options.startsAtZero);
+    if (isCut) parts.push(note("chart_not_from_zero"));
+    return parts;
+  }
+
+  /** The figure alone; of several rows that may be added, their sum, and how many they are. */
+  #bigNumber() {
+    const { columns, rows, totals } = this.#result;
+    const place = columns.indexOf(this.#chart.y);
+    const value = String(rows.length === 1 ? rows[0][place] : totals[place]);
+    const number = element("p", { class: "big-number" }, element("data", { value }, groupThousands(value)));
+    const about = rows.length === 1 ? this.#about() : [text("chart_sum_of", { count: rows.length }, "p")];
+    return element("div", {}, number, ...about);
+  }
+
+  /** Of what the figure is: the other values of its row. */
+  #about() {
+    const { columns, labels, periods, rows } = this.#result;
+    const others = columns.map((name, at) => [labels?.[at] ?? name, shown(rows[0][at], periods?.[at])]);
+    others.splice(columns.indexOf(this.#chart.y), 1);
+    return others.map(([name, value]) => element("p", { class: "count" }, `${name} · ${value}`));
+  }
+
+  /** The labels of periods that were not over when the rows were read. */
+  #unfinished() {
+    const { columns, periods, rows, read_at: readAt } = this.#result;
+    const place = columns.indexOf(this.#chart.x);
+    const period = periods?.[place];
+    const moment = readAt ? new Date(readAt) : new Date();
+    const open = rows.filter((row) => isUnfinished(row[place], period, moment));
+    return new Set(open.map((row) => shown(row[place], period)));
+  }
+
+  // ------------------------------------------------------------------------------------------------------------ drawing
+
+  #draw(Library) {
+    const canvas = element("canvas", { role: "img", "aria-label": this.#chart.title });
+    this.#place.style.height = this.#kind === "horizontal" ? `${this.#barsHeight()}px` : "";
+    this.#place.replaceChildren(canvas);
+    this.#destroy();
+    const redraw = () => {
+      this.#drawing?.destroy();
+      if (canvas.isConnected) this.#drawing = new Library(canvas, this.#configuration());
+      else this.#destroy(); // the conversation is no longer shown
+    };
+    redraw();
+    this.#ends = [onColours(redraw), onSpeak(redraw)];
+  }
+
+  #destroy() {
+    for (const end of this.#ends) end();
+    this.#ends = [];
+    this.#drawing?.destroy();
+    this.#drawing = null;
+  }
+
+  #barsHeight() {
+    const { labels, datasets } = this.#series();
+    return Math.max(220, 70 + labels.length * Math.max(BAR_HEIGHT, 14 * datasets.length));
+  }
+
+  #configuration() {
+    const data = this.#kind === "scatter" ? this.#dots() : this.#series();
+    this.#colourSets(data);
+    const plugins = this.#options.hasValues || this.#options.hasPercent ? [this.#valuesPlugin(data)] : [];
+    return { type: TYPES[this.#kind] ?? this.#kind, data, options: this.#optionsOf(data), plugins };
+  }
+
+  #colourSets(data) {
+    const colours = COLOURS.map(colour);
+    const isPie = this.#kind === "pie";
+    const isLine = this.#kind === "line" || this.#kind === "area";
+    const open = isLine ? this.#unfinished() : new Set();
+    const isOpen = (segment) => open.has(data.labels[segment.p1DataIndex]);
+    data.datasets.forEach((set, index) => {
+      const own = colours[index % colours.length];
+      set.backgroundColor = this.#kind === "area" ? `${own}${SEE_THROUGH}` : own;
+      set.borderColor = own;
+      if (isPie) Object.assign(set, { backgroundColor: colours, borderColor: colour("--surface") });
+      set.borderWidth = isLine || isPie ? 2 : 0;
+      if (!isLine) return;
+      set.fill = this.#kind === "area" && (index === 0 ? "origin" : "-1");
+      set.pointRadius = data.labels.length > 40 ? 0 : 3;
+      set.segment = { borderDash: (segment) => (isOpen(segment) ? [5, 4] : undefined) };
+    });
+  }
+
+  #optionsOf(data) {
+    const isPie = this.#kind === "pie";
+    const isScatter = this.#kind === "scatter";
+    const axis = this.#kind === "horizontal" ? "y" : "x";
+    return {
+      animation: false,
+      maintainAspectRatio: false,
+      indexAxis: axis,
+      interaction: { mode: isPie || isScatter ? "nearest" : "index", intersect: false, axis },
+      layout: { padding: this.#options.hasValues || this.#options.hasPercent ? { top: 18, right: 40 } : 0 },
+      plugins: {
+        legend: { display: isPie || data.datasets.length > 1, labels: { color: colour("--text"), generateLabels: cutLegend } },
+        tooltip: { callbacks: { title: wholeName, label: (item) => this.#tooltip(item) } },
+      },
+      ...(isPie ? {} : { scales: this.#scales(data, axis) }),
+    };
+  }
+
+  #scales(data, namesAxis) {
+    const ink = { color: colour("--text-soft") };
+    const isScatter = this.#kind === "scatter";
+    const isArea = this.#kind === "area";
+    const open = this.#unfinished();
+    const names = isScatter
+      ? { ticks: { ...ink, callback: compactNumber }, title: { display: true, text: data.axis, ...ink } }
+      : { ticks: { ...ink, autoSkip: namesAxis === "x" && data.labels.length > MOST_LABELLED, callback: (_value, index) => tick(data.labels[index], open) } };
+    const figures = {
+      ticks: { ...ink, callback: compactNumber },
+      grid: { color: colour("--line") },
+      beginAtZero: !isScatter && (this.#kind !== "line" || this.#options.startsAtZero),
+      stacked: isArea,
+    };
+    const named = { ...names, grid: { display: false }, stacked: isArea };
+    return namesAxis === "x" ? { x: named, y: figures } : { x: figures, y: named };
+  }
+
+  #tooltip(item) {
+    if (this.#kind === "scatter") return `${groupThousands(String(item.raw.x))} · ${groupThousands(String(item.raw.y))}`;
+    const share = this.#share(item.raw);
+    const figure = groupThousands(String(item.raw));
+    return `${item.dataset.label}: ${figure}${share === null ? "" : ` (${share})`}`;
+  }
+
+  /** `12.3%` of all figures; null where they must not be added. */
+  #share(figure) {
+    const total = totalOf(this.#result, this.#chart.y);
+    if (!total || figure === null || figure < 0) return null;
+    return `${((100 * figure) / total).toFixed(1)}%`;
+  }
+
+  /** Writes figures into the drawing; of those that would lie on each other only the first. */
+  #valuesPlugin(data) {
+    const written = (figure) => {
+      if (figure === null) return "";
+      const parts = [this.#options.hasValues ? compactNumber(figure) : null, this.#options.hasPercent ? this.#share(figure) : null];
+      return parts.filter((part) => part !== null).join(" · ");
+    };
+    return {
+      id: "figures",
+      afterDatasetsDraw: (drawing) => {
+        const marks = data.datasets.flatMap((set, index) =>
+          drawing.isDatasetVisible(index) ? drawing.getDatasetMeta(index).data.map((mark, at) => [mark, written(set.data[at])]) : [],
+        );
+        writeFigures(drawing.ctx, marks.slice(0, MOST_VALUES), this.#kind, colour);
+      },
+    };
+  }
+
+  /** A picture has its title and its ground in it. */
+  #titlePlugin() {
+    const { title, unit } = this.#chart;
+    const note = this.#captionParts().slice(1).map((part) => part.textContent).join(" · ");
+    return {
+      id: "picture",
+      beforeInit: (drawing) => {
+        drawing.options.plugins.title = { display: true, text: unit ? `${title} (${unit})` : title, color: colour("--text"), font: { size: 15 } };
+        drawing.options.plugins.subtitle = { display: note !== "", text: note, color: colour("--text-soft") };
+      },
+      beforeDraw: ({ ctx, width, height }) => {
+        ctx.save();
+        ctx.fillStyle = colour("--surface");
+        ctx.fillRect(0, 0, width, height);
+        ctx.restore();
+      },
+    };
+  }
+
+  // --------------------------------------------------------------------------------------------------------------- data
+
+  /** A data set per value of `series`, with a figure for each value of `x`; null where there is none. Time goes forward. */
+  #series() {
+    const { columns, rows, periods, column_types: types, labels: names } = this.#result;
+    const { x, y, series: split } = this.#chart;
+    const [xAt, yAt, splitAt] = [x, y, split].map((name) => columns.indexOf(name));
+    const shownX = (row) => shown(row[xAt], periods?.[xAt]);
+    const labels = [...new Set(rows.map(shownX))];
+    if (this.#chart.type === "line" || isTime(types[xAt])) labels.sort();
+    const sets = splitAt < 0 ? [names?.[yAt] ?? y] : [...new Set(rows.map((row) => shown(row[splitAt])))];
+    const datasets = sets.map((label) => ({ label, data: labels.map(() => null) }));
+    for (const row of rows) {
+      const set = splitAt < 0 ? datasets[0] : datasets[sets.indexOf(shown(row[splitAt]))];
+      set.data[labels.indexOf(shownX(row))] = row[yAt] === null ? null : Number(row[yAt]);
+    }
+    return { labels, datasets };
+  }
+
+  #dots() {
+    const { columns, rows, labels } = this.#result;
+    const [x, y] = dotColumns(this.#result, this.#chart);
+    const [xAt, yAt] = [columns.indexOf(x), columns.indexOf(y)];
+    const known = rows.filter((row) => row[xAt] !== null && row[yAt] !== null);
+    const data = known.map((row) => ({ x: Number(row[xAt]), y: Number(row[yAt]) }));
+    return { axis: labels?.[xAt] ?? x, datasets: [{ label: labels?.[yAt] ?? y, data }] };
+  }
 }
 
-function dots({ x, y }, result) {
-  const [xAt, yAt] = [result.columns.indexOf(x), result.columns.indexOf(y)];
-  const known = result.rows.filter((row) => row[xAt] !== null && row[yAt] !== null);
-  const data = known.map((row) => ({ x: Number(row[xAt]), y: Number(row[yAt]) }));
-  return { datasets: [{ label: result.labels?.[yAt] ?? y, data }] };
+function note(key) {
+  const part = text(key);
+  part.className = "chart-note";
+  return part;
+}
+
+function cut(name) {
+  return name.length > LONGEST_NAME ? `${name.slice(0, LONGEST_NAME - 1)}…` : name;
+}
+
+function tick(name, open) {
+  return open.has(name) ? `${cut(name)}${UNFINISHED}` : cut(name);
+}
+
+function wholeName([item]) {
+  return item?.label ?? "";
+}
+
+function cutLegend(drawing) {
+  const { overrides, defaults } = globalThis.Chart;
+  const { generateLabels } = overrides[drawing.config.type]?.plugins?.legend?.labels ?? defaults.plugins.legend.labels;
+  return generateLabels(drawing).map((item) => ({ ...item, text: cut(item.text) }));
+}
+
+function writeFigures(ctx, marks, kind, colourOf) {
+  const taken = [];
+  ctx.save();
+  ctx.font = "12px sans-serif";
+  ctx.fillStyle = colourOf(kind === "pie" ? "--surface" : "--text");
+  for (const [mark, figure] of marks) {
+    const place = figure === "" ? null : placeOf(mark, kind, ctx.measureText(figure).width);
+    if (place === null || taken.some((other) => overlap(place, other))) continue;
+    taken.push(place);
+    ctx.textBaseline = "top";
+    ctx.textAlign = "left";
+    ctx.fillText(figure, place.left, place.top);
+  }
+  ctx.restore();
+}
+
+/** The box of a figure of that width: in a slice, beside a bar that lies, above all others. */
+function placeOf(mark, kind, width) {
+  const { x, y } = kind === "pie" ? mark.getCenterPoint() : mark;
+  if (kind === "horizontal") return { left: x + 4, top: y - 6, width, height: 12 };
+  const top = kind === "pie" ? y - 6 : y - 17;
+  return { left: x - width / 2, top, width, height: 12 };
+}
+
+function overlap(one, other) {
+  const isBeside = one.left + one.width < other.left || other.left + other.width < one.left;
+  return !isBeside && one.top + one.height >= other.top && other.top + other.height >= one.top;
 }
 
 function shown(value, period = null) {

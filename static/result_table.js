@@ -1,29 +1,41 @@
-/** The rows of an answer as a table that can be sorted. */
+/** The rows of an answer as a table that can be sorted, with the totals of what may be added up. */
 
 import { cell, isNumeric } from "./cells.js";
 import { element, glyph, setTranslatedAttribute } from "./dom.js";
-import { asPeriod } from "./periods.js";
-import { setLabel } from "./texts.js";
+import { asPeriod, isUnfinished } from "./periods.js";
+import { label, setLabel, translate } from "./texts.js";
 
 const ROWS_AT_ONCE = 200; // more are added on demand, so that a long result does not freeze the page
+const LONGEST_CONDITION = 60; // characters of a value that can be asked for
+const SORT_GLYPHS = { none: "sort", ascending: "sort-up", descending: "sort-down" };
+const STEPS = { ArrowDown: 1, ArrowUp: -1 };
+const NAMES = new Set(["text", "varchar", "bpchar", "name"]);
 
-/** A `<div>` with the table of a `query_result` `{columns, column_types, labels?, units?, periods?, formats?, rows}`. */
+/**
+ * A `<div>` with the table of a `query_result` `{columns, column_types, labels?, units?, periods?, formats?, totals?, rows}`.
+ * With `onAsk(question)`, names and periods are buttons that ask for these rows only.
+ */
 export class ResultTable {
   #result;
   #rows; // in the order shown
   #body = element("tbody");
   #heads;
   #more = null;
+  #hasButton = false; // whether a button for a condition is in the table as it is sorted now
+  #onAsk;
 
-  constructor(result) {
+  constructor(result, { onAsk = null } = {}) {
     this.#result = result;
+    this.#onAsk = onAsk;
     this.#rows = result.rows;
     this.#heads = result.columns.map((_name, index) => this.#head(index));
-    const table = element("table", {}, element("thead", {}, element("tr", {}, ...this.#heads)), this.#body);
+    const table = element("table", {}, element("thead", {}, element("tr", {}, ...this.#heads)), this.#body, this.#totals());
     const scroller = element("div", { class: "table-scroll", tabindex: "0", role: "region" }, table);
     setTranslatedAttribute(scroller, "aria-label", "rows_title");
     this.element = element("div", { class: "table-place" }, scroller);
+    this.#body.addEventListener("keydown", (event) => this.#moveFocus(event));
     this.#fill();
+    widenOnceSeen(this.element, scroller);
   }
 
   /** The rows as they are sorted now, header first, each value as text. */
@@ -47,12 +59,13 @@ export class ResultTable {
   #sort(index) {
     const before = this.#heads[index].getAttribute("aria-sort");
     const order = { none: "descending", descending: "ascending", ascending: "none" }[before];
-    for (const head of this.#heads) head.setAttribute("aria-sort", "none");
-    this.#heads[index].setAttribute("aria-sort", order);
+    for (const head of this.#heads) showOrder(head, "none");
+    showOrder(this.#heads[index], order);
     const sign = order === "descending" ? -1 : 1;
     const rows = [...this.#result.rows];
     this.#rows = order === "none" ? rows : rows.sort((one, other) => compared(one[index], other[index], sign));
     this.#body.replaceChildren();
+    this.#hasButton = false;
     this.#fill();
   }
 
@@ -67,7 +80,69 @@ export class ResultTable {
 
   #row(row) {
     const { column_types: types, formats } = this.#result;
-    return element("tr", {}, ...row.map((value, index) => cell(this.#shown(value, index), types?.[index] ?? "", formats?.[index])));
+    const cells = row.map((value, index) => {
+      const made = cell(this.#shown(value, index), types?.[index] ?? "", formats?.[index]);
+      if (this.#onAsk && this.#isCondition(value, index)) made.replaceChildren(this.#conditionButton(made.textContent, index));
+      if (this.#isOpen(value, index)) made.append(openMark());
+      return made;
+    });
+    return element("tr", {}, ...cells);
+  }
+
+  /** A row with what columns of sums and counts add up to; null where there is no such column. */
+  #totals() {
+    const { totals, columns, column_types: types, formats, row_count: count } = this.#result;
+    if (!totals) return null;
+    const cells = columns.map((_name, index) => {
+      const total = totals[index] ?? null;
+      return total === null ? element("td") : cell(total, types?.[index] ?? "", formats?.[index]);
+    });
+    const free = totals.findIndex((total) => total === null);
+    if (free >= 0) cells[free].append(label("total_of_rows", { count }));
+    return element("tfoot", {}, element("tr", {}, ...cells));
+  }
+
+  // ------------------------------------------------------------------------------------------------- asking for some rows
+
+  /** Names and periods can be asked for; figures, keys and long texts hardly name what a reader wants. */
+  #isCondition(value, index) {
+    const { column_types: types, periods } = this.#result;
+    const isName = NAMES.has(types?.[index]) || Boolean(periods?.[index]);
+    return isName && typeof value === "string" && value.trim() !== "" && value.length <= LONGEST_CONDITION && !value.includes("\n");
+  }
+
+  /** Of all these buttons one is reached by Tab, the others from it by the arrow keys. */
+  #conditionButton(text, index) {
+    const isFirst = !this.#hasButton;
+    this.#hasButton = true;
+    const button = element("button", { type: "button", class: "condition", tabindex: isFirst ? "0" : "-1" }, text);
+    const question = () => translate("only_these", { column: this.#name(index), value: text, isPeriod: Boolean(this.#result.periods?.[index]) });
+    button.title = question();
+    button.addEventListener("click", () => this.#onAsk(question()));
+    return button;
+  }
+
+  /** The arrows go down and up a column of them. */
+  #moveFocus(event) {
+    const step = STEPS[event.key];
+    if (!step || !event.target.matches(".condition")) return;
+    const place = event.target.closest("td").cellIndex;
+    const buttons = [...this.#body.rows].flatMap((row) => [...row.cells[place].querySelectorAll(".condition")]);
+    const next = buttons[buttons.indexOf(event.target) + step];
+    if (!next) return;
+    event.preventDefault();
+    event.target.tabIndex = -1;
+    next.tabIndex = 0;
+    next.focus();
+  }
+
+  #name(index) {
+    return this.#result.labels?.[index] ?? this.#result.columns[index];
+  }
+
+  #isOpen(value, index) {
+    const { periods, read_at: readAt } = this.#result;
+    return isUnfinished(value, periods?.[index], readAt ? new Date(readAt) : new Date());
   }
 
   #shown(value, index) {
@@ -80,6 +155,27 @@ export class ResultTable {
     button.addEventListener("click", () => this.#fill());
     return button;
   }
+}
+
+/** Gives a table that has more to show than fits beside the text the width of the window, when it is first seen. */
+function widenOnceSeen(place, scroller) {
+  const observer = new ResizeObserver(() => {
+    if (scroller.clientWidth === 0) return;
+    observer.disconnect();
+    place.classList.toggle("is-wide", scroller.scrollWidth > scroller.clientWidth);
+  });
+  observer.observe(scroller);
+}
+
+function showOrder(head, order) {
+  head.setAttribute("aria-sort", order);
+  head.querySelector(".glyph").replaceWith(glyph(SORT_GLYPHS[order]));
+}
+
+function openMark() {
+  const mark = element("span", { class: "open-period" }, "*");
+  setTranslatedAttribute(mark, "title", "unfinished_title");
+  return mark;
 }
 
 /** Empty cells stand last, whatever the order. */

@@ -10,15 +10,20 @@ import { label, language } from "./texts.js";
 
 /**
  * `<div>` with `sql` under the heading of that key. With `runsAgain` it can be run as it is: its rows are of another day.
- * `database` is the name of the one that it is for, where there are several.
+ * `database` is the name of the one that it is for, where there are several. `onRun(sql, database, place)` has it answered
+ * in `place` as a question of the conversation.
  */
-export function sqlBlock(sql, title, { runsAgain = false, database } = {}) {
-  return new SqlBlock(sql, title, runsAgain, database).element;
+export function sqlBlock(sql, title, { runsAgain = false, database, onRun = null } = {}) {
+  return new SqlBlock(sql, title, { runsAgain, database, onRun }).element;
 }
+
+// Characters that a question may have unless the server says otherwise; longer SQL is run, but not kept.
+const LONGEST_ASKED = 2000;
 
 class SqlBlock {
   #sql;
   #database;
+  #onRun;
   #code = element("code");
   #shown;
   #edit = textButton("rename", "sql_edit", () => this.#showEditor());
@@ -27,9 +32,10 @@ class SqlBlock {
   #status = element("p", { class: "sql-status", role: "status" });
   #running = 0; // counts runs, so that a late answer to an earlier one is not shown
 
-  constructor(sql, title, runsAgain, database) {
+  constructor(sql, title, { runsAgain, database, onRun }) {
     this.#sql = sql;
     this.#database = database;
+    this.#onRun = onRun;
     this.#code.append(...highlighted(sql));
     this.#shown = element("pre", { tabindex: "0" }, this.#code);
     const copy = copyButton("copy", () => this.#sql, () => getSelection().selectAllChildren(this.#code));
@@ -71,6 +77,11 @@ class SqlBlock {
   }
 
   async #run(sql) {
+    const isAsked = this.#onRun !== null && sql.length <= LONGEST_ASKED;
+    if (isAsked) {
+      this.#onRun(sql, this.#database, this.#outcome);
+      return;
+    }
     const run = (this.#running += 1);
     this.#status.replaceChildren(label("sql_running"));
     const outcome = await this.#outcomeOf(sql);

@@ -3,10 +3,11 @@
 import { answerText } from "./answer_text.js";
 import { element, glyph } from "./dom.js";
 import { fileButton } from "./downloads.js";
-import { failureBox, isRefusal } from "./failure.js";
+import { failureBox, isRefusal, stoppedBox } from "./failure.js";
 import { feedback } from "./feedback.js";
 import { questionHead } from "./question_head.js";
 import { resultView } from "./result_view.js";
+import { rowCount } from "./row_count.js";
 import { runDetails } from "./run_details.js";
 import { sqlBlock } from "./sql_block.js";
 import { Steps } from "./steps.js";
@@ -24,9 +25,11 @@ export class Turn {
   #startedAt = performance.now();
   #asked = element("div", { class: "asked-place", "aria-live": "polite" });
   #open = null; // the question that waits for the reader
+  #questionText;
   #onRetry;
   #onAnswer;
   #onAsk;
+  #onRunSql;
   #show = {
     progress: (envelope) => this.#progress(envelope.data),
     tool: (envelope) => this.#steps.showTool(envelope.data),
@@ -38,10 +41,12 @@ export class Turn {
     reconnecting: () => this.#steps.say("turn_reconnecting"),
   };
 
-  /** `onAsk(question)` asks one of those that the server offers. */
-  constructor(question, { onRetry, onAnswer, onAsk }) {
+  /** `onAsk(question)` asks one of those that the server offers; `onRunSql` as `sqlBlock` has it. */
+  constructor(question, { onRetry, onAnswer, onAsk, onRunSql }) {
+    this.#questionText = question;
     this.#onRetry = onRetry;
     this.#onAsk = onAsk;
+    this.#onRunSql = onRunSql;
     this.#onAnswer = onAnswer;
     this.element = element(
       "article",
@@ -105,14 +110,26 @@ export class Turn {
     }
     if (data.query_result) {
       const { chart, run_id: runId, conversation_id: conversationId } = data;
-      this.#outcome.append(resultView(data.query_result, { chart, runId, conversationId }));
+      this.#outcome.append(resultView(data.query_result, {
+        chart,
+        runId,
+        conversationId,
+        question: this.#questionText,
+        onAsk: (question) => this.#askForSome(question),
+        count: () => rowCount(data.sql, data.database?.name),
+      }));
     }
     if (data.sql) this.#showSql(data.sql, "sql", data.database?.name);
     else this.#sql.replaceChildren();
-    if (data.exports?.length) this.element.append(offeredFiles(data));
+    if (data.exports?.length) this.element.append(offeredFiles(data, this.#questionText));
     this.element.append(...this.#offers(data, ["follow_ups"]));
     if (data.run_id && data.response_type !== "ETL") this.element.append(feedback(data));
     this.element.append(runDetails(data));
+  }
+
+  /** What is said goes on from the latest answer, so only its rows can be asked for. */
+  #askForSome(question) {
+    if (this.element.nextElementSibling === null) this.#onAsk(question);
   }
 
   #offers(data, kinds) {
@@ -121,9 +138,10 @@ export class Turn {
 
   #error(envelope) {
     const isStopped = ["stopped", "cancelled"].includes(envelope.data.error_type);
+    const retry = () => this.#onRetry(envelope.data.error_type);
     this.#end(isStopped ? "stopped" : "failed");
     this.#outcome.replaceChildren(
-      isStopped ? label("stopped_text", {}, "p") : failureBox(envelope, () => this.#onRetry(envelope.data.error_type)),
+      isStopped ? stoppedBox(envelope.data, retry) : failureBox(envelope, retry),
       ...this.#offers(envelope.data, ["choices", "rewrites"]),
     );
     if (isRefusal(envelope)) this.#steps.collapse(); // it says the same
@@ -142,7 +160,7 @@ export class Turn {
     const shown = [title, database, sql].join("\n");
     if (this.#sql.dataset.shown === shown) return;
     this.#sql.dataset.shown = shown;
-    this.#sql.replaceChildren(sqlBlock(sql, title, { database }));
+    this.#sql.replaceChildren(sqlBlock(sql, title, { database, onRun: this.#onRunSql }));
   }
 }
 
@@ -157,8 +175,8 @@ function draftPlace(data) {
 }
 
 /** The files that a tool agent offers. */
-function offeredFiles({ exports: files, run_id: runId, conversation_id: conversationId }) {
-  const buttons = files.map(({ format, call_id: callId }) => fileButton(format, runId, { conversationId, callId }));
+function offeredFiles({ exports: files, run_id: runId, conversation_id: conversationId }, question) {
+  const buttons = files.map(({ format, call_id: callId }) => fileButton(format, runId, { conversationId, callId, question }));
   return element("section", { class: "files" }, label("files", {}, "h3"), element("div", { class: "result-tools" }, ...buttons));
 }
 

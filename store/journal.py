@@ -14,8 +14,8 @@ store.
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 
 from common.after_fork import restart_after_fork
 from common.errors import StoreUnavailable
@@ -58,8 +58,12 @@ class Journal:
         failures: how often an access to the store failed.
     """
 
-    def __init__(self, store: Store) -> None:
+    def __init__(
+        self, store: Store, span: Callable[[], AbstractContextManager[None]] = nullcontext
+    ) -> None:
+        """Begin to keep writes in `store`; `span` gives a context that each write is made in."""
         self._store = store
+        self._span = span
         self.start_anew()
         restart_after_fork(self)
 
@@ -146,7 +150,8 @@ class Journal:
 
     async def _write(self, batch: list[_Waiting]) -> None:
         try:
-            unkept = await self._store.runs.write([write for write, _ in batch])
+            with self._span():
+                unkept = await self._store.runs.write([write for write, _ in batch])
         # Whatever it is, nobody may wait for ever for what was not kept.
         except Exception as exc:  # noqa: BLE001
             self._fail(exc, [kept for _, kept in batch])

@@ -2,13 +2,18 @@
 chart.
 """
 
+from collections.abc import Sequence
+from decimal import Decimal
+from math import isfinite
 from typing import Any
 
 from agent.answers.chart import chart_of
 from common.text import Lang
 from common.values import Catalog, QueryResult
-from knowledge.results.result_columns import result_columns
+from knowledge.results.result_columns import ResultColumn, result_columns
 from knowledge.results.written_values import format_of
+
+_LEAST_ROWS = 2  # of which a total says more than they do
 
 
 def shown_result(sql: str, result: QueryResult, catalog: Catalog, lang: Lang) -> dict[str, Any]:
@@ -27,7 +32,39 @@ def shown_result(sql: str, result: QueryResult, catalog: Catalog, lang: Lang) ->
         "row_count": result.row_count,
         "is_limited": result.is_limited,
     }
+    totals = _totals(columns, result)
+    if any(total is not None for total in totals):
+        body["totals"] = totals
     if result.cut_columns:
         body["cut_columns"] = list(result.cut_columns)
     chart = chart_of(columns, result, lang)
     return {"query_result": body} | ({"chart": chart} if chart else {})
+
+
+def _totals(columns: Sequence[ResultColumn], result: QueryResult) -> list[Any]:
+    """Return what each column adds up to: a number for sums and counts, None for all others.
+
+    Of rows that were cut there are no totals: they would be those of some rows only.
+    """
+    if result.is_limited or result.row_count < _LEAST_ROWS:
+        return []
+    totals = []
+    for place, column in enumerate(columns):
+        is_added = column.role == "measure" and column.output.is_total
+        totals.append(_sum([row[place] for row in result.rows]) if is_added else None)
+    return totals
+
+
+def _sum(values: Sequence[Any]) -> Any:
+    """Return the exact sum of the figures, NULLs left out; None where one is no plain number."""
+    known = [value for value in values if value is not None]
+    if not known or not all(map(_is_number, known)):
+        return None
+    if any(isinstance(value, float) for value in known):
+        return float(sum(Decimal(repr(float(value))) for value in known))
+    return sum(known)
+
+
+def _is_number(value: Any) -> bool:
+    is_number = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
+    return is_number and isfinite(value)

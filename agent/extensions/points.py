@@ -172,11 +172,18 @@ class ObservabilityProvider(Protocol):
         """Return a context that lasts as long as what it measures.
 
         Args:
-            name: `question`, `model_call`, `tool` or `statement`.
+            name: `question`, `model_call`, `tool`, `statement`, `catalog_read` or `store_write`.
         """
 
     def metric(self, name: str, value: float, attributes: Mapping[str, Any]) -> None:
-        """Take one measurement: `prompt_tokens`, `completion_tokens` or `rows`."""
+        """Take one measurement.
+
+        Args:
+            name: of a model call, `prompt_tokens` and `completion_tokens`; of a statement, `rows`;
+                of a question, `node_seconds` of each step, and `questions` and `repairs` at its
+                end; `waiting_runs`, 1 when a run begins to wait for its user, -1 when it no longer
+                does; `feedback`, 1 for a rating.
+        """
 
 
 class Unobserved:

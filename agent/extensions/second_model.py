@@ -22,6 +22,7 @@ class _Endpoint:
     llm_timeout_s: float
     llm_max_retries: int
     llm_max_tokens: int
+    llm_thinking: str
     llm_max_in_flight: int
     caller_share: float
     azure_openai_api_key: str = ""
@@ -95,6 +96,7 @@ def second_model(provided: Provided) -> SecondModel | None:
             llm_timeout_s=settings.llm_timeout_s,
             llm_max_retries=settings.llm_max_retries,
             llm_max_tokens=settings.llm_max_tokens,
+            llm_thinking=settings.llm_thinking,
             llm_max_in_flight=settings.llm_max_in_flight,
             caller_share=settings.caller_share,
         )

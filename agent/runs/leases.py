@@ -43,6 +43,7 @@ class Leases:
         lease_s: seconds without renewal after which the store counts a run as abandoned.
         can_go_on: whether there is a flow of that name, whose graph fits that version.
         go_on: goes on with an abandoned run that this process has taken over.
+        on_lost: is told of an abandoned run that this process has ended.
     """
 
     def __init__(
@@ -55,6 +56,7 @@ class Leases:
         *,
         can_go_on: Callable[[str, str | None], bool],
         go_on: Callable[[RunRecord, Resumption | Beginning], Awaitable[object]],
+        on_lost: Callable[[RunRecord], None] = lambda _: None,
     ) -> None:
         self._runs = runs
         self._journal = journal
@@ -64,6 +66,7 @@ class Leases:
         self._beat_s = min(_BEAT_S, lease_s / _BEATS_PER_LEASE)
         self._can_go_on = can_go_on
         self._go_on = go_on
+        self._on_lost = on_lost
         self._beating: asyncio.Task[None] | None = None
         # By the loop's clock, when each abandoned run was first seen.
         self._suspects: dict[str, float] = {}
@@ -174,3 +177,4 @@ class Leases:
         frame = EventFrame(record.last_seq + 1, event.rendered)
         if await self._runs.end_abandoned(record.head, frame, event.turn):
             _log.warning("a run's worker is gone", extra={"run_id": record.head.run_id})
+            self._on_lost(record)

@@ -71,6 +71,7 @@ class LiveRun:
         grace_s: float = 0.0,
         on_end: Callable[[], None],
         on_kept: Callable[[], None],
+        on_own_end: Callable[[Event], None] = lambda _: None,
         earlier: Sequence[EventFrame] = (),
     ) -> None:
         """Start answering, or go on after the user's answer.
@@ -83,6 +84,7 @@ class LiveRun:
             grace_s: otherwise, seconds in which another reader may come before it is cancelled.
             on_end: called when the last event is shown.
             on_kept: called when the run is kept, or given up as impossible to keep.
+            on_own_end: called with the last event, once, unless another worker has ended the run.
             earlier: frames of a run that goes on; they are kept already.
         """
         self.head = head
@@ -97,6 +99,7 @@ class LiveRun:
         self._no_readers_timer: asyncio.TimerHandle | None = None
         self._on_end = on_end
         self._on_kept = on_kept
+        self._on_own_end = on_own_end
         self._events = [stored_event(frame.data) for frame in earlier]
         # For the first events; the others are rendered when they are kept or shown.
         self._frames = list(earlier)
@@ -297,10 +300,12 @@ class LiveRun:
         try:
             is_ours = await self._is_ended(count, event)
         except StoreUnavailable:
+            self._on_own_end(event)
             self._end(self._unkept(event, count))
             await self._keep_later(count, event)
         else:
             if is_ours:
+                self._on_own_end(event)
                 self._end(event)
             else:
                 await self._end_as_stored()
@@ -330,6 +335,7 @@ class LiveRun:
             # An event that can't be rendered must not break the end as well.
             del self._events[len(self._frames) :]
             self._events.append(error_event(InternalError(INTERNAL_ERROR_TEXT), self.head))
+            self._on_own_end(self._events[-1])
             self._end(self._events[-1])
         runtime.untrack(self)
         self._on_kept()

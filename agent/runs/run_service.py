@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
+from agent.extensions.points import UNOBSERVED, ObservabilityProvider
 from agent.question import Question
 from agent.runs.events import Event, error_event, is_result, stored_event
 from agent.runs.idempotency import IdempotencyKeys
@@ -16,11 +17,19 @@ from agent.runs.kept_runs import PAGE, all_frames, last_event
 from agent.runs.leases import Leases
 from agent.runs.live_run import LiveRun
 from agent.runs.pauses import Beginning, GivenAnswer, Resumption
+from agent.runs.run_counts import RunCounts
 from agent.runs.runner import Runner
 from common.actor import Actor, caller_id_of, charged_to
 from common.after_fork import restart_after_fork
 from common.answer_check import check_answer
-from common.errors import CANCELLED_TEXT, Cancelled, Conflict, NotFound, StoreUnavailable
+from common.errors import (
+    CANCELLED_TEXT,
+    Cancelled,
+    Conflict,
+    NotFound,
+    StoreUnavailable,
+    WorkerLost,
+)
 from common.runtime import is_ending
 from common.text import Text
 from store import EventFrame, RunHead, RunRecord, Store, Waiting
@@ -74,8 +83,17 @@ class RunService:
         lease_s: seconds without renewal after which the store counts a run as abandoned.
     """
 
-    def __init__(self, runner: Runner, store: Store, journal: Journal, *, lease_s: float) -> None:
+    def __init__(
+        self,
+        runner: Runner,
+        store: Store,
+        journal: Journal,
+        *,
+        lease_s: float,
+        observer: ObservabilityProvider = UNOBSERVED,
+    ) -> None:
         self._runner = runner
+        self._counts = RunCounts(observer, lambda question: runner.agent_of(question))
         self._store = store
         self._journal = journal
         self._lease_s = lease_s
@@ -95,6 +113,7 @@ class RunService:
             self._lease_s,
             can_go_on=self._runner.can_go_on,
             go_on=self._take_over,
+            on_lost=lambda record: self._counts.count_without_run(record, WorkerLost),
         )
         self._clearing: set[asyncio.Task[None]] = set()
         # (run, interrupt) ids of answers that this process works on.
@@ -186,6 +205,7 @@ class RunService:
             grace_s=grace_s,
             on_end=on_end,
             on_kept=on_kept,
+            on_own_end=lambda last: self._counts.count(question, last),
             earlier=earlier,
         )
         self._live[head.run_id] = run
@@ -344,6 +364,7 @@ class RunService:
         event = error_event(Cancelled(CANCELLED_TEXT), head)
         frame = EventFrame(record.last_seq + 1, event.rendered)
         if await self._store.runs.end_waiting(head, frame, turn=event.turn):
+            self._counts.count_without_run(record, Cancelled)
             self._clear_up(head.run_id)
 
     # --------------------------------------------------------------------------
@@ -414,6 +435,7 @@ class RunService:
             if verdict == "unknown":
                 raise NotFound(_NEVER_ASKED)
             raise Conflict(_ANSWERED, run_id=run_id, retryable=False)
+        self._counts.count_resumed()
 
     def _check(self, question: Event | None, asked: Waiting, answer: Any) -> None:
         if question is None:

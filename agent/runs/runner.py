@@ -123,6 +123,10 @@ class Runner:
             return None
         return Beginning(replace(question, agent=flow.name), graph_version(flow))
 
+    def agent_of(self, question: Question) -> str:
+        """Return the name of the flow that answers the question."""
+        return self._flow_of(question).name
+
     def knows(self, flow: str) -> bool:
         """Tell whether there is a flow of that name."""
         return flow in self._flows
@@ -160,6 +164,7 @@ class Runner:
 
         async def end(event: Event) -> None:
             try:
+                self._measure(run)
                 if event.is_terminal:
                     await self._ended(run, question, event)
             finally:
@@ -201,6 +206,12 @@ class Runner:
         """Run the flow within a span."""
         with self._observer.span("question", {"agent": run.flow_name, "run_id": question.run_id}):
             await run.go(resumed)
+
+    def _measure(self, run: "_Run") -> None:
+        """Report how long each step took."""
+        for node, milliseconds in run.steps_ms.items():
+            about = {"agent": run.flow_name, "node": node}
+            self._observer.metric("node_seconds", milliseconds / 1000, about)
 
     async def _tell_hooks(self, question: Question) -> None:
         """Tell hooks of the question before anything is done for it; they may stop it."""
@@ -335,6 +346,11 @@ class _Run:
     def flow_name(self) -> str:
         """Return the flow that answers."""
         return self._flow.name
+
+    @property
+    def steps_ms(self) -> Mapping[str, float]:
+        """Return the milliseconds of each step since the question, or the user's answer, came."""
+        return self._timings_ms
 
     @property
     def milliseconds(self) -> float:

@@ -14,6 +14,7 @@ from common.actor import Actor
 from common.errors import CituError, InvalidRequest
 from common.text import Lang, Text
 from databases.datasources import NO_DATABASE
+from databases.engines.capabilities import UNKNOWN_ENGINE
 from knowledge.tables.schema_service import SchemaService
 
 _LOOK_S = 5.0  # for one database of the list
@@ -79,15 +80,20 @@ class ServedDatabases:
 
     async def _shown(self, one: AskedDatabase, actor: Actor, lang: Lang) -> dict[str, Any]:
         tables: int | None = None
-        version: str | None = None
+        engine = UNKNOWN_ENGINE
+        reason: str | None = None
         try:
             async with asyncio.timeout(_LOOK_S):
+                capabilities = await self._asked.datasources.capabilities(one.name)
+                engine = capabilities.engine
                 catalog = await self._asked.database(one.name, actor).catalog()
                 await self._asked.datasources.ping(one.name)
-                version = await self._asked.datasources.server_version(one.name)
             tables = len(catalog.tables)
             state = "ok"
-        except (CituError, TimeoutError):
+        except CituError as error:
+            state = "unavailable"
+            reason = error.message(lang)
+        except TimeoutError:
             state = "unavailable"
         return {
             "name": one.name,
@@ -95,7 +101,8 @@ class ServedDatabases:
             "description": one.description.to(lang) if one.description is not None else None,
             "is_default": one.name == self._asked.default,
             "state": state,
-            "engine": {"name": "PostgreSQL", "version": version},
+            "reason": reason,
+            "engine": engine.shown(),
             "tables": tables,
         }
 

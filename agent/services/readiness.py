@@ -18,7 +18,7 @@ def readiness_checks(asked: AskedDatabases, store: Store, model: ChatModel | Non
     """Return the checks by name. One that fails raises the `CituError` that says why."""
 
     async def databases() -> dict[str, Any]:
-        if asked.is_one:
+        if asked.is_one and len(asked.all()) == 1:
             return await _state_of(asked, asked.default)
         return await _states_of_all(asked)
 
@@ -57,11 +57,16 @@ async def _state_of(asked: AskedDatabases, name: str) -> dict[str, Any]:
     taken = {"stuck_connections": count} if count else {}
     try:
         await asked.datasources.ping(name)
+        capabilities = await asked.datasources.capabilities(name)
     except DatabaseUnavailable:
         if not taken:
             raise
         return {"status": "unavailable", **taken}
-    return {"status": "ok", **taken}
+    engine = capabilities.engine.shown()
+    if not capabilities.is_fit:
+        reason = capabilities.refusal().en
+        return {"status": "unavailable", "engine": engine, "reason": reason, **taken}
+    return {"status": "ok", "engine": engine, **taken}
 
 
 async def _states_of_all(asked: AskedDatabases) -> dict[str, Any]:

@@ -113,7 +113,7 @@ class SqlService:
             "sql": given.sql,
             **shown_result(given.sql, result, await context.database.catalog(), given.lang),
             "plan": plan.shown() if plan else None,
-            "warnings": given.warnings,
+            "warnings": [*given.warnings, *(notice.to(given.lang) for notice in result.notices)],
             "run_id": given.run_id,
             "timings_ms": {
                 "validate": _milliseconds(planned - started),

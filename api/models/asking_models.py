@@ -74,6 +74,12 @@ class QueryResultModel(ReplyModel):
         description="One value per column. Numbers keep all their digits; dates and times are "
         "ISO 8601"
     )
+    totals: Sometimes[list[Any]] = Field(
+        None,
+        description="What each column of sums or counts adds up to over all rows; null for a "
+        "column whose values must not be added. Absent when there is no such column, or only some "
+        "of the rows are here",
+    )
     row_count: int
     is_limited: bool = Field(
         description="Whether there was more than is shown: rows, or text in cells"

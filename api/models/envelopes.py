@@ -11,6 +11,7 @@ from api.models.conversation_models import (
 )
 from api.models.error_models import ErrorModel
 from api.models.etl_models import ArtefactFilesModel, EtlAnswerModel, EtlAskedUserModel
+from api.models.file_models import DeletedFileModel, FileDraftModel, FileListModel, FileModel
 from api.models.learning_models import (
     ExampleListModel,
     ExampleModel,
@@ -107,6 +108,26 @@ class ImportedEnvelope(EnvelopeOf[ImportedModel]):
 
 
 class DatabaseListEnvelope(EnvelopeOf[DatabaseListModel]):
+    pass
+
+
+class FileDraftEnvelope(EnvelopeOf[FileDraftModel]):
+    pass
+
+
+class FileEnvelope(EnvelopeOf[FileModel]):
+    pass
+
+
+class FileOrDraftEnvelope(EnvelopeOf[FileModel | FileDraftModel]):
+    pass
+
+
+class FileListEnvelope(EnvelopeOf[FileListModel]):
+    pass
+
+
+class DeletedFileEnvelope(EnvelopeOf[DeletedFileModel]):
     pass
 
 

@@ -134,7 +134,7 @@ class ClarificationModel(ReplyModel):
 
 
 class EtlLearntModel(ReplyModel):
-    """What was learnt of a draft"""
+    """The example and the lesson that were learnt of a draft."""
 
     example: ExampleModel | None = Field(description="The reference that is kept; null: none")
     lesson: LessonModel | None

@@ -7,6 +7,14 @@ from pydantic import Field
 from api.models.model_base import ReplyModel, Sometimes
 
 
+class EngineModel(ReplyModel):
+    name: str = Field(description="Such as PostgreSQL, Citus, TimescaleDB, CockroachDB")
+    version: str | None = Field(description="null while it is unknown")
+    postgresql: Sometimes[str] = Field(
+        None, description="The version of the PostgreSQL that an extension such as Citus runs in"
+    )
+
+
 class DependencyModel(ReplyModel):
     status: Literal["ok", "degraded", "unavailable", "not_configured"] = Field(
         description="not_configured: the model, where rules answer, or what is not set up. "
@@ -30,10 +38,18 @@ class DependencyModel(ReplyModel):
 
 class AskedDatabaseStateModel(ReplyModel):
     status: Literal["ok", "unavailable"]
+    engine: Sometimes[EngineModel] = None
+    reason: Sometimes[str] = Field(
+        None, description="Why its server can't be used, where that is more than being away"
+    )
     stuck_connections: Sometimes[int] = Field(None, ge=1)
 
 
 class AskedDatabasesStateModel(DependencyModel):
+    engine: Sometimes[EngineModel] = None
+    reason: Sometimes[str] = Field(
+        None, description="Why its server can't be used, where that is more than being away"
+    )
     databases: Sometimes[dict[str, AskedDatabaseStateModel]] = Field(
         None,
         description="Each by its name, where DATABASES_FILE names several; `degraded` when some "
@@ -50,17 +66,13 @@ class ReadyModel(ReplyModel):
     row_rules: DependencyModel
 
 
-class EngineModel(ReplyModel):
-    name: str
-    version: str | None = Field(description="null while the database is unavailable")
-
-
 class ListedDatabaseModel(ReplyModel):
     name: str = Field(description="What requests give as `database`")
     label: str = Field(description="What people call it")
     description: str | None
     is_default: bool
     state: Literal["ok", "unavailable"]
+    reason: str | None = Field(description="Why it is unavailable")
     engine: EngineModel
     tables: int | None = Field(
         description="How many tables the caller may read; null while it is unavailable", ge=0

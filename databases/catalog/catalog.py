@@ -27,6 +27,7 @@ from databases.catalog.readers import readers_of
 from databases.catalog.sampling import Sampler, samples_of
 from databases.catalog.server_facts import read_facts
 from databases.catalog.unasked import UnaskedReading
+from databases.engines.capabilities import UNKNOWN_ENGINE, Capabilities, Lack
 from databases.row_context import BEGIN
 from databases.row_view import unrevealing
 from guard import ServerFacts
@@ -182,6 +183,7 @@ async def read_knowledge(
     secure: Secure | None = None,
     check: Check | None = None,
     begin: str = BEGIN,
+    capabilities: Capabilities | None = None,
 ) -> Knowledge:
     """Read everything; values only of the columns that `show` leaves in the catalogue. Raises
     psycopg2's errors.
@@ -191,12 +193,16 @@ async def read_knowledge(
             rows are kept.
         check: is given what was read.
         begin: begins each transaction that plans or reads something of the user's.
+        capabilities: of the server; None: those of PostgreSQL.
     """
     await connection.query(_WITHOUT_COMPILING)
+    found = capabilities or Capabilities(UNKNOWN_ENGINE)
     relations = await read_relations(connection)
     attributes = await read_columns(connection)
-    catalog = await read_catalog(connection, relations, attributes)
-    facts = await read_facts(connection, catalog)
+    is_citus = found.engine.name == "Citus"
+    catalog = await read_catalog(connection, relations, attributes, is_citus=is_citus)
+    trusts_functions = Lack.VOLATILITY not in found.lacks
+    facts = await read_facts(connection, catalog, trusts_functions=trusts_functions)
     plan: Plan = partial(_planning_refusal, connection, begin)
     if annotate is not None:  # first, because what it says decides what is sampled and shown
         catalog = await annotate(catalog, facts, plan)

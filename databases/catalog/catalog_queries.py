@@ -31,7 +31,7 @@ _DAYS = "'date', 'timestamp', 'timestamptz'"
 # oid, schema, name, kind, row estimate, bytes on disk, comment
 RELATIONS = f"""
 SELECT r.oid, r.nspname, r.relname, r.relkind,
-       CASE WHEN r.relkind IN ('v', 'f') THEN -1
+       CASE WHEN r.relkind = 'v' OR r.relkind = 'f' AND r.reltuples = 0 THEN -1
             WHEN r.relkind <> 'p' THEN r.reltuples
             ELSE coalesce((SELECT sum(l.reltuples) FROM pg_catalog.pg_partition_tree(r.oid) p
                            JOIN pg_catalog.pg_class l ON l.oid = p.relid
@@ -100,6 +100,33 @@ JOIN pg_catalog.pg_constraint k ON k.conrelid = r.oid AND k.contype IN ('p', 'u'
 LEFT JOIN pg_catalog.pg_class c ON c.oid = k.confrelid
 LEFT JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 ORDER BY k.conrelid, k.conname
+"""
+
+# oid of a table with partitions on other servers, and the columns of its partition key
+SPREAD_BY_PARTITIONS = """
+SELECT p.partrelid,
+       (SELECT pg_catalog.array_agg(a.attname ORDER BY u.n)
+        FROM unnest(p.partattrs::pg_catalog.int2[]) WITH ORDINALITY AS u (attnum, n)
+        JOIN pg_catalog.pg_attribute a ON a.attrelid = p.partrelid AND a.attnum = u.attnum)
+FROM pg_catalog.pg_partitioned_table p
+WHERE EXISTS (SELECT FROM pg_catalog.pg_inherits i
+              JOIN pg_catalog.pg_class c ON c.oid = i.inhrelid
+              WHERE i.inhparent = p.partrelid AND c.relkind = 'f')
+"""
+
+# oid of a table that Citus distributes, and its distribution column
+SPREAD_BY_CITUS = """
+SELECT d.logicalrelid::pg_catalog.oid,
+       ARRAY[pg_catalog.column_to_column_name(d.logicalrelid, d.partkey)]
+FROM pg_catalog.pg_dist_partition d WHERE d.partkey IS NOT NULL
+"""
+
+# what is noted of attached sources; see `source_notes`
+SOURCE_NOTES = """
+SELECT d.description FROM pg_catalog.pg_foreign_server s
+JOIN pg_catalog.pg_description d
+  ON d.classoid = 'pg_catalog.pg_foreign_server'::pg_catalog.regclass AND d.objoid = s.oid
+WHERE d.description LIKE '{"citu_source": %'
 """
 
 # schema, table, column, most common values, whether they are all

@@ -13,6 +13,7 @@ from psycopg2 import errors
 
 from common.values import Catalog, Column, ForeignKey, Table
 from databases.catalog import catalog_queries as queries
+from databases.catalog.source_notes import noted_keys
 from databases.catalog.turns import in_turns
 from databases.catalog.value_lists import value_lists
 from postgres.arrays import parse_texts
@@ -88,9 +89,14 @@ async def read_catalog(
     connection: Connection,
     relations: Iterable[CatalogRelation],
     attributes: Mapping[str, list[Attribute]],
+    *,
+    is_citus: bool = False,
 ) -> Catalog:
     """Return the catalogue, still without values that the tables hold; raises psycopg2's errors."""
+    relations = list(relations)
     keys = await _read_keys(connection)
+    await _add_noted_keys(connection, keys, relations)
+    distributed = await _read_distributed(connection, is_citus=is_citus)
     allowed = await _read_allowed(connection, attributes)
 
     def column_of(relation: CatalogRelation, column: Column) -> Column:
@@ -108,11 +114,22 @@ async def read_catalog(
             foreign_keys=tuple(keys.foreign[relation.oid]),
             unique_keys=tuple(keys.unique[relation.oid]),
             row_estimate=relation.row_estimate,
+            distributed_by=distributed.get(relation.oid, ()),
         )
         async for relation in in_turns(relations)
     ]
     catalog = Catalog(tables=tuple(tables), search_path=connection.search_path)
     return await asyncio.to_thread(catalog.coherent)
+
+
+async def _read_distributed(
+    connection: Connection, *, is_citus: bool
+) -> Mapping[str, tuple[str, ...]]:
+    """Return the columns by which tables are spread over servers, by the table's oid."""
+    rows = (await connection.query(queries.SPREAD_BY_PARTITIONS)).rows
+    if is_citus:
+        rows += (await connection.query(queries.SPREAD_BY_CITUS)).rows
+    return {oid: parse_texts(columns) for oid, columns in rows}
 
 
 async def _with_comments(connection: Connection, query: str) -> list[Row]:
@@ -164,6 +181,22 @@ async def _read_keys(connection: Connection) -> _Keys:
             key = ForeignKey(own, (schema, name), parse_texts(targets))
             keys.foreign[oid].append(key)
     return keys
+
+
+async def _add_noted_keys(
+    connection: Connection, keys: _Keys, relations: Iterable[CatalogRelation]
+) -> None:
+    """Add the keys of attached sources' tables, which the server itself can't hold."""
+    rows = await _rows_if_text(connection, queries.SOURCE_NOTES)
+    if not rows:
+        return
+    noted = noted_keys(comment for (comment,) in rows)
+    for relation in relations:
+        own = noted.get((relation.schema, relation.name))
+        if own is not None:
+            keys.primary[relation.oid] = own.primary
+            keys.unique[relation.oid] += own.unique
+            keys.foreign[relation.oid] += own.foreign
 
 
 # (table's oid, column) → the only values it can have

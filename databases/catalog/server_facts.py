@@ -25,13 +25,20 @@ _SYSTEM_SCHEMAS = ("pg_catalog", "information_schema")
 _log = logging.getLogger(__name__)
 
 
-async def read_facts(connection: Connection, catalog: Catalog) -> ServerFacts:
-    """Return the facts, with the columns of the tables in `catalog`; raises psycopg2's errors."""
+async def read_facts(
+    connection: Connection, catalog: Catalog, *, trusts_functions: bool = True
+) -> ServerFacts:
+    """Return the facts, with the columns of the tables in `catalog`; raises psycopg2's errors.
+
+    Args:
+        trusts_functions: whether the server tells which functions have side effects; if not, the
+            guard's built-in list is all that is known of them.
+    """
     columns = {
         table.key: frozenset(column.name for column in table.columns)
         async for table in in_turns(catalog.tables)
     }
-    facts = await _known_facts(connection)
+    facts = await _known_facts(connection, trusts_functions=trusts_functions)
     relations = facts.relations | columns.keys()
     facts = replace(
         facts, relations=relations, columns=columns, parents=await _read_parents(connection)
@@ -110,16 +117,17 @@ async def _read_views(connection: Connection) -> tuple[Mapping[Key, str], frozen
     return definitions, frozenset(materialized)
 
 
-async def _known_facts(connection: Connection) -> ServerFacts:
+async def _known_facts(connection: Connection, *, trusts_functions: bool) -> ServerFacts:
     ((version, encoding),) = (await connection.query(queries.VERSION)).rows
     number = int(version)
+    listed = replace(BUILTIN, search_path=connection.search_path, version=number, encoding=encoding)
+    if not trusts_functions:
+        return listed
     try:
         return replace(await _server_facts(connection), version=number, encoding=encoding)
     except psycopg2.ProgrammingError:  # some hosts hide parts of the catalogue
         _log.warning("the server's functions can't be read; the guard uses its built-in list")
-        return replace(
-            BUILTIN, search_path=connection.search_path, version=number, encoding=encoding
-        )
+        return listed
 
 
 async def _server_facts(connection: Connection) -> ServerFacts:

@@ -287,7 +287,8 @@ class GuardedDatabase(ExecutingDatabase):
         explain = partial(self._inner.explain, proven.sent, proven.context)
         plan = await self._discreet(explain, proven)
         catalog, known = await self.catalog(), await self._learned()
-        plan = replace(with_known_scans(plan, catalog, known.facts.parents), is_shown=proven.tells)
+        plan = with_known_scans(plan, catalog, known.facts.parents)
+        plan = replace(plan, is_shown=plan.is_shown and proven.tells)
         self._limits.admit(plan, catalog)
         return plan
 

@@ -5,6 +5,7 @@ join of large tables without its condition. Statements that merely take long are
 statement timeout.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,19 +15,92 @@ from common.text import Text
 from common.values import Catalog, PlanEstimate
 from guard.facts import Key
 
+_SHARD = re.compile(r"_\d{6,}$")  # how the names of shards end
+
+NO_ESTIMATE = PlanEstimate(total_cost=0.0, rows=0, is_shown=False)
+"""Of a server whose plans can't be read."""
+
 
 def plan_estimate(top: Mapping[str, Any]) -> PlanEstimate:
-    """Return the estimate in `top`, the outermost node of EXPLAIN (FORMAT JSON)."""
+    """Return the estimate in `top`, the outermost node of EXPLAIN (FORMAT JSON).
+
+    A plan of Citus counts what its tasks cost on the nodes, of which its own nodes say nothing.
+    """
     costs: dict[str, float] = {}
+    remote = _Remote()
     for node in _nodes(top):
-        name = node.get("Relation Name")
-        if name:
-            costs[name] = costs.get(name, 0.0) + float(node["Total Cost"])
+        _count(costs, node.get("Relation Name"), node)
+        remote = remote.plus(_remote(node, costs))
+    rows = int(top.get("Plan Rows", 0))
+    if _is_distributed(top) and remote.rows:
+        rows = remote.rows
     return PlanEstimate(
-        total_cost=float(top["Total Cost"]),
-        rows=int(top["Plan Rows"]),
+        total_cost=_cost(top) + remote.cost,
+        rows=rows,
         scans=tuple(sorted(costs, key=lambda name: -costs[name])),
     )
+
+
+@dataclass(frozen=True)
+class _Remote:
+    """Estimated cost of tasks on other nodes, and the rows that they return."""
+
+    cost: float = 0.0
+    rows: int = 0
+
+    def plus(self, other: "_Remote") -> "_Remote":
+        return _Remote(self.cost + other.cost, self.rows + other.rows)
+
+
+def _remote(node: Mapping[str, Any], costs: dict[str, float]) -> _Remote:
+    """Return the sum over the tasks of a distributed node; add their tables to `costs`.
+
+    Citus shows the plan of one of its tasks, unless it is set to show all; the others read as many
+    rows of the same tables.
+    """
+    if not _is_distributed(node):
+        return _Remote()
+    job = node["Distributed Query"].get("Job", {})
+    tasks = job.get("Tasks", [])
+    if not tasks:
+        return _Remote()
+    cost, rows = 0.0, 0
+    for task in tasks:
+        for plan in _plans_of(task):
+            cost += _cost(plan)
+            rows += int(plan.get("Plan Rows", 0))
+            for inner in _nodes(plan):
+                _count(costs, _table_of_shard(inner.get("Relation Name")), inner)
+    share = int(job.get("Task Count", len(tasks))) / len(tasks)
+    return _Remote(cost * share, int(rows * share))
+
+
+def _is_distributed(node: Mapping[str, Any]) -> bool:
+    return "Distributed Query" in node
+
+
+def _plans_of(task: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield the outermost nodes of a task's plans, which stand in lists of lists."""
+    pending = [task.get("Remote Plan", [])]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, list):
+            pending += part
+        elif "Plan" in part:
+            yield part["Plan"]
+
+
+def _table_of_shard(name: str | None) -> str | None:
+    return _SHARD.sub("", name) if name else None
+
+
+def _count(costs: dict[str, float], name: str | None, node: Mapping[str, Any]) -> None:
+    if name:
+        costs[name] = costs.get(name, 0.0) + _cost(node)
+
+
+def _cost(node: Mapping[str, Any]) -> float:
+    return float(node.get("Total Cost", 0.0))
 
 
 def _nodes(top: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

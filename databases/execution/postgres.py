@@ -9,6 +9,8 @@ import asyncio
 import json
 import logging
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -30,7 +32,9 @@ from databases.catalog.catalog import (
 )
 from databases.catalog.privileges import read_dangers, unfit
 from databases.catalog.view_sources import ViewSources, read_view_sources
-from databases.execution.plan_estimate import plan_estimate
+from databases.engines.capabilities import Capabilities, Lack
+from databases.engines.known_engines import KNOWN_ENGINES
+from databases.execution.plan_estimate import NO_ESTIMATE, plan_estimate
 from databases.execution.result_types import ResultTypes
 from databases.execution.results import (
     MOST_COLUMNS,
@@ -49,7 +53,7 @@ from databases.options import DatabaseOptions
 from databases.row_context import BEGIN, NOBODYS, RowContext, fitting
 from postgres.connecting import PostgresLimits, connect
 from postgres.connection import Connection, TextRows
-from postgres.pool import Pool
+from postgres.pool import ConnectionCounts, Pool
 from postgres.socket_proxy import AnswerTooLarge
 
 _log = logging.getLogger(__name__)
@@ -63,6 +67,7 @@ _RESET_S = 2.0  # to bring a connection back to rest; after that it is closed
 _STREAMS = 2  # results that are read page by page at once
 _LOOK_S = 2.0  # to open the connection over which backends without a client are watched
 _EXPLAIN = "EXPLAIN (FORMAT JSON) "
+_PLAIN_EXPLAIN = "EXPLAIN "
 # Groups are gathered one after the other instead of all at once.
 _SORTED_GROUPS = "SET LOCAL enable_hashagg = off; "
 # An error message quotes what it is about: `repeat('9', 100000000)::int` makes one of 100 MB. So
@@ -117,6 +122,7 @@ class PostgresDatabase:
         show: gives the part of the catalogue that statements may read.
         annotate: adds what the operator says of the database.
         secure: finds tables with row-level security, where `ROW_CONTEXT` is on.
+        span: gives a context in which the catalogue is read.
     """
 
     def __init__(
@@ -126,6 +132,7 @@ class PostgresDatabase:
         show: Show,
         annotate: Annotate | None = None,
         secure: Secure | None = None,
+        span: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
         limits = PostgresLimits(statement_s=options.statement_timeout_s)
 
@@ -139,6 +146,9 @@ class PostgresDatabase:
                 look=look,
             )
 
+        self._source = source
+        self._limits = limits
+        self._capabilities: Capabilities | None = None
         self._pool = pool(options.pool_size)
         self._streaming = pool(
             _STREAMS
@@ -153,6 +163,7 @@ class PostgresDatabase:
         self._require_read_only_role = options.require_read_only_role
         self._dangers: tuple[Text, ...] | None = None
         self._types = ResultTypes()
+        self._span = span
         self._knowledge = CatalogReader(self._read_knowledge, ttl_s=options.catalog_ttl_s)
         self._resets: set[asyncio.Task[None]] = set()
         self._view_sources: tuple[Knowledge, tuple[ViewSources, ...]] | None = None
@@ -162,14 +173,39 @@ class PostgresDatabase:
         with charged_to(SERVICE):
             await self._with_connection(lambda connection: connection.query("SELECT 1"))
 
+    @property
+    def connections(self) -> ConnectionCounts:
+        """Return how many connections there are now, those for streams included."""
+        return self._pool.counts + self._streaming.counts
+
     async def knowledge(self) -> Knowledge:
         """Return the catalogue as `show` leaves it, and what the guard needs to know about the
         server.
 
         It is at most `catalog_ttl_s` old while the database answers. What did not change is the
         same object as before.
+
+        Raises:
+            DatabaseUnavailable: also when the server does not do what must hold.
         """
-        return await self._knowledge.get()
+        knowledge = await self._knowledge.get()
+        if self._capabilities is not None and not self._capabilities.is_fit:
+            raise DatabaseUnavailable(self._capabilities.refusal())
+        return knowledge
+
+    async def capabilities(self) -> Capabilities:
+        """Return what the server can do, as it was when the catalogue was last read."""
+        if self._capabilities is None:
+            with charged_to(SERVICE):
+                self._capabilities = await self._with_connection(self._probed)
+        return self._capabilities
+
+    async def _probed(self, connection: Connection) -> Capabilities:
+        opening = partial(connect, self._source, self._limits)
+        return await KNOWN_ENGINES.of(self._source, connection, opening)
+
+    def _lacks(self, lack: Lack) -> bool:
+        return self._capabilities is not None and lack in self._capabilities.lacks
 
     async def view_sources(self) -> tuple[ViewSources, ...]:
         """Return all views of the database with what they read, as of the catalogue in use."""
@@ -187,12 +223,18 @@ class PostgresDatabase:
             context: what policies are told; None: that nobody asks, if they are told anything.
         """
         begin = self._begun(context)
-        offset = len(begin) + len(_EXPLAIN)
+        command = _EXPLAIN
+        explain = _explain
+        if self._lacks(Lack.PLAN_FORMAT):
+            command = _PLAIN_EXPLAIN
+            explain = _explain_plainly
+        elif self._lacks(Lack.BLOCKS):
+            explain = _explain_without_block
+        offset = len(begin) + len(command)
         with fitting(context, sql):
-            plan = await self._with_connection(
-                lambda connection: _explain(connection, begin, _EXPLAIN + sql), sql, offset
+            return await self._with_connection(
+                lambda connection: explain(connection, begin, command + sql), sql, offset
             )
-        return plan_estimate(plan)
 
     async def run(
         self, sql: str, context: RowContext | None = None, *, gathers: bool = False
@@ -235,7 +277,7 @@ class PostgresDatabase:
         except psycopg2.DataError as exc:
             raise ResultTooLarge if TOO_WIDE in str(exc) else exc from exc
         types = await self._types.of(fetched.columns, connection)
-        return await whole_result(fetched, types, caps)
+        return self._noted(await whole_result(fetched, types, caps))
 
     async def _fetch_cut(self, connection: Connection, begin: str, sql: str) -> QueryResult:
         """Return the rows of a too large result that fit, with cells cut that are too long."""
@@ -248,7 +290,13 @@ class PostgresDatabase:
         cut = await _in_block(
             connection, begin, cut_query(sql, len(described.columns), caps), "ALL", caps
         )
-        return await cut_result(TextRows(described.columns, cut.rows), types, caps)
+        return self._noted(await cut_result(TextRows(described.columns, cut.rows), types, caps))
+
+    def _noted(self, result: QueryResult) -> QueryResult:
+        """Return the result with what the server lacks."""
+        if self._capabilities is None or not self._capabilities.lacks:
+            return result
+        return replace(result, notices=self._capabilities.notices)
 
     async def role_dangers(self) -> tuple[Text, ...]:
         """Return what the connected role may do beyond reading; read once."""
@@ -259,10 +307,14 @@ class PostgresDatabase:
         return self._dangers
 
     async def _read_knowledge(self) -> Knowledge:
-        with charged_to(SERVICE):  # whoever asks first, all use it
+        with charged_to(SERVICE), self._span():  # whoever asks first, all use it
             return await self._knowledge_now()
 
     async def _knowledge_now(self) -> Knowledge:
+        # The server may be another one than before.
+        self._capabilities = await self._with_connection(self._probed)
+        if not self._capabilities.is_fit:
+            raise DatabaseUnavailable(self._capabilities.refusal())
         try:
             dangers = await self.role_dangers()
             if dangers and self._require_read_only_role:
@@ -275,6 +327,7 @@ class PostgresDatabase:
                     secure=self._secure,
                     check=self._row_rules.check if self._row_rules else None,
                     begin=self._begin,
+                    capabilities=self._capabilities,
                 ),
                 deadline_s=_KNOWLEDGE_S,
             )
@@ -350,16 +403,30 @@ class PostgresDatabase:
         self._streaming.close()
 
 
-async def _explain(connection: Connection, begin: str, command: str) -> dict[str, Any]:
-    """Return the outermost node of the plan."""
+async def _explain(connection: Connection, begin: str, command: str) -> PlanEstimate:
     block = _with_literal(_PLAN, command, begin=begin)
     try:
         answer = await connection.query(block, most_bytes=_PLAN_BYTES)
     except _NO_BLOCKS:
         await connection.query("ROLLBACK")
-        answer = await connection.query(f"{begin}{command}", most_bytes=_PLAN_BYTES)
+        return await _explain_without_block(connection, begin, command)
+    return _estimate_in(answer)
+
+
+async def _explain_without_block(connection: Connection, begin: str, command: str) -> PlanEstimate:
+    answer = await connection.query(f"{begin}{command}", most_bytes=_PLAN_BYTES)
+    return _estimate_in(answer)
+
+
+async def _explain_plainly(connection: Connection, begin: str, command: str) -> PlanEstimate:
+    """Have the statement planned; what the plan is like can't be read."""
+    await connection.query(f"{begin}{command}", most_bytes=_PLAN_BYTES)
+    return NO_ESTIMATE
+
+
+def _estimate_in(answer: TextRows) -> PlanEstimate:
     top: dict[str, Any] = json.loads(answer.rows[0][0] or "[{}]")[0]["Plan"]
-    return top
+    return plan_estimate(top)
 
 
 async def _in_block(

@@ -24,11 +24,13 @@ from common.errors import (
     ValidationFailed,
 )
 from common.text import Text
+from databases.engines.shard_refusals import shard_refusal
 from postgres.connection_errors import UNREACHABLE, describe
 from postgres.socket_proxy import AnswerTooLarge
 
 _log = logging.getLogger(__name__)
 
+_NOT_SUPPORTED = "0A000"
 _MOST_CHARS = 1000  # of a message of PostgreSQL's
 
 TIMED_OUT = Text(
@@ -116,8 +118,13 @@ def translate(error: psycopg2.Error, sql: str = "", offset: int = 0) -> CituErro
 
 def _invalid(error: psycopg2.Error, sql: str, offset: int) -> InvalidSql:
     hint = error.diag.message_hint
+    said = _primary(error)
+    text = None
+    if error.pgcode == _NOT_SUPPORTED:
+        text = shard_refusal(said)
     return InvalidSql(
-        _primary(error),
+        f"{said}. {text.en}" if text else said,
+        detail_zh=f"{said}。{text.zh}" if text else None,
         sqlstate=error.pgcode,
         position=_position(error, sql, offset),
         hint=_cut(hint) if hint else None,
@@ -170,7 +177,16 @@ def _write(error: psycopg2.Error, _: str, __: int) -> ForbiddenStatement:
     return ForbiddenStatement(match.group() if match else "write")
 
 
+# Of postgres_fdw, about a source of a hub
+_SOURCE = re.compile(r"could not connect to server \"(\w+)\"")
+
+
 def _unavailable(error: psycopg2.Error, _: str, __: int) -> DatabaseUnavailable:
+    source = _SOURCE.match(error.diag.message_primary or "")
+    if source is not None:
+        zh = f"数据源 {source[1]} 暂时无法连接，请稍后重试；其他数据源不受影响。"
+        en = f"The source {source[1]} can't be reached at the moment. Others can be asked."
+        return DatabaseUnavailable(Text(zh, en))
     _log.warning("database unavailable: SQLSTATE %s, %s", error.pgcode, describe(error))
     return DatabaseUnavailable(UNREACHABLE)
 

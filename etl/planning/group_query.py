@@ -44,7 +44,7 @@ _STACK, _PERIODS, _GROUPS = "etl_counted", "etl_periods", "etl_groups"
 
 
 class Membership(Protocol):
-    """What is known of the sources' rows in the combinations that are grouped."""
+    """Knowledge of the sources' rows in the combinations that are grouped."""
 
     def is_once(self, source: str) -> bool:
         """Tell whether each row of the source is in at most one combination."""
@@ -58,7 +58,7 @@ class Membership(Protocol):
 
 @dataclass(frozen=True)
 class _Member:
-    """What a row of its source gives to a measure; `exists` tells whether it gives anything."""
+    """The value that a row gives to a measure; `exists` tells whether it gives anything."""
 
     measure: BoundMeasure
     value: TypedValue

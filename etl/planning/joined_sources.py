@@ -15,7 +15,7 @@ ROW = "etl_row"
 
 
 class JoinedSources:
-    """What follows from the declared keys for the combinations of an intent."""
+    """Consequences of the declared keys for the combinations of an intent."""
 
     def __init__(self, intent: BoundIntent, only: Collection[str] | None = None) -> None:
         """Look at all joins, or at those of `only` some sources."""

@@ -30,7 +30,7 @@ _RANK = BoundColumn("", "etl_rank")
 
 
 class InputRows:
-    """What a SELECT reads: a model or a query of its WITH, and where the intent's columns are."""
+    """The input of a SELECT: a model or a query of its WITH, and where the intent's columns are."""
 
     def __init__(self, name: str, columns: Mapping[BoundColumn, tuple[str, str]]) -> None:
         """Take the name of the model, and the name and type of each column there."""

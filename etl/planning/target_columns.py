@@ -17,7 +17,7 @@ _SEPARATOR = "|"
 
 
 class TargetColumns:
-    """What a target has beside the columns of its request."""
+    """Columns that a target has beside those of its request."""
 
     def __init__(self, bound: BoundIntent) -> None:
         self._bound = bound

@@ -35,7 +35,7 @@ class ArtefactFile:
 
     @property
     def data(self) -> bytes:
-        """Return its bytes."""
+        """Return the text in UTF-8, as it stands in the archive."""
         return self.text.encode()
 
     @property

@@ -127,7 +127,8 @@ class _NamingInModel:
         return "{{ this }}" if is_own else self.layout.dbt_name(table)
 
 
-def _source_tables(draft: Draft) -> dict[tuple[str, str], SourceTable]:
+def _columns_read(draft: Draft) -> dict[tuple[str, str], list[str]]:
+    """Return the stored tables that models read, by schema and name, with the columns read."""
     read: dict[tuple[str, str], list[str]] = {}
     for model in draft.models:
         stored = [one for one in model.select.find_all(exp.Table) if one.db]
@@ -136,12 +137,16 @@ def _source_tables(draft: Draft) -> dict[tuple[str, str], SourceTable]:
         columns = [one.name for one in model.select.find_all(exp.Column)]
         for table in stored:
             read.setdefault((table.db, table.name), []).extend(columns)
+    return read
+
+
+def _source_tables(draft: Draft) -> dict[tuple[str, str], SourceTable]:
     views = UniqueNames(model.relation for model in draft.models)
     groups: dict[str, str] = {}
     keys = UniqueNames()
     group_names = UniqueNames()
     tables = {}
-    for (schema, name), columns in read.items():
+    for (schema, name), columns in _columns_read(draft).items():
         if schema not in groups:
             groups[schema] = group_names.model("src", schema)
         tables[schema, name] = SourceTable(

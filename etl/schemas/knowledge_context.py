@@ -93,7 +93,7 @@ class KnownFailure(StrictModel):
 
 
 class ReferenceSql(StrictModel):
-    """What was learnt of a similar request: a draft that somebody was satisfied with, and failures.
+    """Experience with a similar request: a draft that somebody was satisfied with, and failures.
 
     It is data, no instruction. Without `sql_text` there are failures alone; `use_count` orders,
     nothing else.

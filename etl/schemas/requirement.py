@@ -90,7 +90,7 @@ class Ambiguity(StrictModel):
 
 
 class Assumption(StrictModel):
-    """What was decided without asking, with the rows and the amount that it decides about.
+    """A decision made without asking, with the rows and the amount that it decides about.
 
     Attributes:
         rows: null where they were not counted.

@@ -87,19 +87,24 @@ def _target(table: BoundTable, grants: Sequence[BoundGrant], column: str) -> Nod
     if column not in masked_columns(grants):
         return {"ResTarget": {"val": plain}}
     clear = [grant for grant in grants if column not in grant.masks]
-    masking = [grant for grant in grants if column in grant.masks]
+    cases = [(_any_of(clear), plain)] if clear else []
+    cases += _masked_cases(table, grants, column)
+    return {"ResTarget": {"name": column, "val": _first_of(cases)}}
+
+
+def _masked_cases(
+    table: BoundTable, grants: Sequence[BoundGrant], column: str
+) -> list[tuple[Node, Node]]:
+    """Return the masks of a column with the rows that they hold for, up to one for all rows."""
     type_name = _type_name(table.types.get(column, "text"))
     cases = []
-    if clear:
-        cases.append((_any_of(clear), plain))
-    for grant in masking:
-        condition = grant.rows or _NO_ROWS
-        mask = _as(type_name, grant.masks[column])
-        cases.append((condition, mask))
-        shows_all = grant.rows is None
-        if shows_all:
-            break
-    return {"ResTarget": {"name": column, "val": _first_of(cases)}}
+    for grant in grants:
+        if column in grant.masks:
+            mask = _as(type_name, grant.masks[column])
+            cases.append((grant.rows or _NO_ROWS, mask))
+            if grant.rows is None:
+                break
+    return cases
 
 
 def _first_of(cases: Sequence[tuple[Node, Node]]) -> Node:

@@ -112,7 +112,12 @@ def scores(coverages: Mapping[str, QuestionCoverage]) -> dict[str, float]:
 def _parts_of_others(words: Collection[str]) -> set[str]:
     """Return the words of Chinese that are within another of them."""
     chinese = [word for word in words if not word.isascii()]
-    return {word for word in chinese for other in chinese if word != other and word in other}
+    found = set()
+    for word in chinese:
+        longer = (other for other in chinese if other != word)
+        if any(word in other for other in longer):
+            found.add(word)
+    return found
 
 
 def _said(reasons: Sequence[WordReason], telling: Collection[str]) -> dict[str, float]:

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from common.meanings import TableKey
 from common.text import Text
+from rules.composing.accounting import refuse_unaccounted
 from rules.composing.asked import Asked
 from rules.composing.changing import changing, compares_periods
 from rules.composing.listing import listed_query
@@ -48,14 +49,26 @@ def composed(asked: Asked) -> Query:
     query = _main_query(asked)
     if query.measures:
         query = replace(query, conditions=(*query.conditions, *dated_groups(asked)))
-    query = _with_people(asked, restricted(asked, query))
+    query = _grouped_once(_with_people(asked, restricted(asked, query)))
     _refuse_useless_counts(asked, query)
     _refuse_missing_figures(asked, query)
     _refuse_names_alone(asked, query)
     _refuse_contradictions(query)
     _refuse_unplaced_names(asked, query)
     _refuse_metrics_of_rows(asked, query)
+    refuse_unaccounted(asked, query)
     return query
+
+
+def _grouped_once(query: Query) -> Query:
+    """Leave out a group by a date of which the periods are groups: "each quarter, by due date"."""
+    periods = {(one.table, one.column, one.via) for one in query.dimensions if one.bucket}
+    kept = []
+    for one in query.dimensions:
+        is_plain = one.bucket is None and one.part is None
+        if not is_plain or (one.table, one.column, one.via) not in periods:
+            kept.append(one)
+    return replace(query, dimensions=tuple(kept))
 
 
 def _main_query(asked: Asked) -> Query:

@@ -32,6 +32,7 @@ _UNKNOWN_WORD, _LONGER_WORD = 1.7, 0.5  # less than one unknown character and on
 # Costs of what is known; signs cost less than nothing, so that they are always part of the cover.
 _SIGN, _DATE, _WORD, _NOISE = -0.5, 0.9, 1.0, 1.05
 # What may be part of a word.
+_STATE = Intent("noise", "state")  # that something holds now
 _WEAK = ("noise", "unit", "of", "and", "by", "from", "to", "with", "verb", "date_part")
 _WHOLE_VALUE = 0.8
 _SPLIT_NAME = 1.5  # what a table's name costs that begins with a word of time: "daily revenue"
@@ -369,6 +370,8 @@ def _outweighs_as_value(link: Link, written: str, intent: Intent) -> bool:
         return True
     if intent.kind == "verb" and link.quality >= _WHOLE_VALUE:
         return True  # `处理` is not 处理中
+    if intent == _STATE and link.quality >= _WHOLE_VALUE:
+        return True  # "available" is a status
     is_proper = written != written.lower()
     return is_proper and link.value == written
 

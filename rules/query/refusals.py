@@ -291,6 +291,20 @@ def unused_words(words: Sequence[str]) -> Refusal:
     )
 
 
+def unclear_state(words: Sequence[str], table: Text, column: Text) -> Refusal:
+    """Ask what words such as "now" mean where a column tells until when something holds."""
+    shown = in_quotes(words)
+    return _unclear(
+        Text(
+            f"不清楚{shown.zh}是否与“{column.zh}”有关：请说明，例如“{column.zh}为空的{table.zh}”，"
+            f"或者去掉{shown.zh}来问全部{table.zh}。",
+            f'It is not clear whether {shown.en} is about "{column.en}". Please say so, as in '
+            f'"{table.en} without {column.en}", or leave it out to ask about all {table.en}.',
+        ),
+        words=(),
+    )
+
+
 def missing_year(word: str) -> Refusal:
     """Refuse a month or quarter without its year."""
     return _unclear(

@@ -4,10 +4,11 @@ import re
 from decimal import Decimal
 
 from rules.query.query import AGGREGATES, Dimension, Figure, Function
-from rules.reading.implied import amount_of, figure_of_rows, is_money, is_number
+from rules.reading.implied import amount_of, figure_of_rows, is_counted_by_word, is_number
 from rules.reading.parts import Flag, GroupBy, Named, Parts
 from rules.reading.value_conditions import value_or_flag, values
 from rules.reading.words import Match, MatchedItem, QuestionWords, doubts
+from rules.schema.links import column_link
 from rules.words import WORDS
 
 _HOW_MUCH = frozenset(
@@ -46,12 +47,20 @@ def count(match: Match) -> Parts | None:
     if len(tables) > 1 and any("mcol" in one.word.senses for one in tables):
         # `车流量和店铺数量`: the other noun is a figure already, which is not counted
         return None
-    figures = [_count_of(table) for table in tables]
+    figures = [_number_of(match.question, table) for table in tables]
     return Parts(figures=tuple(figures))
 
 
 def _count_of(table: MatchedItem) -> Figure:
     return Figure("count", table=table.link.table, position=table.first)
+
+
+def _number_of(question: QuestionWords, table: MatchedItem) -> Figure:
+    """Return how many there are of a table's thing: its rows, or what they say they stand for."""
+    quantity = question.facts(table.link.table).own_quantity
+    if quantity is None:
+        return _count_of(table)
+    return Figure("sum", column_link(table.link.table, quantity.name), position=table.first)
 
 
 def total_asked(match: Match) -> Parts | None:
@@ -156,7 +165,7 @@ def _added_up(question: QuestionWords, text: str, item: MatchedItem) -> Parts | 
     """Ask for a measure by a word for "how many" or "how much"."""
     link = item.link
     if text.isascii():
-        is_asked = not is_money(question, link)
+        is_asked = is_counted_by_word(question, link)
     elif text in _HOW_MUCH:
         is_asked = True
     else:  # `多少人挂号` is no 挂号费
@@ -178,7 +187,7 @@ def measure(match: Match) -> Parts | None:
     text = asked.word.text
     if _rows_follow(match) or not (text.isascii() or text in _HOW_MUCH):
         return None
-    if text.isascii() and is_money(match.question, column.link):
+    if text.isascii() and not is_counted_by_word(match.question, column.link):
         return None
     return _plain_measure(column, flags=("how_much",))
 

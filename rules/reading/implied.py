@@ -11,7 +11,7 @@ from rules.reading import costs
 from rules.reading.parts import NO_TABLE
 from rules.reading.words import ColumnIdentity, MatchedItem, QuestionWords
 from rules.schema.links import METRIC, Link, column_link
-from rules.schema.table_facts import is_averaged, stems
+from rules.schema.table_facts import is_averaged, is_whole_number, stems
 from rules.words import WORDS
 
 _MONEY, _NAMED = WORDS.both("questions.money_columns"), 0.7
@@ -67,15 +67,17 @@ def figure_of_rows(question: QuestionWords, table: TableKey, at: int) -> Figure 
 def amount_of(question: QuestionWords, table: TableKey) -> Link | None:
     """Return the amount of money in a table: its only one, else the one with a word for money.
 
-    None if it is not known which.
+    None if it is not known which. A whole number is no amount of money unless a word says so: it
+    may be points, or years.
     """
     facts = question.facts(table)
     added = set()
     for column in facts.measures:
         if not is_averaged(column) and not facts.is_count(column):
             added.add(column.name)
-    if len(added) == 1:
-        return column_link(table, added.pop())
+    only = facts.table.column(next(iter(added))) if len(added) == 1 else None
+    if only is not None and not is_whole_number(only):
+        return column_link(table, only.name)
     for name in _MONEY:
         links = columns_named(question, table, name, _NAMED)
         named = {str(link.column) for link in links if link.derived is None}
@@ -109,6 +111,13 @@ def is_number(question: QuestionWords, link: Link) -> bool:
 def is_money(question: QuestionWords, link: Link) -> bool:
     """Tell whether a figure is called by a word for money, so that no "how many" asks for it."""
     return link.spelling in _MONEY_NAMES and not is_number(question, link)
+
+
+def is_counted_by_word(question: QuestionWords, link: Link) -> bool:
+    """Tell whether "how many" may ask for a figure: not for money, nor for a price or a rate."""
+    if is_money(question, link):
+        return False
+    return link.derived == METRIC or not is_averaged(question.column_of(link))
 
 
 def concept_column(question: QuestionWords, table: TableKey, hint: str) -> Link | None:

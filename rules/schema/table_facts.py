@@ -44,6 +44,9 @@ _EN, _ZH = WORDS.english, WORDS.chinese
 _HOUSEKEEPING = _EN.pattern("columns.housekeeping", "^", "$", re.IGNORECASE)
 _OUTCOMES = frozenset(map(stem, _EN.phrases("columns.outcomes")))
 _OUTCOMES_HAN = _ZH.pattern("columns.outcomes")
+_ENDINGS = _EN.one_of("columns.endings")
+_ENDINGS_HAN = _ZH.pattern("columns.endings")
+_FLAG_WORDS = _EN.one_of("columns.flag_words")
 _FLAG = _EN.pattern("columns.flags", "^", "(_|(?=[A-Z]))")
 _FLAG_HAN = _ZH.phrases("columns.flags")
 _BIRTH = re.compile(WORDS.any_of("columns.birth"), re.IGNORECASE)
@@ -114,6 +117,14 @@ def is_later(column: Column) -> bool:
     return _OUTCOMES_HAN.search(_said(column)) is not None
 
 
+def tells_end(column: Column) -> bool:
+    """Tell whether the column says that something has ended, or when."""
+    words = english_words(column.name)
+    if not _ENDINGS.isdisjoint(words):
+        return True
+    return _ENDINGS_HAN.search(_said(column, column.name)) is not None
+
+
 def _stemmed(words: Iterable[str]) -> set[str]:
     return {stem(word) for word in words}
 
@@ -158,9 +169,20 @@ def flag_codes(column: Column) -> tuple[str, str] | None:
 
 
 def _is_called_flag(column: Column) -> bool:
-    if _FLAG.search(column.name):
+    if _FLAG.search(column.name) or _is_flag_word(column):
         return True
     return any(name.startswith(_FLAG_HAN) for name in comment_names(column.comment))
+
+
+def is_whole_number(column: Column) -> bool:
+    """Tell whether the column holds integers only, by its type."""
+    return column.type.lower().endswith(("int", "integer"))
+
+
+def _is_flag_word(column: Column) -> bool:
+    """Tell whether the name is but a word for what a row is or is not, as `discontinued`."""
+    words = english_words(column.name)
+    return len(words) == 1 and words[0] in _FLAG_WORDS and not column.nullable
 
 
 def is_averaged(column: Column) -> bool:
@@ -304,9 +326,27 @@ class Facts:
             return True
         return _COUNTED_HAN.search(_said(column)) is not None
 
+    @cached_property
+    def own_quantity(self) -> Column | None:
+        """Return the column that says how much of the table's own thing there is, if one does.
+
+        Of 库存 it is 库存数量, of `stock` it is `stock_quantity`: each row stands for so many.
+        """
+        for column in self.measures:
+            if self.is_count(column) and self._is_called_like_rows(column):
+                return column
+        return None
+
+    def _is_called_like_rows(self, column: Column) -> bool:
+        called = _said(column)
+        if _COUNTED_HAN.search(called):
+            return _COUNTED_HAN.sub("", called) in comment_names(self.table.comment)
+        words = english_words(column.name)
+        return len(words) > 1 and stems(" ".join(words[:-1])) == stems(self.table.name)
+
     def is_measure(self, column: Column) -> bool:
         """Tell whether totals or averages of the column mean something."""
-        if kind_of(column) != "number" or column.name == self.deleted:
+        if kind_of(column) != "number" or column.name == self.deleted or _is_flag_word(column):
             return False
         if self.is_identifier(column) or has_labels(column):
             return False

@@ -39,6 +39,7 @@ _HAN_NAME = _ZH.pattern("columns.names", end="$")
 _GIVEN = [tuple(name.split(" ")) for name in _EN.phrases("columns.given_names")]
 _FAMILY = [tuple(name.split(" ")) for name in _EN.phrases("columns.family_names")]
 _WHOLE_NAMES = frozenset(map(stem, _EN.phrases("columns.whole_names")))
+_LEAST_OF_PART = 3  # columns of one part of a row
 _TEXT_KEYS, _KEYS = _EN.one_of("columns.text_keys"), _EN.one_of("columns.keys")
 _OWN_KIND = {tuple(name.split(" ")) for name in _EN.phrases("columns.own_kind")}
 _LINES_HAN = _ZH.pattern("tables.lines")
@@ -58,10 +59,11 @@ def _deletion_column(table: Table) -> str | None:
 def _display(table: Table, edges: list[Edge]) -> tuple[str, ...]:
     """Return the columns that name a row to people; none where nothing does."""
     references = {name for edge in edges for name in edge.columns}
+    grouped = _columns_of_parts(table)
     texts = [
         column
         for column in table.columns
-        if kind_of(column) == "text" and column.name not in references
+        if kind_of(column) == "text" and column.name not in references | grouped
     ]
     parts = _name_parts(texts)
     if parts:
@@ -75,6 +77,25 @@ def _display(table: Table, edges: list[Edge]) -> tuple[str, ...]:
         if score > best_score:
             best, best_score = column, score
     return (best.name,) if best is not None else ()
+
+
+def _columns_of_parts(table: Table) -> set[str]:
+    """Return the columns whose names begin like those of several others.
+
+    Together they describe one part of the row, such as the address in `billing_city`,
+    `billing_state` and so on: none of them names the row.
+    """
+    by_first: dict[str, list[str]] = {}
+    for column in table.columns:
+        words = english_words(column.name)
+        if len(words) > 1 and kind_of(column) == "text":
+            by_first.setdefault(words[0], []).append(column.name)
+    own = set(english_words(table.name))
+    found: set[str] = set()
+    for first, names in by_first.items():
+        if len(names) >= _LEAST_OF_PART and not {first, stem(first)} & (own | set(map(stem, own))):
+            found.update(names)
+    return found
 
 
 def _name_parts(texts: list[Column]) -> tuple[str, ...]:

@@ -2,6 +2,8 @@
 told.
 """
 
+from typing import Any
+
 import pytest
 
 from app_config import Settings
@@ -122,3 +124,37 @@ def test_many_rows_are_refused_when_the_operator_says_so(
         code, answer = asking.sync({**ASKED, "lang": "en"}, Reply("SELECT * FROM daily_revenue"))
     assert (code, answer["data"]["error_type"]) == (422, "cost_exceeded")
     assert "above the limit of 1,000" in answer["data"]["error"]
+
+
+def _scan(relation: str, cost: float, rows: int) -> dict[str, Any]:
+    return {
+        "Node Type": "Seq Scan",
+        "Relation Name": relation,
+        "Total Cost": cost,
+        "Plan Rows": rows,
+    }
+
+
+def _of_citus(shown: int, count: int) -> dict[str, Any]:
+    """Return a plan as Citus writes it, of so many tasks of which some are shown."""
+    remote = {"Node Type": "Aggregate", "Total Cost": 150.0, "Plan Rows": 10}
+    remote["Plans"] = [_scan("visit_102008", 120.0, 1000)]
+    task = {"Node": "host=one port=5432 dbname=d", "Remote Plan": [[{"Plan": remote}]]}
+    return {
+        "Node Type": "Custom Scan",
+        "Custom Plan Provider": "Citus Adaptive",
+        "Total Cost": 0.0,
+        "Plan Rows": 100_000,
+        "Distributed Query": {"Job": {"Task Count": count, "Tasks": [task] * shown}},
+    }
+
+
+def test_the_tasks_of_a_distributed_plan_are_summed() -> None:
+    alone = plan_estimate(_of_citus(1, 32))
+    assert alone == PlanEstimate(32 * 150.0, 320, ("visit",))
+    assert plan_estimate(_of_citus(4, 4)).total_cost == 600.0
+    top = {"Node Type": "Sort", "Total Cost": 20.0, "Plan Rows": 7, "Plans": [_of_citus(1, 32)]}
+    assert plan_estimate(top) == PlanEstimate(20.0 + 32 * 150.0, 7, ("visit",))
+    # Of a join that moves rows between the nodes, Citus shows no task.
+    assert plan_estimate(_of_citus(0, 6)).total_cost == 0.0
+    _refusal(CostLimits(cost=4000), alone)

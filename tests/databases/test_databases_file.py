@@ -69,7 +69,10 @@ databases:
         ("databases:\n  a b: {url: demo}", ["2: 'a b' is no name"]),
         ("databases:\n  a: demo", ["2: a needs a mapping with 'url'"]),
         ("databases:\n  a: {groups: [x]}", ["2: a.url: Field required"]),
-        ("databases:\n  a:\n    url: mysql://x/y", ["3: a.url is not a URL"]),
+        (
+            "databases:\n  a:\n    url: mysql://x/y",
+            ["3: a.url can't be used. It is an address of MySQL"],
+        ),
         ("databases:\n  a:\n    url: demo\n    pool: 3", ["4: a.pool: Extra inputs"]),
         ("databases:\n  a:\n    url: demo\n    pool_size: 0", ["4: a.pool_size: "]),
         ("databases:\n  a:\n    url: demo\n    groups: [a b]", ["4: a.groups.0: "]),

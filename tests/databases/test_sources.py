@@ -3,17 +3,26 @@
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from pathlib import Path
 
 import psycopg2
 import pytest
+from psycopg2.extensions import parse_dsn
 
 from common.errors import DatabaseUnavailable
 from databases.app_database import ROLE, ensure_app_database
 from databases.demo.loader import DemoServer
 from databases.demo.reader import READER
 from databases.embedded.embedded_server import EmbeddedServerError
-from databases.source import EmbeddedSource, database_sources
-from tests.support.databases import execute, rows_of
+from databases.source import (
+    EmbeddedSource,
+    InvalidDatabaseUrl,
+    Unreachable,
+    database_sources,
+    probe,
+    readable_tables,
+)
+from tests.support.databases import as_admin, execute, rows_of
 from tests.support.folders import reachable_folder
 
 
@@ -82,3 +91,59 @@ def test_neither_role_gets_into_the_others_database(
     assert rows_of(
         embedded_server.admin_url, f"SELECT {attributes} FROM pg_roles WHERE rolname = '{ROLE}'"
     ) == [(False,) * 5]
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("mysql://root:secret@db/shop", "mysql_fdw"),
+        ("mysql+pymysql://root:secret@db/shop", "mysql_fdw"),
+        ("mariadb://root:secret@db/shop", "MariaDB"),
+        ("sqlite:///shop.db", "sqlite_fdw"),
+        ("mongodb+srv://root:secret@db/shop", "mongo_fdw"),
+        ("snowflake://root:secret@db/shop", "copy the data"),
+        ("jdbc:postgresql://db/shop?password=secret", "without jdbc:"),
+        ("postgresql+psycopg2://root:secret@db/shop", "without the name of a driver"),
+        ("http://root:secret@db/shop", "is not a URL such as"),
+    ],
+)
+def test_an_address_that_is_not_postgresqls_says_what_to_do(url: str, expected: str) -> None:
+    with pytest.raises(InvalidDatabaseUrl, match=expected) as caught:
+        database_sources(url, "", Path("nowhere"))
+    assert "DATABASE_URL" in str(caught.value)
+    assert "secret" not in str(caught.value)
+
+
+def test_missing_grants_are_named_with_their_statements(
+    make_database: Callable[[str], str], admin_url: str
+) -> None:
+    url = make_database(
+        "CREATE TABLE open (n integer); CREATE TABLE shut (n integer);"
+        'CREATE SCHEMA "Private"; CREATE TABLE "Private".pay (n integer)'
+    )
+    reading = readable_tables(url)
+    assert reading is not None
+    assert not reading.is_useless
+    admin = as_admin(url, admin_url)
+    execute(
+        admin,
+        f"REVOKE ALL ON ALL TABLES IN SCHEMA public FROM {READER}",
+        f"GRANT SELECT ON open TO {READER}",
+        f'REVOKE ALL ON ALL TABLES IN SCHEMA "Private" FROM {READER}',
+        f'REVOKE ALL ON SCHEMA "Private" FROM {READER}',
+    )
+    reading = readable_tables(url)
+    assert reading is not None
+    assert (reading.readable, reading.closed) == (1, 2)
+    assert reading.statements == (
+        f'GRANT USAGE ON SCHEMA "Private" TO {READER};',
+        f'GRANT SELECT ON ALL TABLES IN SCHEMA "Private" TO {READER};',
+        f"GRANT SELECT ON public.shut TO {READER};",
+    )
+    execute(admin, *reading.statements)
+    granted = readable_tables(url)
+    assert granted is not None
+    assert (granted.readable, granted.statements) == (3, ())
+    execute(admin, f"REVOKE CONNECT ON DATABASE {parse_dsn(url)['dbname']} FROM {READER}")
+    with pytest.raises(Unreachable, match="GRANT CONNECT ON DATABASE"):
+        probe(url)

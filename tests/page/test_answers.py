@@ -169,15 +169,33 @@ def test_a_question_that_needs_more_information_is_not_an_error(page: Page) -> N
     expect(turn.get_by_role("alert")).to_have_count(0)
 
 
-def test_lines_of_a_list_are_one_and_nothing_else_is_markup(page: Page) -> None:
-    said = (
-        "由这些数据计算得到：\n- 第一 <b>项</b>\n- 第二项\n\n可以接着问：\n* 按月\n#  *不是* 标题"
-    )
+def test_lines_of_a_list_are_one_list(page: Page) -> None:
+    said = "由这些数据计算得到：\n- 第一 <b>项</b>\n- 第二项\n\n可以接着问：\n* 按月\n*不是* 标题"
     answer_with(page, frame(completed(response=said, response_type="CHAT")))
     turn = ask(page, "?")
     expect_state(turn, "done")
     expect(turn.locator(".answer li")).to_have_text(["第一 <b>项</b>", "第二项", "按月"])
     expect(turn.locator(".answer ul")).to_have_count(2)
     expect(turn.locator(".answer p")).to_have_text(
-        ["由这些数据计算得到：", "可以接着问：", "#  *不是* 标题"]
+        ["由这些数据计算得到：", "可以接着问：", "*不是* 标题"]
     )
+
+
+def test_markdown_of_a_model_is_shown_whole_and_never_as_html(used_page: Page) -> None:
+    text = (
+        "## 结论\n\n1. **甲** `x<y`\n2. 乙\n   - 丙\n\n> 引\n\n| a | b |\n|---|--:|\n| 1 | 2 |\n\n"
+        "```sql\nSELECT 1\n```\n[站](https://example.org) [坏](javascript:alert(1)) " + HOSTILE
+    )
+    answer_with(used_page, frame(completed(response=text, response_type="CHAT")))
+    said = ask(used_page, "?").locator(".markdown")
+    expect(said.locator("h4")).to_have_text("结论")
+    expect(said.locator("ol > li")).to_have_count(2)
+    expect(said.locator("ol strong")).to_have_text("甲")
+    expect(said.locator("ol code")).to_have_text("x<y")
+    expect(said.locator("ol ul li")).to_have_text("丙")
+    expect(said.locator("blockquote")).to_have_text("引")
+    expect(said.locator("tbody td")).to_have_text(["1", "2"])
+    expect(said.locator("pre")).to_have_text("SELECT 1")
+    expect(said.locator("a")).to_have_count(1)
+    expect(said).to_contain_text("<script>")
+    expect_no_markup(used_page)

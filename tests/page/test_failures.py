@@ -41,6 +41,7 @@ def test_a_request_refused_before_the_stream_is_explained(page: Page) -> None:
     expect_state(turn, "failed")
     expect(turn.get_by_role("alert")).to_contain_text("invalid_request")
     expect(turn.get_by_role("alert")).to_contain_text("2001")
+    expect(page.locator("#question")).to_have_value("长" * 2001)
 
 
 def test_a_passing_failure_can_be_tried_again(page: Page) -> None:

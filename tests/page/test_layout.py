@@ -38,9 +38,15 @@ def test_all_modules_are_fetched_at_once(page: Page) -> None:
         "main.js",
         "reference.js",
         "early.js",
+        # what reads Markdown is fetched with the first answer that has any
+        "markdown.js",
         # what shows drafts is fetched with the first of them
         "draft_view.js",
         "plan_picture.js",
+        # the drawer of files, when it is first wanted
+        "files.js",
+        "file_form.js",
+        "file_upload.js",
     }
     assert {href.rpartition("/")[2] for href in preloaded} == modules
 

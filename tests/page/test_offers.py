@@ -89,8 +89,8 @@ def test_sql_is_coloured_and_keeps_every_character(page: Page) -> None:
 
 
 def test_sql_is_changed_and_run(page: Page) -> None:
-    turn = ask(page, RANKING)
-    expect_state(turn, "done")
+    expect_state(ask(page, RANKING), "done")
+    turn = page.locator(".turn").first
     turn.get_by_role("button", name="编辑").click()
     field = turn.locator(".sql-editor textarea")
     expect(field).to_be_focused()
@@ -101,10 +101,16 @@ def test_sql_is_changed_and_run(page: Page) -> None:
     ):
         field.fill(sql)
         field.press("Control+Enter")
-        expect(turn.locator(".sql-outcome")).to_contain_text(shown)
+        expect(turn.locator(".sql-outcome").first).to_contain_text(shown)
+        expect(turn.locator(".sql-outcome > .turn")).not_to_have_attribute("data-state", "running")
+    # It is an answer like any other: with files and analysis, and kept in the conversation.
+    for name in ("分析", "下载 CSV"):
+        expect(turn.locator(".sql-outcome").first.get_by_role("button", name=name)).to_be_visible()
     field.press("Escape")
     expect(turn.locator(".sql-editor")).to_have_count(0)
-    expect(turn.locator("pre")).to_contain_text("service_area")
+    expect(turn.locator("pre").first).to_contain_text("service_area")
+    page.reload()
+    expect(page.locator(".turn.past .question").last).to_have_text("SELECT 'a' AS c, 7 AS n")
 
 
 def test_an_earlier_result_is_run_again(page: Page) -> None:

@@ -106,7 +106,10 @@ def test_what_failed_or_was_refused_is_there_after_a_reload(page: Page) -> None:
 
 @pytest.mark.parametrize(
     ("error_type", "state", "shows"),
-    [("query_timeout", "failed", "太久了"), ("cancelled", "stopped", "已停止，未取得完整结果")],
+    [
+        ("query_timeout", "failed", "太久了"),
+        ("cancelled", "stopped", "服务停止或重启，未取得完整结果"),
+    ],
 )
 def test_what_ended_early_says_so_and_can_be_asked_again(
     page: Page, error_type: str, state: str, shows: str

@@ -56,6 +56,7 @@ def test_months_are_a_chart_and_a_table_of_months(page: Page) -> None:
     expect_state(turn, "done")
     expect(turn.locator("canvas")).to_be_visible()
     expect(turn.locator("table")).to_be_hidden()
+    expect(turn.locator(".chart-note")).to_have_text("* 尚未结束")
     turn.locator(".view[data-view=table]").click()
     expect(turn.locator("canvas")).to_be_hidden()
     first = turn.locator("tbody td").first
@@ -72,6 +73,67 @@ def test_a_line_goes_forward_in_time_whatever_the_order_of_rows(page: Page) -> N
     data = "Chart.getChart(document.querySelector('canvas')).data"
     assert page.evaluate(f"{data}.labels") == ["2026-01", "2026-02", "2026-03"]
     assert page.evaluate(f"{data}.datasets[0].data") == [7, 5, 9]
+
+
+_DRAWN = "Chart.getChart(document.querySelector('canvas'))"
+_SHARES = {"columns": ["c", "n"], "labels": ["类别", "数量"], "totals": [None, 4]}
+
+
+def test_a_result_is_shown_in_every_kind_that_fits_by_keyboard(page: Page) -> None:
+    _answer(page, _bars(), **_SHARES, rows=[["一个名字很长很长很长很长很长的类别", 3], ["b", 1]])
+    turn = ask(page, "?")
+    wait_until(page, "globalThis.Chart?.getChart(document.querySelector('canvas'))")
+    kinds = turn.locator(".view[data-view]")
+    assert [kind.get_attribute("data-view") for kind in kinds.all()] == [
+        *("bar", "horizontal", "line", "area", "pie", "number", "table")
+    ]
+    drawn = {"bar": "bar", "horizontal": "bar", "line": "line", "area": "line", "pie": "pie"}
+    kinds.first.focus()
+    for kind, type_drawn in drawn.items():
+        page.keyboard.press("Enter")
+        expect(turn.locator(f".view[data-view={kind}]")).to_have_attribute("aria-pressed", "true")
+        wait_until(page, f"{_DRAWN}?.config.type === '{type_drawn}'")
+        page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect(turn.locator(".big-number")).to_have_text("4")
+    expect(turn.locator("figure")).to_contain_text("2 行之和")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect(turn.locator("table")).to_be_visible()
+    expect(turn.locator("figure")).to_be_hidden()
+
+
+def test_axes_begin_at_zero_and_say_so_where_they_do_not(page: Page) -> None:
+    _answer(page, _bars(type="line"), **_SHARES, rows=[["很" * 30, 3], ["b", 1]])
+    turn = ask(page, "?")
+    wait_until(page, "globalThis.Chart?.getChart(document.querySelector('canvas'))")
+    assert page.evaluate(f"{_DRAWN}.scales.y.min") == 0
+    names = page.evaluate(f"{_DRAWN}.scales.x.ticks.map((tick) => tick.label)")
+    assert names == ["b", "很" * 15 + "…"]
+    turn.locator("[data-option=zero]").click()
+    wait_until(page, f"{_DRAWN}?.scales.y.min > 0")
+    expect(turn.locator(".chart-note")).to_have_text("坐标轴不从零开始")
+
+
+def test_a_chart_is_taken_away_as_it_is_seen(page: Page, tmp_path: Path) -> None:
+    _answer(page, _bars(), **_SHARES, rows=[["甲", 3], ["乙", 1]])
+    turn = ask(page, "各类/数量?")
+    wait_until(page, "globalThis.Chart?.getChart(document.querySelector('canvas'))")
+    for option in ("values", "percent"):
+        turn.locator(f"[data-option={option}]").click()
+    files = {}
+    for kind in ("png", "svg"):
+        with page.expect_download() as started:
+            turn.locator(f"[data-picture={kind}]").click()
+        name = started.value.suggested_filename
+        assert name.startswith("各类 数量 2")
+        assert name.endswith(f".{kind}")
+        started.value.save_as(tmp_path / name)
+        files[kind] = (tmp_path / name).read_bytes()
+    assert files["png"].startswith(b"\x89PNG")
+    drawing = files["svg"].decode()
+    for text in ("甲", "乙", "数量（按类别）", "3 · 75.0%", "1 · 25.0%"):
+        assert f">{text}</text>" in drawing
 
 
 def test_a_table_writes_numbers_as_the_sentence_does(page: Page) -> None:
@@ -108,7 +170,7 @@ def test_a_table_is_sorted_by_figures_and_by_words(page: Page) -> None:
         rows=[["b", 9], ["a", 10], ["c", None]],
     )
     turn = ask(page, "?")
-    expect(turn.locator(".views")).to_have_count(0)
+    expect(turn.locator(".view[data-view=table]")).to_have_attribute("aria-pressed", "true")
     expect(turn.locator("thead th")).to_have_text(["类别", "数量"])
     head = turn.locator("th").nth(1)
     for order, shown in (
@@ -121,6 +183,37 @@ def test_a_table_is_sorted_by_figures_and_by_words(page: Page) -> None:
         expect(turn.locator("tbody tr")).to_have_text(shown)
     turn.locator("th").nth(0).locator(".sort").click()
     expect(turn.locator("tbody tr")).to_have_text(["cNULL", "b9", "a10"])
+
+
+def test_a_table_adds_up_what_may_be_added_and_asks_for_rows_by_their_cells(page: Page) -> None:
+    rows = [["甲", 3, 0.5], ["乙", 1, 0.7]]
+    _answer(
+        page,
+        None,
+        columns=["c", "n", "a"],
+        labels=["类别", "数量", "平均"],
+        column_types=["text", "int8", "numeric"],
+        totals=[None, 4, None],
+        rows=rows,
+    )
+    turn = ask(page, "?")
+    expect(turn.locator("tfoot td")).to_have_text(["合计（2 行）", "4", ""])
+    turn.locator(".condition").first.focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    expect(page.locator(".turn .question")).to_have_text(["?", "只看类别为乙的"])
+    turns = page.locator(".turn")
+    expect_state(turns.last, "done")
+    turns.first.locator(".condition").first.click()  # what is said goes on from the latest answer
+    expect(turns).to_have_count(2)
+
+
+def test_rows_beyond_the_limit_are_counted_on_demand(page: Page) -> None:
+    turn = ask(page, "SELECT * FROM daily_revenue -- all;")
+    expect_state(turn, "done")
+    expect(turn.locator(".count").first).to_contain_text("还有更多")
+    turn.get_by_role("button", name="数一数共有多少行").click()
+    expect(turn.locator(".count").first).to_contain_text("，共")
 
 
 def test_a_table_can_be_copied(browser: Browser, live_server: str) -> None:

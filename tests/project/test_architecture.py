@@ -19,6 +19,7 @@ LAYERS = (
     "llm",
     "store",
     "databases",
+    "files",
     "knowledge",
     "rules",
     "etl",
@@ -36,7 +37,8 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "guard": ("row_rules",),
     "llm": (),
     "store": (),
-    "databases": ("demo", "embedded", "catalog", "execution"),
+    "databases": ("demo", "embedded", "engines", "catalog", "execution", "sources"),
+    "files": ("reading", "loading"),
     "knowledge": (
         "words",
         "index",
@@ -89,7 +91,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "bootstrap",
     ),
     "api": ("access", "sockets", "models", "vanna"),
-    "serving": (),
+    "serving": ("doctor",),
 }
 # Modules that play the same role in each flow.
 ROLES = {"context", "graph", "labels", "nodes", "routing", "state"}
@@ -103,6 +105,9 @@ READ_SETTINGS = {
     "unified_api",
     "api.keys",
     "knowledge.load",
+    "llm.check_model",
+    "serving.doctor.examination",
+    "serving.doctor.setting_checks",
     "knowledge.semantic.__main__",
 }
 PATHS = {

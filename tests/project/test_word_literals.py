@@ -47,7 +47,7 @@ SQL = {
     "FIRST",
     "NEXT",
 }
-SQL |= {"row", "number", "rank", "real", "double precision"}
+SQL |= {"row", "number", "rank", "real", "int", "double precision"}
 ENDINGS = {
     "ing",
     "ies",

@@ -43,18 +43,18 @@ def citu_without_model(demo_url: str, tmp_path_factory: pytest.TempPathFactory) 
 
 def test_importing_starts_nothing() -> None:
     script = (
-        "import socket, subprocess, threading\n"
+        "import socket, subprocess, sys, threading\n"
         "def refuse(*args, **kwargs): raise SystemExit('something was started')\n"
         "socket.socket.connect = subprocess.Popen.__init__ = threading.Thread.start = refuse\n"
         "import psycopg2\n"
         "psycopg2.connect = refuse\n"
         "import unified_api\n"
-        "print(threading.active_count())\n"
+        "print(threading.active_count(), 'prometheus_client' in sys.modules)\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=PATIENT_S
     )
-    assert (done.returncode, done.stdout.strip()) == (0, "1"), done.stderr
+    assert (done.returncode, done.stdout.strip()) == (0, "1 False"), done.stderr
 
 
 def test_the_banner_says_where_and_on_what(demo_url: str, tmp_path: Path) -> None:
@@ -66,11 +66,13 @@ def test_the_banner_says_where_and_on_what(demo_url: str, tmp_path: Path) -> Non
         assert "curl" in try_it
         status, health = get_json(citu.port, "/health")
         assert (status, health["data"]["status"]) == (200, "ok")
+        status, _ = get_json(citu.port, "/metrics")
+        assert status == 404
         status, ready = get_json(citu.port, "/ready")
         store = {"status": "ok", "name": "postgresql"}
         absent = {"status": "not_configured"}
         checks = {
-            "database": {"status": "ok"},
+            "database": {"status": "ok", "engine": ready["data"]["database"]["engine"]},
             "store": store,
             "model": absent,
             "semantic_file": absent,

@@ -84,7 +84,7 @@ class FinishedDraft:
 
 @dataclass(frozen=True)
 class LearntOfDraft:
-    """What is shown of what was learnt, and the reasons where nothing was."""
+    """The lesson that is shown with a draft, and the reasons where nothing was learnt."""
 
     learned: Json = field(default_factory=lambda: dict(NOTHING))
     notices: tuple[Text, ...] = ()

@@ -7,6 +7,7 @@ from typing import Any
 
 from agent.answers.learnt_items import shown
 from agent.answers.shown_result import shown_result
+from agent.extensions.points import UNOBSERVED, ObservabilityProvider
 from agent.runs.past_answers import PastAnswer, PastAnswers
 from agent.services.learning.learning_source import LearningSource
 from common.actor import Actor
@@ -143,8 +144,10 @@ class FeedbackService:
         *,
         learns: bool,
         request_timeout_s: float,
+        observer: ObservabilityProvider = UNOBSERVED,
     ) -> None:
         self._answers = answers
+        self._observer = observer
         self._learned = learned
         self._source_of = source_of
         self._is_complete = is_complete
@@ -186,6 +189,7 @@ class FeedbackService:
         )
         if await self._learned.keep(learning) == "full":
             learnt = replace(learnt, example=None, lesson=None, notices=(*learnt.notices, _FULL))
+        self._observer.metric("feedback", 1, {"verdict": given.rating})
         return await self._body(given, learnt, source)
 
     async def _learnt(self, rated: _RatedAnswer) -> _Learnt:

@@ -76,6 +76,7 @@ class LearningService:
         items = [
             item for item in items if item.author == actor.owner or not await hidden.may_be_in(item)
         ]
+        items = [item for item in items if await self._is_of_part(item, actor)]
         return [shown(item) for item in items], page.next_cursor
 
     async def _may_read(self, item: Example | Lesson, actor: Actor) -> bool:
@@ -86,6 +87,18 @@ class LearningService:
         except StatementRejected:
             return False
         return True
+
+    async def _is_of_part(self, item: Example | Lesson, actor: Actor) -> bool:
+        """Tell whether an item is about the actor's part of the database, where it is divided.
+
+        Names of tables alone don't tell: two parts may have tables of the same name.
+        """
+        if not self._source.is_divided or item.author == actor.owner:
+            return True
+        if not isinstance(item, Example):
+            return False
+        catalog = await self._source.database_of(actor).catalog()
+        return bool(item.tables) and set(item.tables) <= catalog.by_key.keys()
 
     async def export(self, wanted: LearnedFilter, actor: Actor) -> AsyncIterator[dict[str, Any]]:
         """Yield all that the lists show, examples first; raises what `page` raises."""
@@ -114,6 +127,8 @@ class LearningService:
         hidden = await HiddenRows.of(self._source.database_of(reviewer))
         if found.author != reviewer.owner and await hidden.may_be_in(found):
             raise NotFound(_UNKNOWN)
+        if not await self._is_of_part(found, reviewer):
+            raise NotFound(_UNKNOWN)
         reviewed = await self._learned.review(
             self._source.name, item_id, reviewer.owner, verdict, seen=seen
         )
@@ -136,6 +151,8 @@ class LearningService:
             StoreUnavailable: it could not be forgotten.
         """
         item = await self._found(kind, item_id)
+        if not await self._is_of_part(item, actor):
+            raise NotFound(_UNKNOWN)
         is_shared = trust_of(item) in SHARED
         if not is_reviewer and is_shared:
             raise Forbidden(_SHARED)

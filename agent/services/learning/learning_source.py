@@ -17,9 +17,12 @@ class LearningSource:
         database_of: gives the database as an actor may see it, not audited.
         open_database: gives it for an occasion; its statements are audited.
         definitions: gives what is known of it whoever asks.
+        is_divided: whether each actor has a part of it; what was learnt about another's part is
+            not even a reviewer's to see.
     """
 
     name: str
     database_of: Callable[[Actor], Database]
     open_database: Callable[[Occasion], Database]
     definitions: Callable[[], Definitions]
+    is_divided: bool = False

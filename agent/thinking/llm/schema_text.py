@@ -265,7 +265,7 @@ class SchemaText:
         described = self._described.get(table.key)
         if described is None:
             name = f"{table.kind.upper()} {self.name(table)}"
-            first_line = f"{name}{_rows(table)}{_comment(table.comment)}"
+            first_line = f"{name}{_rows(table)}{_spread(table)}{_comment(table.comment)}"
             described = DescribedTables(
                 head="\n".join((first_line, *table_lines(table, self._shown_name))),
                 columns=tuple(self._line(table, column) for column in table.columns),
@@ -430,6 +430,13 @@ def _rows(table: Table) -> str:
         return ""
     unit = 10 ** max(0, len(str(table.row_estimate)) - 2)
     return f"  (about {round(table.row_estimate / unit) * unit} rows)"
+
+
+def _spread(table: Table) -> str:
+    """Return by which columns its rows are spread over servers."""
+    if not table.distributed_by:
+        return ""
+    return f"  (distributed by {_listed(table.distributed_by)}; join on it where you can)"
 
 
 def _is_short(column: Column) -> bool:

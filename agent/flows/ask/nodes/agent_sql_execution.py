@@ -56,6 +56,7 @@ async def _answered(
     if notices:
         update["notices"] = tuple(notice.to(state["lang"]) for notice in notices)
         update["warnings"] += update["notices"]
+    update["warnings"] += (notice.to(state["lang"]) for notice in result.notices)
     if result.cut_columns:
         update["warnings"].append(_cut(result).to(state["lang"]))
     if not result.rows:  # the rules say it: a model would have nothing to tell

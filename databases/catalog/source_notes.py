@@ -1,0 +1,101 @@
+"""What a hub knows of an attached source beyond its foreign tables, which can't have keys.
+
+It is kept as JSON in the comment of the foreign server: every role can read it, and it goes with
+the server.
+"""
+
+import json
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from common.values import ForeignKey, Table
+
+_log = logging.getLogger(__name__)
+BEGINS = '{"citu_source": '
+_VERSION = 1
+
+
+@dataclass(frozen=True)
+class NotedKeys:
+    """The keys of one table of the hub, as the source declares them."""
+
+    table: tuple[str, str]
+    primary: tuple[str, ...] = ()
+    unique: tuple[tuple[str, ...], ...] = ()
+    foreign: tuple[ForeignKey, ...] = ()
+
+    @classmethod
+    def of(cls, table: Table) -> "NotedKeys":
+        """Return the keys of a table as the catalogue has them."""
+        return cls(table.key, table.primary_key, table.unique_keys, table.foreign_keys)
+
+    @property
+    def has_any(self) -> bool:
+        """Tell whether there is any key."""
+        return bool(self.primary or self.unique or self.foreign)
+
+
+@dataclass(frozen=True)
+class SourceNote:
+    """A source as the comment of its foreign server describes it.
+
+    Attributes:
+        kind: `postgresql`, `mysql` or `sqlserver`.
+        schemas: the source's schemas, and the hub's that stand for them.
+        reader: the hub's role that asks.
+        has_views: whether the source's views are attached, too.
+        digests: of each table as it was made, by the hub's schema and name.
+    """
+
+    kind: str
+    schemas: Mapping[str, str]
+    reader: str
+    keys: Sequence[NotedKeys] = ()
+    has_views: bool = False
+    digests: Mapping[tuple[str, str], str] = field(default_factory=dict)
+
+    def text(self) -> str:
+        """Return it as the comment of its server holds it."""
+        kept = [asdict(keys) for keys in self.keys if keys.has_any]
+        note = {
+            "citu_source": _VERSION,
+            "kind": self.kind,
+            "schemas": dict(self.schemas),
+            "reader": self.reader,
+            "has_views": self.has_views,
+            "keys": kept,
+            "digests": [[*key, digest] for key, digest in self.digests.items()],
+        }
+        return json.dumps(note, ensure_ascii=False)
+
+
+_NOTE = TypeAdapter(SourceNote)
+
+
+def note_in(comment: str) -> SourceNote | None:
+    """Return what the comment of a server notes; None when it is no such note."""
+    if not comment.startswith(BEGINS):
+        return None
+    try:
+        values: dict[str, Any] = json.loads(comment)
+        values.pop("citu_source")
+        digests = values.pop("digests")
+        values["digests"] = {(schema, name): digest for schema, name, digest in digests}
+        return _NOTE.validate_python(values)
+    except (ValueError, ValidationError):
+        _log.warning("the note of an attached source can't be read: attach it again")
+        return None
+
+
+def noted_keys(comments: Iterable[str]) -> Mapping[tuple[str, str], NotedKeys]:
+    """Return the keys that the comments of servers note, by schema and name of the table."""
+    found: dict[tuple[str, str], NotedKeys] = {}
+    for comment in comments:
+        note = note_in(comment)
+        if note is not None:
+            found |= {keys.table: keys for keys in note.keys}
+    return found

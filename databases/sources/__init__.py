@@ -1,0 +1,1 @@
+"""Sources attached to a hub: a PostgreSQL database whose tables lie in other databases."""

@@ -1,0 +1,96 @@
+"""`python -m databases.sources`: attaches databases to a hub, so that one question can be about
+several.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from psycopg2.extensions import parse_dsn
+
+from databases.sources.hub import Hub
+from databases.sources.source_address import SourceError, source_address
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m databases.sources", description=__doc__)
+    parser.add_argument(
+        "--hub",
+        default=os.environ.get("HUB_URL", ""),
+        help="URL of the hub for a role that may create extensions and servers; default: HUB_URL",
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    attach = commands.add_parser("attach", help="make a source's tables tables of the hub")
+    attach.add_argument("name", help="of the source: its schema in the hub")
+    attach.add_argument("url", help="of the source, for a role that can only read")
+    attach.add_argument(
+        "--reader", default="", help="the hub's role that asks; default: that of DATABASE_URL"
+    )
+    attach.add_argument("--schemas", default="", help="of the source, by commas; default: all")
+    attach.add_argument("--views", action="store_true", help="attach the source's views as well")
+    for name, text in (
+        ("refresh", "follow the changes of sources"),
+        ("check", "prove that sources can only be read"),
+        ("detach", "remove sources from the hub"),
+    ):
+        command = commands.add_parser(name, help=text)
+        command.add_argument("names", nargs="+" if name == "detach" else "*", metavar="name")
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; return 1 when it failed for a source."""
+    parser = _parser()
+    given = parser.parse_args(arguments)
+    if not given.hub:
+        parser.error("give the hub's URL by --hub or HUB_URL")
+    try:
+        hub = Hub(given.hub, _say)
+    except SourceError as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    try:
+        return _run(hub, given)
+    finally:
+        hub.close()
+
+
+def _run(hub: Hub, given: argparse.Namespace) -> int:
+    if given.command == "attach":
+        return _tried(partial(_attach, hub, given))
+    each = {"refresh": hub.refresh, "check": hub.check, "detach": hub.detach}[given.command]
+    results = [_tried(partial(each, name)) for name in given.names or hub.names()]
+    return max(results, default=0)
+
+
+def _attach(hub: Hub, given: argparse.Namespace) -> None:
+    reader = given.reader or _asking_role()
+    schemas = [schema for schema in given.schemas.split(",") if schema]
+    address = source_address(given.url)
+    hub.attach(given.name, address, reader, schemas, with_views=given.views)
+
+
+def _asking_role() -> str:
+    role = parse_dsn(os.environ.get("DATABASE_URL", "")).get("user", "")
+    if not role:
+        raise SourceError("Give the hub's role that asks, by --reader.")
+    return str(role)
+
+
+def _tried(act: Callable[[], None]) -> int:
+    try:
+        act()
+    except SourceError as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    return 0
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,442 @@
+"""Attaches sources to a hub, refreshes, checks and detaches them.
+
+Each command is one transaction of the hub: a source is attached whole, or not at all. The planner's
+statistics are read afterwards, table by table.
+"""
+
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+import psycopg2
+from psycopg2 import extensions, sql
+
+from databases.catalog.source_notes import SourceNote, note_in
+from databases.sources.hub_tables import (
+    HubTable,
+    HubTables,
+    comment_on,
+    create_enum,
+    create_table,
+    hub_schemas,
+    hub_tables,
+    written_options,
+)
+from databases.sources.mysql_source import (
+    create_mysql_server,
+    make_mysql_tables,
+    prove_mysql_read_only,
+    raw_schema,
+)
+from databases.sources.source_address import (
+    READ_ONLY,
+    SERVER_PARTS,
+    USER_PARTS,
+    SourceAddress,
+    SourceError,
+)
+from databases.sources.source_reading import EnumType, SourceTables, read_source
+from databases.sources.source_role import prove_read_only, prove_through_hub
+
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
+_RESERVED = ("public", "information_schema")
+# What the hub tells every PostgreSQL source. A source that is away is given up after seconds.
+_POSTGRES_OPTIONS: Mapping[str, str] = {
+    "options": READ_ONLY,
+    "use_remote_estimate": "true",
+    "updatable": "false",
+    "truncatable": "false",
+    "fetch_size": "1000",
+    "connect_timeout": "5",
+    "tcp_user_timeout": "10000",
+    "keepalives_idle": "30",
+    "application_name": "citu hub",
+}
+_WITHOUT_PASSWORD = {"password_required": "false"}
+_LOCK_MS = 5000
+_ANALYZE_MS = 60_000
+_SAMPLES = 160_000  # the version from which on ANALYZE has the source sample a foreign table
+_MOST_ROWS_READ = 1_000_000  # of a table that an older hub reads whole for its statistics
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class AttachedSource:
+    """A source as a hub knows it."""
+
+    name: str
+    note: SourceNote
+
+
+class Hub:
+    """A hub, by a role that may create extensions, servers and schemas in it.
+
+    Args:
+        url: of the hub.
+        say: is told what happens, one line each.
+
+    Raises:
+        SourceError: it can't be reached.
+    """
+
+    def __init__(self, url: str, say: Say) -> None:
+        self._say = say
+        try:
+            self._connection: extensions.connection = psycopg2.connect(url, connect_timeout=10)
+        except psycopg2.Error as error:
+            raise SourceError(f"The hub can't be reached: {_first_line(error)}") from error
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def attach(
+        self,
+        name: str,
+        address: SourceAddress,
+        reader: str,
+        schemas: Collection[str] = (),
+        *,
+        with_views: bool = False,
+    ) -> None:
+        """Attach a PostgreSQL source for the hub's role `reader`.
+
+        Args:
+            name: of the source, its server and its schema in the hub.
+            schemas: the source's; empty: all that its role may read.
+            with_views: whether its views are attached, too. Row rules for a table don't reach them.
+
+        Raises:
+            SourceError: it can't be attached; the hub is as before.
+        """
+        if not _NAME.fullmatch(name) or name in _RESERVED or name.startswith("pg_"):
+            raise SourceError(f"{name!r} is no name of a source: it is such as crm, of a-z, 0-9, _")
+        if address.kind == "mysql":
+            self._attach_mysql(name, address, reader)
+            return
+        if address.kind != "postgresql":
+            raise SourceError(f"{name}: SQL Server sources can't be attached yet.")
+        prove_read_only(name, address)
+        found = read_source(name, address, schemas, with_views=with_views)
+        if not found.catalog.tables:
+            raise SourceError(f"The role {address.role} may read no table of {name}.")
+        with self._transaction() as cursor:
+            self._create_server(cursor, name, address, reader)
+            made = hub_tables(cursor, found, hub_schemas(name, found))
+            note = SourceNote(address.kind, {}, reader, has_views=with_views)
+            self._make(cursor, name, made, note)
+            prove_through_hub(self._connection, name, next(iter(made.schemas.values())), reader)
+        self._warn_of_collation(name, found)
+        self._analyze(made.tables)
+        self._say(f"{name}: {len(made.tables)} tables are attached")
+
+    def refresh(self, name: str) -> None:
+        """Follow the changes of a source's tables; those that stay the same are not touched.
+
+        Raises:
+            SourceError: it can't be done now; the hub is as before.
+        """
+        source = self.source(name)
+        if source.note.kind == "mysql":
+            self._refresh_mysql(source)
+            return
+        address = self._address(source)
+        prove_read_only(name, address)
+        found = self._found(source, address)
+        with self._transaction() as cursor:
+            made = hub_tables(cursor, found, source.note.schemas)
+            changed = self._make(cursor, name, made, source.note)
+        self._analyze([one for one in made.tables if one.table.key in changed])
+        self._say(f"{name}: {len(made.tables)} tables, {len(changed)} of them made anew")
+
+    def check(self, name: str) -> None:
+        """Prove once more that a source can only be read, and tell what has changed there.
+
+        Raises:
+            SourceError: it could be written to, or can't be read now.
+        """
+        source = self.source(name)
+        if source.note.kind == "mysql":
+            with self._transaction() as cursor:
+                prove_mysql_read_only(cursor, name)
+            self._say(f"{name}: can only be read; {len(source.note.digests)} tables")
+            return
+        address = self._address(source)
+        prove_read_only(name, address)
+        schema = next(iter(source.note.schemas.values()))
+        with self._transaction():
+            prove_through_hub(self._connection, name, schema, source.note.reader)
+        found = self._found(source, address)
+        with self._transaction() as cursor:
+            made = hub_tables(cursor, found, source.note.schemas)
+        changed = _changed(source.note, made)
+        for key in sorted(changed):
+            self._say(f"{name}: {'.'.join(key)} has changed in the source: refresh it")
+        self._say(f"{name}: can only be read; {len(made.tables)} tables")
+
+    def _found(self, source: AttachedSource, address: SourceAddress) -> SourceTables:
+        note = source.note
+        return read_source(source.name, address, note.schemas, with_views=note.has_views)
+
+    def detach(self, name: str) -> None:
+        """Remove a source from the hub.
+
+        Raises:
+            SourceError: something else in the hub depends on its tables.
+        """
+        source = self.source(name)
+        with self._transaction() as cursor:
+            if source.note.kind == "mysql":
+                self._drop_mysql(cursor, source.note)
+            else:
+                nothing = HubTables((), source.note.schemas)
+                self._drop(cursor, nothing, source.note, set(source.note.digests))
+                self._drop_schemas(cursor, source.note.schemas.values())
+            cursor.execute(sql.SQL("DROP SERVER {} CASCADE").format(sql.Identifier(name)))
+        self._say(f"{name} is detached")
+
+    def _attach_mysql(self, name: str, address: SourceAddress, reader: str) -> None:
+        database = address.server["dbname"]
+        with self._transaction() as cursor:
+            create_mysql_server(cursor, name, address, reader)
+            prove_mysql_read_only(cursor, name)
+            note = self._make_mysql(cursor, name, SourceNote("mysql", {database: name}, reader))
+            if not note.digests:
+                raise SourceError(f"The user {address.role} may read no table of {name}.")
+        self._say(f"{name}: {len(note.digests)} tables are attached")
+
+    def _refresh_mysql(self, source: AttachedSource) -> None:
+        with self._transaction() as cursor:
+            prove_mysql_read_only(cursor, source.name)
+            self._drop_mysql(cursor, source.note)
+            note = self._make_mysql(cursor, source.name, source.note)
+        self._say(f"{source.name}: {len(note.digests)} tables, all of them made anew")
+
+    def _make_mysql(self, cursor: extensions.cursor, name: str, note: SourceNote) -> SourceNote:
+        made, left_out = make_mysql_tables(cursor, name, note)
+        for column in left_out:
+            self._say(f"{name}: {column} is left out for its type")
+        self._grant(cursor, made.reader, made.schemas)
+        self._note(cursor, name, made)
+        return made
+
+    def _drop_mysql(self, cursor: extensions.cursor, note: SourceNote) -> None:
+        for schema, table in note.digests:
+            view = sql.Identifier(schema, table)
+            raw = sql.Identifier(raw_schema(schema), table)
+            cursor.execute(sql.SQL("DROP VIEW IF EXISTS {}").format(view))
+            cursor.execute(sql.SQL("DROP FOREIGN TABLE IF EXISTS {}").format(raw))
+        for schema in note.schemas.values():
+            self._drop_schemas(cursor, (schema, raw_schema(schema)))
+
+    def _drop_schemas(self, cursor: extensions.cursor, schemas: Iterable[str]) -> None:
+        for schema in schemas:
+            cursor.execute(sql.SQL("DROP SCHEMA {}").format(sql.Identifier(schema)))
+
+    def names(self) -> Sequence[str]:
+        """Return the names of the attached sources."""
+        return [name for name, _ in self._notes()]
+
+    def source(self, name: str) -> AttachedSource:
+        """Return an attached source.
+
+        Raises:
+            SourceError: there is none of that name.
+        """
+        note = dict(self._notes()).get(name)
+        if note is None:
+            known = ", ".join(self.names()) or "none"
+            raise SourceError(f"The hub has no source {name}; it has: {known}.")
+        return AttachedSource(name, note)
+
+    def _address(self, source: AttachedSource) -> SourceAddress:
+        """Return where a source is, as the hub was told."""
+        name, note = source.name, source.note
+        with self._transaction() as cursor:
+            cursor.execute(_MAPPING, [name, note.reader])
+            found = cursor.fetchone()
+        if found is None:
+            raise SourceError(f"{name} has no user mapping for {note.reader}: attach it again.")
+        server = {key: value for key, value in _options(found[0]).items() if key in SERVER_PARTS}
+        user = {key: value for key, value in _options(found[1]).items() if key in USER_PARTS}
+        return SourceAddress(note.kind, server, user)
+
+    def _notes(self) -> Iterator[tuple[str, SourceNote]]:
+        with self._transaction() as cursor:
+            cursor.execute(_SERVERS)
+            rows = cursor.fetchall()
+        for name, comment in rows:
+            note = note_in(comment)
+            if note is not None:
+                yield name, note
+
+    def _create_server(
+        self, cursor: extensions.cursor, name: str, address: SourceAddress, reader: str
+    ) -> None:
+        cursor.execute("CREATE EXTENSION IF NOT EXISTS postgres_fdw")
+        options = {**address.server, **_POSTGRES_OPTIONS}
+        cursor.execute(
+            sql.SQL("CREATE SERVER {} FOREIGN DATA WRAPPER postgres_fdw OPTIONS ({})").format(
+                sql.Identifier(name), written_options(options)
+            )
+        )
+        user = dict(address.user)
+        if "password" not in user:
+            user |= _WITHOUT_PASSWORD
+        cursor.execute("SELECT current_user")
+        (owner,) = cursor.fetchall()[0]
+        for role in dict.fromkeys((owner, reader)):
+            cursor.execute(
+                sql.SQL("CREATE USER MAPPING FOR {} SERVER {} OPTIONS ({})").format(
+                    sql.Identifier(role), sql.Identifier(name), written_options(user)
+                )
+            )
+
+    def _make(
+        self,
+        cursor: extensions.cursor,
+        name: str,
+        made: HubTables,
+        known: SourceNote,
+    ) -> Collection[tuple[str, str]]:
+        """Make the tables of a source that are not there as they should be; return their keys."""
+        changed = _changed(known, made)
+        self._drop(cursor, made, known, changed)
+        for schema in made.schemas.values():
+            cursor.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(sql.Identifier(schema)))
+        for enum in sorted(made.enums - self._enums(cursor, made.schemas), key=_enum_name):
+            create_enum(cursor, enum)
+        for one in made.tables:
+            if one.table.key in changed:
+                create_table(cursor, name, one)
+            comment_on(cursor, one)
+            for column in one.left_out:
+                self._say(f"{name}: {'.'.join(one.table.key)}.{column} is left out for its type")
+        self._grant(cursor, known.reader, made.schemas)
+        digests = {one.table.key: one.digest for one in made.tables}
+        note = replace(known, schemas=made.schemas, keys=list(made.keys()), digests=digests)
+        self._note(cursor, name, note)
+        return changed
+
+    def _note(self, cursor: extensions.cursor, name: str, note: SourceNote) -> None:
+        cursor.execute(
+            sql.SQL("COMMENT ON SERVER {} IS {}").format(
+                sql.Identifier(name), sql.Literal(note.text())
+            )
+        )
+
+    def _drop(
+        self,
+        cursor: extensions.cursor,
+        made: HubTables,
+        known: SourceNote,
+        changed: Collection[tuple[str, str]],
+    ) -> None:
+        """Drop tables that have changed or are gone, and enums that no table needs any more."""
+        kept = {one.table.key for one in made.tables} - set(changed)
+        for key in sorted(set(known.digests) - kept):
+            cursor.execute(sql.SQL("DROP FOREIGN TABLE IF EXISTS {}").format(sql.Identifier(*key)))
+        for enum in sorted(self._enums(cursor, made.schemas) - made.enums, key=_enum_name):
+            place = sql.Identifier(enum.schema, enum.name)
+            cursor.execute(sql.SQL("DROP TYPE {}").format(place))
+
+    def _enums(self, cursor: extensions.cursor, schemas: Mapping[str, str]) -> frozenset[EnumType]:
+        """Return the enums in the hub's schemas of a source."""
+        cursor.execute(_ENUMS, [list(schemas.values())])
+        return frozenset(
+            EnumType(schema, name, tuple(labels)) for schema, name, labels in cursor.fetchall()
+        )
+
+    def _grant(self, cursor: extensions.cursor, reader: str, schemas: Mapping[str, str]) -> None:
+        for schema in schemas.values():
+            for statement in (
+                "GRANT USAGE ON SCHEMA {} TO {}",
+                "GRANT SELECT ON ALL TABLES IN SCHEMA {} TO {}",
+            ):
+                cursor.execute(
+                    sql.SQL(statement).format(sql.Identifier(schema), sql.Identifier(reader))
+                )
+
+    def _analyze(self, tables: Sequence[HubTable]) -> None:
+        """Read the planner's statistics of the tables; what takes too long goes without."""
+        samples = self._connection.server_version >= _SAMPLES
+        for one in tables:
+            name = ".".join(one.table.key)
+            if not samples and one.table.row_estimate > _MOST_ROWS_READ:
+                self._say(f"{name}: no statistics, because this hub would read all its rows")
+                continue
+            try:
+                with self._transaction() as cursor:
+                    cursor.execute(f"SET LOCAL statement_timeout = {_ANALYZE_MS}")
+                    cursor.execute(sql.SQL("ANALYZE {}").format(sql.Identifier(*one.table.key)))
+            except SourceError as error:
+                self._say(f"{name}: no statistics. {error}")
+
+    def _warn_of_collation(self, name: str, found: SourceTables) -> None:
+        with self._transaction() as cursor:
+            cursor.execute(
+                "SELECT current_setting('server_encoding') || ' ' || datcollate"
+                " FROM pg_database WHERE datname = current_database()"
+            )
+            (own,) = cursor.fetchall()[0]
+        if own != found.collation:
+            self._say(
+                f"{name}: it sorts text by {found.collation}, the hub by {own}: make the hub with"
+                " the same, or joins and sorts by text can be wrong"
+            )
+
+    @contextmanager
+    def _transaction(self) -> Iterator[extensions.cursor]:
+        """Commit what is done inside.
+
+        Raises:
+            SourceError: PostgreSQL refused something; then nothing was done.
+        """
+        try:
+            with self._connection, self._connection.cursor() as cursor:
+                cursor.execute(f"SET LOCAL lock_timeout = {_LOCK_MS}")
+                yield cursor
+        except psycopg2.Error as error:
+            raise SourceError(f"The hub refused: {_first_line(error)}") from error
+
+
+_SERVERS = """
+SELECT s.srvname, d.description FROM pg_catalog.pg_foreign_server s
+JOIN pg_catalog.pg_description d ON d.objoid = s.oid
+    AND d.classoid = 'pg_catalog.pg_foreign_server'::pg_catalog.regclass
+ORDER BY s.srvname
+"""
+# Only a superuser sees what another role's mapping says; the owner's own says the same.
+_MAPPING = """
+SELECT s.srvoptions, m.umoptions FROM pg_catalog.pg_foreign_server s
+JOIN pg_catalog.pg_user_mappings m ON m.srvid = s.oid
+WHERE s.srvname = %s AND m.usename IN (%s, current_user) AND m.umoptions IS NOT NULL
+LIMIT 1
+"""
+_ENUMS = """
+SELECT n.nspname, t.typname, pg_catalog.array_agg(e.enumlabel::text ORDER BY e.enumsortorder)
+FROM pg_catalog.pg_type t JOIN pg_catalog.pg_namespace n ON n.oid = t.typnamespace
+JOIN pg_catalog.pg_enum e ON e.enumtypid = t.oid
+WHERE n.nspname = ANY (%s) GROUP BY n.nspname, t.typname
+"""
+
+
+def _options(pairs: Sequence[str] | None) -> Mapping[str, str]:
+    """Return options that PostgreSQL gives as `name=value`."""
+    split = (pair.partition("=") for pair in pairs or ())
+    return {name: value for name, _, value in split}
+
+
+def _changed(known: SourceNote, made: HubTables) -> set[tuple[str, str]]:
+    """Return the keys of tables that are not in the hub as they should be."""
+    return {one.table.key for one in made.tables if known.digests.get(one.table.key) != one.digest}
+
+
+def _enum_name(enum: EnumType) -> tuple[str, str]:
+    return (enum.schema, enum.name)
+
+
+def _first_line(error: psycopg2.Error) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__

@@ -1,0 +1,318 @@
+"""The tables of a MySQL or MariaDB source in a hub, by mysql_fdw.
+
+mysql_fdw has the source compute conditions and expressions, where they mean something else: 7/2 is
+3.5, 'TX' equals 'tx', x/0 is NULL. So its foreign tables stand in a schema that only their owner
+may read, and views before them let nothing through: PostgreSQL computes all of it, on all rows.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+import psycopg2
+from psycopg2 import extensions, sql
+
+from common.values import ForeignKey
+from databases.catalog.source_notes import NotedKeys, SourceNote
+from databases.sources.hub_tables import written_options
+from databases.sources.source_address import SourceAddress, SourceError
+
+Cursor = extensions.cursor
+
+_OPTIONS: Mapping[str, str] = {
+    "init_command": "SET SESSION TRANSACTION READ ONLY",
+    "fetch_size": "1000",
+}
+_HARMLESS = ("USAGE", "SELECT", "SHOW VIEW", "SHOW DATABASES")
+_TRANSACTION = ("TX_READ_ONLY", "TRANSACTION_READ_ONLY")
+_LOOK = "citu_look"
+
+# Types of MySQL without length, and those of the hub. What is not here is left out.
+_TYPES: Mapping[str, str] = {
+    "tinyint": "smallint",
+    "smallint": "smallint",
+    "mediumint": "integer",
+    "int": "integer",
+    "bigint": "bigint",
+    "year": "smallint",
+    "float": "real",
+    "double": "double precision",
+    "date": "date",
+    "datetime": "timestamp",
+    "timestamp": "timestamp",
+    "time": "time",
+    "char": "text",
+    "varchar": "text",
+    "tinytext": "text",
+    "text": "text",
+    "mediumtext": "text",
+    "longtext": "text",
+    "enum": "text",
+    "set": "text",
+    "json": "text",
+}
+# Without a sign they need the next larger one.
+_UNSIGNED: Mapping[str, str] = {
+    "tinyint": "smallint",
+    "smallint": "integer",
+    "mediumint": "integer",
+    "int": "bigint",
+    "bigint": "numeric(20)",
+}
+_DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
+
+_COLUMNS = """
+SELECT table_name, column_name, column_type, is_nullable = 'YES', nullif(column_comment, '')
+FROM {look}.columns WHERE table_schema = {database} ORDER BY table_name, ordinal_position
+"""
+_COMMENTS = """
+SELECT table_name, nullif(table_comment, '') FROM {look}.tables
+WHERE table_schema = {database} AND table_type = 'BASE TABLE'
+"""
+_KEYS = """
+SELECT table_name, constraint_name, column_name, referenced_table_name, referenced_column_name
+FROM {look}.key_column_usage
+WHERE table_schema = {database} AND coalesce(referenced_table_schema, {database}) = {database}
+ORDER BY table_name, constraint_name, ordinal_position
+"""
+# The views of the source that tell of it: name here → columns
+_VIEWS: Mapping[str, str] = {
+    "columns": "table_schema text, table_name text, column_name text, column_type text,"
+    " is_nullable text, column_comment text, ordinal_position integer",
+    "tables": "table_schema text, table_name text, table_type text, table_comment text",
+    "key_column_usage": "table_schema text, table_name text, constraint_name text,"
+    " column_name text, ordinal_position integer, referenced_table_schema text,"
+    " referenced_table_name text, referenced_column_name text",
+    "user_privileges": "privilege_type text",
+    "schema_privileges": "privilege_type text",
+    "table_privileges": "privilege_type text",
+}
+# Where MariaDB and MySQL tell the settings of a session
+_VARIABLES = (
+    ("information_schema", "session_variables"),
+    ("performance_schema", "session_variables"),
+)
+
+
+@dataclass(frozen=True)
+class MysqlColumn:
+    """A column that the hub can have."""
+
+    name: str
+    type: str
+    nullable: bool
+    comment: str | None
+
+
+def create_mysql_server(cursor: Cursor, name: str, address: SourceAddress, reader: str) -> None:
+    """Create the server, with mappings for its owner and for the role that asks.
+
+    mysql_fdw takes the mapping of who asks also where a view's owner reads. That role can neither
+    read the foreign tables themselves nor use the server otherwise.
+    """
+    cursor.execute("CREATE EXTENSION IF NOT EXISTS mysql_fdw")
+    server = {key: value for key, value in address.server.items() if key != "dbname"}
+    cursor.execute(
+        sql.SQL("CREATE SERVER {} FOREIGN DATA WRAPPER mysql_fdw OPTIONS ({})").format(
+            sql.Identifier(name), written_options({**server, **_OPTIONS})
+        )
+    )
+    cursor.execute("SELECT current_user")
+    (owner,) = cursor.fetchall()[0]
+    for role in dict.fromkeys((owner, reader)):
+        cursor.execute(
+            sql.SQL("CREATE USER MAPPING FOR {} SERVER {} OPTIONS ({})").format(
+                sql.Identifier(role), sql.Identifier(name), written_options(address.user)
+            )
+        )
+
+
+def prove_mysql_read_only(cursor: Cursor, name: str) -> None:
+    """Return when the source's user has no right but to read, and its sessions are read-only.
+
+    Leaves nothing behind in the hub.
+
+    Raises:
+        SourceError: it may do more, or does not tell.
+    """
+    with _Look(cursor, name) as look:
+        rights: set[str] = set()
+        for view in ("user_privileges", "schema_privileges", "table_privileges"):
+            cursor.execute(f"SELECT DISTINCT upper(privilege_type) FROM {look.name}.{view}")
+            rights.update(right for (right,) in cursor.fetchall())
+        is_read_only = look.is_read_only()
+    beyond = sorted(rights.difference(_HARMLESS))
+    if beyond:
+        raise SourceError(
+            f"{name} can't be read by a user that could write: its user may {', '.join(beyond)}.\n"
+            "A user that can only read is made in the source by:\n"
+            "  CREATE USER 'citu_source'@'%' IDENTIFIED BY '…';\n"
+            "  GRANT SELECT ON the_database.* TO 'citu_source'@'%';"
+        )
+    if not is_read_only:
+        raise SourceError(f"{name}: the hub's sessions there are not read-only.")
+
+
+class _Look:
+    """Foreign tables over the source's own views, for as long as the context lasts."""
+
+    def __init__(self, cursor: Cursor, server: str) -> None:
+        self._cursor = cursor
+        self._server = server
+        self.name = _LOOK
+
+    def __enter__(self) -> "_Look":
+        self._cursor.execute(f"SAVEPOINT {_LOOK}; CREATE SCHEMA {_LOOK}")
+        for view, columns in _VIEWS.items():
+            self._show(view, columns, ("information_schema", view))
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        self._cursor.execute(f"ROLLBACK TO SAVEPOINT {_LOOK}")
+
+    def _show(self, name: str, columns: str, remote: tuple[str, str]) -> None:
+        options = {"dbname": remote[0], "table_name": remote[1].upper()}
+        if remote[0] == "performance_schema":
+            options["table_name"] = remote[1]
+        self._cursor.execute(
+            sql.SQL("CREATE FOREIGN TABLE {} ({}) SERVER {} OPTIONS ({})").format(
+                sql.Identifier(_LOOK, name),
+                sql.SQL(columns),
+                sql.Identifier(self._server),
+                written_options(options),
+            )
+        )
+
+    def is_read_only(self) -> bool:
+        for number, remote in enumerate(_VARIABLES):
+            view = f"variables_{number}"
+            self._cursor.execute("SAVEPOINT citu_variables")
+            try:
+                self._show(view, "variable_name text, variable_value text", remote)
+                self._cursor.execute(
+                    f"SELECT variable_value FROM {_LOOK}.{view}"
+                    " WHERE upper(variable_name) = ANY (%s)",
+                    [list(_TRANSACTION)],
+                )
+                found = self._cursor.fetchall()
+            except psycopg2.Error:
+                self._cursor.execute("ROLLBACK TO SAVEPOINT citu_variables")
+                continue
+            if found:
+                return all(value.upper() in ("ON", "1") for (value,) in found)
+        return False
+
+    def rows(self, query: str, database: str) -> list[tuple[Any, ...]]:
+        self._cursor.execute(
+            sql.SQL(query).format(look=sql.Identifier(_LOOK), database=sql.Literal(database))
+        )
+        return self._cursor.fetchall()
+
+
+def make_mysql_tables(
+    cursor: Cursor, name: str, note: SourceNote
+) -> tuple[SourceNote, Sequence[str]]:
+    """Make the foreign tables and the views before them; return what is to be noted of them, and
+    the columns that are left out.
+    """
+    ((database, schema),) = note.schemas.items()
+    with _Look(cursor, name) as look:
+        columns = look.rows(_COLUMNS, database)
+        comments: dict[str, str | None] = dict(look.rows(_COMMENTS, database))
+        keys = look.rows(_KEYS, database)
+    raw = raw_schema(schema)
+    for each in (raw, schema):
+        cursor.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(each)))
+    digests: dict[tuple[str, str], str] = {}
+    left_out: list[str] = []
+    for table, rows in groupby(columns, key=itemgetter(0)):
+        if table not in comments:
+            continue  # a view
+        own: list[MysqlColumn] = []
+        for _, column, kind, nullable, comment in rows:
+            written = hub_type(kind)
+            if written is None:
+                left_out.append(f"{table}.{column}")
+            else:
+                own.append(MysqlColumn(column, written, bool(nullable), comment))
+        if own:
+            _make(cursor, name, (database, table), (raw, schema), own)
+            _comment(cursor, (schema, table), comments[table], own)
+            digests[schema, table] = "view"
+    noted = [_keys_of(table, schema, rows) for table, rows in groupby(keys, key=itemgetter(0))]
+    return replace(note, keys=noted, digests=digests), left_out
+
+
+def raw_schema(schema: str) -> str:
+    """Return the schema of the foreign tables behind the views of `schema`."""
+    return f"{schema}_raw"
+
+
+def hub_type(kind: str) -> str | None:
+    """Return the hub's type for one of MySQL, such as `int(10) unsigned`; None: there is none."""
+    decimal = _DECIMAL.match(kind)
+    if decimal is not None:
+        return f"numeric({decimal[1]},{decimal[2]})"
+    base = re.split(r"[( ]", kind, maxsplit=1)[0]
+    if kind.endswith("unsigned") or "unsigned " in kind:
+        return _UNSIGNED.get(base, _TYPES.get(base))
+    return _TYPES.get(base)
+
+
+def _make(
+    cursor: Cursor,
+    server: str,
+    remote: tuple[str, str],
+    schemas: tuple[str, str],
+    columns: Iterable[MysqlColumn],
+) -> None:
+    database, table = remote
+    raw, schema = schemas
+    defined = [
+        sql.SQL("{} {}").format(sql.Identifier(column.name), sql.SQL(column.type))
+        for column in columns
+    ]
+    cursor.execute(
+        sql.SQL("CREATE FOREIGN TABLE {} ({}) SERVER {} OPTIONS ({})").format(
+            sql.Identifier(raw, table),
+            sql.SQL(", ").join(defined),
+            sql.Identifier(server),
+            written_options({"dbname": database, "table_name": table}),
+        )
+    )
+    # OFFSET 0 keeps conditions, sorts and joins of whoever reads the view from the source.
+    cursor.execute(
+        sql.SQL("CREATE VIEW {} AS SELECT * FROM {} OFFSET 0").format(
+            sql.Identifier(schema, table), sql.Identifier(raw, table)
+        )
+    )
+
+
+def _comment(
+    cursor: Cursor, key: tuple[str, str], comment: str | None, columns: Iterable[MysqlColumn]
+) -> None:
+    view = sql.Identifier(*key)
+    cursor.execute(sql.SQL("COMMENT ON VIEW {} IS {}").format(view, sql.Literal(comment)))
+    for column in columns:
+        place = sql.Identifier(*key, column.name)
+        said = sql.Literal(column.comment)
+        cursor.execute(sql.SQL("COMMENT ON COLUMN {} IS {}").format(place, said))
+
+
+def _keys_of(table: str, schema: str, rows: Iterable[tuple[Any, ...]]) -> NotedKeys:
+    keys = NotedKeys((schema, table))
+    for constraint, parts in groupby(rows, key=itemgetter(1)):
+        listed = list(parts)
+        columns = tuple(part[2] for part in listed)
+        target = listed[0][3]
+        if constraint == "PRIMARY":
+            keys = replace(keys, primary=columns)
+        elif target is None:
+            keys = replace(keys, unique=(*keys.unique, columns))
+        else:
+            key = ForeignKey(columns, (schema, target), tuple(part[4] for part in listed))
+            keys = replace(keys, foreign=(*keys.foreign, key))
+    return keys

@@ -1,0 +1,86 @@
+"""Where a source is, and how the hub connects to it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import unquote, urlsplit
+
+from psycopg2 import ProgrammingError
+from psycopg2.extensions import make_dsn, parse_dsn
+
+_SCHEMES = {
+    "postgresql": "postgresql",
+    "postgres": "postgresql",
+    "mysql": "mysql",
+    "mariadb": "mysql",
+    "mssql": "sqlserver",
+    "sqlserver": "sqlserver",
+}
+_EXAMPLE = "postgresql://user:password@host:5432/database"
+READ_ONLY = "-c default_transaction_read_only=on"
+SERVER_PARTS = ("host", "hostaddr", "port", "dbname", "sslmode", "sslrootcert", "service")
+USER_PARTS: tuple[str, ...] = ("user", "password")
+
+
+class SourceError(Exception):
+    """A command can't be carried out; the message says why and what to do."""
+
+
+@dataclass(frozen=True)
+class SourceAddress:
+    """The address of a source.
+
+    Attributes:
+        kind: `postgresql`, `mysql` or `sqlserver`.
+        server: what the hub's foreign server is told: host, port and so on.
+        user: what its user mapping is told: user and password.
+    """
+
+    kind: str
+    server: Mapping[str, str]
+    user: Mapping[str, str]
+
+    @property
+    def role(self) -> str:
+        """Return the name of the source's role."""
+        return self.user.get("user") or self.user.get("username", "")
+
+    @property
+    def dsn(self) -> str:
+        """Return the address of a PostgreSQL source, read-only as the hub uses it."""
+        return make_dsn(**{**self.server, **self.user, "options": READ_ONLY})
+
+
+def source_address(url: str) -> SourceAddress:
+    """Read a URL.
+
+    Raises:
+        SourceError: it is none of a source.
+    """
+    scheme = urlsplit(url).scheme
+    kind = _SCHEMES.get(scheme)
+    if kind is None:
+        raise SourceError(f"The URL of a source is such as {_EXAMPLE}, mysql://… or mssql://…")
+    if kind != "postgresql":
+        return _other_address(kind, url)
+    try:
+        parts = parse_dsn(url)
+    except ProgrammingError as error:
+        raise SourceError(f"The source's URL can't be read: it is such as {_EXAMPLE}.") from error
+    server = {name: str(parts[name]) for name in SERVER_PARTS if name in parts}
+    user = {name: str(parts[name]) for name in USER_PARTS if name in parts}
+    if "user" not in user or "dbname" not in server:
+        raise SourceError(f"The URL of the source needs a user and a database: {_EXAMPLE}.")
+    return SourceAddress(kind, server, user)
+
+
+def _other_address(kind: str, url: str) -> SourceAddress:
+    parts = urlsplit(url)
+    database = unquote(parts.path.strip("/"))
+    if not parts.hostname or not parts.username or not database:
+        raise SourceError("The URL of the source needs a host, a user and a database.")
+    server = {"host" if kind == "mysql" else "servername": parts.hostname}
+    if parts.port:
+        server["port"] = str(parts.port)
+    server["dbname" if kind == "mysql" else "database"] = database
+    user = {"username": unquote(parts.username), "password": unquote(parts.password or "")}
+    return SourceAddress(kind, server, user)

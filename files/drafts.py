@@ -1,0 +1,424 @@
+"""Drafts: what was read of an upload, with what its user said of it, as tables to be confirmed."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from common.errors import InvalidRequest
+from common.text import Text
+from files.file_index import FileRecord
+from files.loading.load_plan import PlannedColumn, PlannedReference, PlannedTable, Way
+from files.reading.sql_names import is_sql_name, sql_name, untaken
+from files.reading.value_forms import SQL_TYPES, WIDER, ColumnType, readers
+
+Said = Mapping[str, Any]
+_ID_WORDS = ("id", "no", "code", "key", "编号", "编码", "号码", "代码", "序号", "工号", "学号")
+_KEY_TYPES = ("integer", "text")
+_READING = ("encoding", "delimiter", "header_row", "header_rows", "keeps_totals")
+
+
+@dataclass(frozen=True)
+class DraftColumn:
+    """A column of a draft.
+
+    Attributes:
+        place: of its values in the sheet, from 0.
+        read: what the worker said of it.
+        before: the column of the table that it goes into, if there is one.
+    """
+
+    place: int
+    name: str
+    type: ColumnType
+    is_included: bool
+    read: Mapping[str, Any]
+    before: Mapping[str, Any] | None = None
+
+    @property
+    def title(self) -> str:
+        """Return its name as written, or in SQL where nothing is written."""
+        return self.read["title"] or self.name
+
+    @property
+    def forms(self) -> tuple[str, ...]:
+        """Return the forms by which its values become its type."""
+        if self.type == "text":
+            return ()
+        return tuple(form.name for form in readers(self.type, self.read["forms"]))
+
+
+@dataclass(frozen=True)
+class DraftTable:
+    """A table of a draft.
+
+    Attributes:
+        into: the table that it replaces or is appended to.
+    """
+
+    name: str
+    is_included: bool
+    columns: tuple[DraftColumn, ...]
+    key: str | None
+    references: tuple[PlannedReference, ...]
+    read: Mapping[str, Any]
+    into: Mapping[str, Any] | None = None
+
+    @property
+    def included(self) -> tuple[DraftColumn, ...]:
+        """Return the columns that are to be loaded."""
+        return tuple(column for column in self.columns if column.is_included)
+
+
+def reading_options(said: Mapping[str, Said]) -> dict[str, dict[str, Any]]:
+    """Return what users said as the worker takes it, by the sheets' keys."""
+    options = {}
+    for sheet, one in said.items():
+        found = {name: one[name] for name in _READING if one.get(name) is not None}
+        types = {}
+        for place, column in one.get("columns", {}).items():
+            if column.get("type"):
+                types[place] = column["type"]
+        options[sheet] = {**found, "types": types}
+    return options
+
+
+def merged(before: Mapping[str, Said], corrections: Iterable[Said]) -> dict[str, dict[str, Any]]:
+    """Return what was said of sheets, with further corrections by their `sheet`."""
+    said = {sheet: dict(one) for sheet, one in before.items()}
+    for one in corrections:
+        known = said.setdefault(one["sheet"], {})
+        columns = {place: dict(column) for place, column in known.get("columns", {}).items()}
+        for column in one.get("columns") or ():
+            given = {name: value for name, value in column.items() if value is not None}
+            columns.setdefault(str(column["place"]), {}).update(given)
+        given = {name: value for name, value in one.items() if value is not None}
+        known.update({**given, "columns": columns})
+    return said
+
+
+def assembled(
+    read: Sequence[Mapping[str, Any]],
+    said: Mapping[str, Said],
+    existing: Sequence[FileRecord],
+    target: FileRecord | None,
+    way: Way,
+) -> tuple[DraftTable, ...]:
+    """Return the tables of a draft.
+
+    Args:
+        read: of each sheet, what the worker said.
+        existing: the owner's files.
+        target: the one that is replaced or appended to.
+
+    Raises:
+        InvalidRequest: what was said can't be: a name that is taken, a column that there is not.
+    """
+    unknown = set(said) - {one["sheet"] for one in read}
+    if unknown:
+        raise _wrong("sheet", f"没有这张表：{sorted(unknown)[0]}", "there is no such sheet")
+    taken = {table["name"] for record in existing for table in record.tables}
+    tables: list[DraftTable] = []
+    for one in read:
+        into = _into(one, read, target)
+        table = _table(one, said.get(one["sheet"], {}), taken, into, way)
+        taken.add(table.name)
+        tables.append(table)
+    keys = list(_keys(tables, existing))
+    return tuple(_with_references(table, said, keys) for table in tables)
+
+
+def _table(
+    read: Mapping[str, Any],
+    said: Said,
+    taken: Collection[str],
+    into: Mapping[str, Any] | None,
+    way: Way,
+) -> DraftTable:
+    if into is not None:
+        name = into["name"]
+    elif said.get("name"):
+        name = _checked_name(said["name"], taken)
+    else:
+        name = untaken(sql_name(read["title"], "table"), taken)
+    columns = tuple(_columns(read, said.get("columns", {}), into, way))
+    _check_columns(columns, said.get("columns", {}))
+    table = DraftTable(name, said.get("include", True), columns, None, (), read, into)
+    return replace(table, key=_key(table, said))
+
+
+def _columns(
+    read: Mapping[str, Any],
+    said: Mapping[str, Said],
+    into: Mapping[str, Any] | None,
+    way: Way,
+) -> Iterator[DraftColumn]:
+    before = _columns_before(into)
+    for place, one in enumerate(read["columns"]):
+        told = said.get(str(place), {})
+        known = before.get(_same(one["title"])) or before.get(_same(one["name"]))
+        name = told.get("name") or (known["name"] if known else one["name"])
+        type_: ColumnType = told.get("type") or one["type"]
+        if known is not None and way == "append" and not told.get("type"):
+            type_ = widest(known["type"], type_, is_empty=not one["examples"])
+        is_nothing = not one["title"] and not one["examples"]
+        included = told.get("include", not is_nothing)
+        yield DraftColumn(place, name, type_, included, one, known)
+
+
+def _columns_before(into: Mapping[str, Any] | None) -> dict[str, Mapping[str, Any]]:
+    if into is None:
+        return {}
+    by_name = {_same(column["name"]): column for column in into["columns"]}
+    by_title = {_same(column["title"]): column for column in into["columns"]}
+    return {**by_name, **by_title}
+
+
+def _same(title: str) -> str:
+    return " ".join(title.casefold().split())
+
+
+def widest(before: ColumnType, new: ColumnType, *, is_empty: bool = False) -> ColumnType:
+    """Return the narrowest type that holds the values of both."""
+    if before == new or is_empty or new in _within(before):
+        return before
+    if before in _within(new):
+        return new
+    for wider in WIDER[before]:
+        if wider in WIDER[new]:
+            return wider
+    return "text"
+
+
+def _within(type_: ColumnType) -> list[ColumnType]:
+    """Return the types all of whose values another one holds."""
+    if type_ == "text":
+        return list(SQL_TYPES)
+    return [narrow for narrow, wider in WIDER.items() if type_ in wider]
+
+
+def _into(
+    read: Mapping[str, Any], all_read: Sequence[Mapping[str, Any]], target: FileRecord | None
+) -> Mapping[str, Any] | None:
+    """Return the table of a file that a sheet goes into: of the same title, or the only one."""
+    if target is None:
+        return None
+    if len(target.tables) == 1 and len(all_read) == 1:
+        return target.tables[0]
+    for table in target.tables:
+        if _same(table["title"]) == _same(read["title"]):
+            return table
+    return None
+
+
+def _checked_name(name: str, taken: Collection[str]) -> str:
+    if not is_sql_name(name):
+        better = sql_name(name, "table")
+        raise _wrong("name", f"表名可以是 {better}", f"a table's name may be {better}")
+    if name in taken:
+        raise _wrong("name", f"已有名为 {name} 的表", f"there is a table named {name} already")
+    return name
+
+
+def _check_columns(columns: Sequence[DraftColumn], said: Mapping[str, Said]) -> None:
+    places = {str(column.place) for column in columns}
+    if not places.issuperset(said):
+        raise _wrong("place", "没有这一列", "there is no such column")
+    names: set[str] = set()
+    for column in columns:
+        if not column.is_included:
+            continue
+        if not is_sql_name(column.name):
+            better = sql_name(column.name, "column")
+            raise _wrong("columns.name", f"列名可以是 {better}", f"a name may be {better}")
+        if column.name in names:
+            text = f"two columns are named {column.name}"
+            raise _wrong("columns.name", f"有两列都叫 {column.name}", text)
+        names.add(column.name)
+
+
+def _key(table: DraftTable, said: Said) -> str | None:
+    """Return the column that is to be the key: as said, as before, or by its name."""
+    names = {column.name: column for column in table.included}
+    if "key" in said:
+        key: str | None = said["key"] or None
+        if key is not None and key not in names:
+            raise _wrong("key", "必须是其中一列", "it must be one of the columns")
+        return key
+    if table.into is not None:
+        before = table.into.get("key")
+        return before if before in names else None
+    unique = [
+        column
+        for column in table.included
+        if column.read["is_unique"] and column.type in _KEY_TYPES
+    ]
+    for column in unique:
+        if _is_called_id(column):
+            return column.name
+    return None
+
+
+def _is_called_id(column: DraftColumn) -> bool:
+    words = column.name.split("_")
+    return any(word in words or column.name.endswith(word) for word in _ID_WORDS)
+
+
+@dataclass(frozen=True)
+class _Key:
+    """The key of a table that others may refer to.
+
+    Attributes:
+        values: all of them, where they are few and known.
+    """
+
+    table: str
+    column: str
+    type: ColumnType
+    values: Collection[str] | None
+
+
+def _keys(tables: Sequence[DraftTable], existing: Sequence[FileRecord]) -> Iterator[_Key]:
+    drafted = {table.name for table in tables}
+    for table in tables:
+        for column in table.included:
+            if column.name == table.key and table.is_included:
+                yield _Key(table.name, column.name, column.type, column.read["distinct"])
+    for record in existing:
+        for before in record.tables:
+            if before["name"] in drafted or not before.get("key"):
+                continue
+            types = {one["name"]: one["type"] for one in before["columns"]}
+            yield _Key(before["name"], before["key"], types[before["key"]], None)
+
+
+def _with_references(
+    table: DraftTable, said: Mapping[str, Said], keys: Sequence[_Key]
+) -> DraftTable:
+    told = said.get(table.read["sheet"], {}).get("references")
+    if told is not None:
+        return replace(table, references=tuple(_told_references(table, told, keys)))
+    found = []
+    for column in table.included:
+        if column.name == table.key or column.type not in _KEY_TYPES:
+            continue
+        for key in keys:
+            if key.table != table.name and _may_refer(column, key):
+                found.append(PlannedReference(column.name, key.table, key.column))
+                break
+    return replace(table, references=tuple(found))
+
+
+def _told_references(
+    table: DraftTable, told: Iterable[Said], keys: Sequence[_Key]
+) -> Iterator[PlannedReference]:
+    names = {column.name for column in table.included}
+    for one in told:
+        is_known = any((key.table, key.column) == (one["table"], one["key"]) for key in keys)
+        if one["column"] not in names or not is_known:
+            raise _wrong(
+                "references",
+                "column 是本表的列，table 和 key 是另一张表和它的主键",
+                "column is one of this table's, table and key are another table and its key",
+            )
+        yield PlannedReference(one["column"], one["table"], one["key"])
+
+
+def _may_refer(column: DraftColumn, key: _Key) -> bool:
+    """Tell whether a column is called like a key, and its values don't speak against it."""
+    if column.type != key.type:
+        return False
+    is_called_so = column.name == key.column or column.name in (
+        f"{key.table}_{key.column}",
+        f"{key.table}{key.column}",
+        f"{key.table.removesuffix('s')}_{key.column}",
+    )
+    if not is_called_so:
+        return False
+    values = column.read["distinct"]
+    if values is None or key.values is None:
+        return True
+    return set(values) <= set(key.values)
+
+
+def planned(tables: Sequence[DraftTable], way: Way) -> Iterator[PlannedTable]:
+    """Yield the tables that are to be loaded."""
+    for table in tables:
+        if table.is_included:
+            yield _planned(table, way if table.into is not None else "new")
+
+
+def _planned(table: DraftTable, way: Way) -> PlannedTable:
+    columns = [_planned_column(column) for column in table.included]
+    changes = False
+    if way == "append" and table.into is not None:
+        named = {column.name: column for column in columns}
+        columns, changes = _appended(table.into, named)
+    comment = table.read["title"]
+    if table.into is not None:
+        comment = table.into["title"]
+    return PlannedTable(
+        table.name,
+        comment,
+        way,
+        table.read["sheet"],
+        table.read["first_row"],
+        table.read["keeps_totals"],
+        tuple(columns),
+        table.key,
+        table.references,
+        changes,
+    )
+
+
+def _planned_column(column: DraftColumn) -> PlannedColumn:
+    title = column.title
+    if column.before is not None:
+        title = column.before["title"]
+    return PlannedColumn(column.name, column.type, title, column.place, column.forms)
+
+
+def _appended(
+    into: Mapping[str, Any], new: Mapping[str, PlannedColumn]
+) -> tuple[list[PlannedColumn], bool]:
+    """Return the columns of a table with further rows, and whether they differ from before."""
+    columns = []
+    changes = False
+    for before in into["columns"]:
+        column = new.get(before["name"])
+        if column is None:
+            kept = PlannedColumn(before["name"], before["type"], before["title"], is_kept=True)
+        else:
+            kept = replace(column, is_kept=True)
+            changes = changes or column.type != before["type"]
+        columns.append(kept)
+    known = {column.name for column in columns}
+    added = [column for column in new.values() if column.name not in known]
+    return [*columns, *added], changes or bool(added)
+
+
+def differences(table: DraftTable, way: Way) -> dict[str, Any] | None:
+    """Return how a table would differ from the one that it goes into, before anything happens."""
+    if table.into is None:
+        return None
+    before = {column["name"]: column for column in table.into["columns"]}
+    new = {column.name: column for column in table.included}
+    changed = []
+    for name, column in new.items():
+        if name in before and before[name]["type"] != column.type:
+            changed.append({"column": name, "before": before[name]["type"], "after": column.type})
+    rows = table.read["rows"]
+    rows_before = table.into["rows"]
+    return {
+        "table": table.into["name"],
+        "rows_before": rows_before,
+        "rows_after": rows + rows_before if way == "append" else rows,
+        "new_columns": [name for name in new if name not in before],
+        "missing_columns": [name for name in before if name not in new],
+        "changed_types": changed,
+    }
+
+
+def _wrong(field: str, zh: str, en: str) -> InvalidRequest:
+    return InvalidRequest(
+        Text(f"{field} 无效：{zh}。", f"{field} is not valid: {en}."), field=field
+    )

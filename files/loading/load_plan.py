@@ -1,0 +1,114 @@
+"""What is to be done to an owner's tables in one transaction, as values for another process."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from files.reading.value_forms import ColumnType
+
+Way = Literal["new", "replace", "append"]
+
+
+@dataclass(frozen=True)
+class PlannedColumn:
+    """A column of the table as it will be.
+
+    Attributes:
+        place: of its values in the sheet, from 0; None: the new rows have none.
+        comment: its name as written.
+        is_kept: whether the table has it already.
+    """
+
+    name: str
+    type: ColumnType
+    comment: str
+    place: int | None = None
+    forms: tuple[str, ...] = ()
+    is_kept: bool = False
+
+
+@dataclass(frozen=True)
+class PlannedReference:
+    """A column whose values are the keys of another table of the same owner."""
+
+    column: str
+    table: str
+    key: str
+
+
+@dataclass(frozen=True)
+class PlannedTable:
+    """A table to be made, or to take the place of one.
+
+    Attributes:
+        sheet: the key of its sheet in the upload.
+        first_row: of the data, from 1.
+        key: the column that is to be its primary key.
+        changes_columns: of a table that is appended to: whether its columns become others.
+    """
+
+    name: str
+    comment: str
+    way: Way
+    sheet: str
+    first_row: int
+    keeps_totals: bool
+    columns: tuple[PlannedColumn, ...]
+    key: str | None = None
+    references: tuple[PlannedReference, ...] = ()
+    changes_columns: bool = False
+
+
+@dataclass(frozen=True)
+class LoadPlan:
+    """All that is to be done.
+
+    Attributes:
+        schema: of the owner.
+        reader: the role that questions are asked with; None: the one that loads.
+        max_bytes, max_tables: of the owner's tables together.
+        dropped: tables that are to go.
+        record: of the file, which is kept beside the tables: `id`, `owner`, `name`, `groups`.
+    """
+
+    url: str
+    schema: str
+    reader: str | None
+    max_bytes: int
+    max_tables: int
+    timeout_s: float
+    record: Mapping[str, Any]
+    tables: tuple[PlannedTable, ...]
+    dropped: tuple[str, ...] = ()
+
+
+@dataclass
+class LoadedTable:
+    """What became of a planned table.
+
+    Attributes:
+        rows: of the table now.
+        notes: what could not be done, in both languages.
+    """
+
+    name: str
+    rows: int
+    added: int
+    left_out: dict[str, list[int]] = field(default_factory=dict)
+    key: str | None = None
+    references: list[dict[str, str]] = field(default_factory=list)
+    notes: list[tuple[str, str]] = field(default_factory=list)
+
+
+def plan_of(values: Mapping[str, Any]) -> LoadPlan:
+    """Return a plan from what `dataclasses.asdict` gave, after it went through JSON."""
+    tables = tuple(map(_table, values["tables"]))
+    return LoadPlan(**{**values, "tables": tables, "dropped": tuple(values["dropped"])})
+
+
+def _table(values: Mapping[str, Any]) -> PlannedTable:
+    columns = tuple(
+        PlannedColumn(**{**one, "forms": tuple(one["forms"])}) for one in values["columns"]
+    )
+    references = tuple(PlannedReference(**one) for one in values["references"])
+    return PlannedTable(**{**values, "columns": columns, "references": references})

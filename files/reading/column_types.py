@@ -1,0 +1,223 @@
+"""Which type each column has: the forms that read its values, and the values that don't fit."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from files.reading.value_forms import (
+    FORMS,
+    NULLS,
+    SEPARATOR,
+    SHEET_ERRORS,
+    ColumnType,
+    ValueForm,
+)
+
+_ENOUGH = 200  # values after which a form that reads too few of them is given up
+_LEAST_SHARE = 0.9  # of the values, that a form reads which is worth being proposed
+_MOST_ROWS = 5  # numbers of rows that are kept of what does not fit
+_MOST_EXAMPLES = 3
+_EXAMPLE_CHARS = 60
+_MOST_KEYS = 200_000  # values of a column that are remembered to see whether one comes twice
+_MOST_DISTINCT = 500  # values that are kept of a column, to be compared with keys
+_MOST_KNOWN = 20_000  # values that are remembered to be well written
+_LONGEST_KEY = 64
+_DATE_WORDS = ("日期", "时间", "date", "day")
+
+
+@dataclass
+class Misfits:
+    """The values of a column that a form does not read.
+
+    Attributes:
+        rows: numbers of the first ones.
+    """
+
+    count: int = 0
+    rows: list[int] = field(default_factory=list)
+
+    def add(self, row: int) -> None:
+        """Count one more."""
+        self.count += 1
+        if len(self.rows) < _MOST_ROWS:
+            self.rows.append(row)
+
+
+class ColumnObserver:
+    """Sees all values of one column, and says what they are."""
+
+    def __init__(self) -> None:
+        self.values = 0
+        self.empty = 0
+        self.markers = Misfits()
+        self.examples: list[str] = []
+        self.longest = 0
+        self._misfits: dict[str, Misfits] = {form.name: Misfits() for form in FORMS}
+        self._open: list[ValueForm] = list(FORMS)
+        self._well_read: set[str] = set()  # values that all open forms read
+        self._seen: set[str] | None = set()
+        self._last: int | None = None
+        self.is_unique = True
+        self._distinct: dict[str, None] | None = {}
+
+    def see(self, values: Sequence[str], rows: Sequence[int]) -> None:
+        """Look at a batch of values, with the numbers of their rows."""
+        empty = values.count("")
+        self.empty += empty
+        self.values += len(values) - empty
+        self._keep_examples(values)
+        self._look_for_keys(values, has_empty=empty > 0)
+        if not self._open:
+            return
+        joined = SEPARATOR.join(values) + SEPARATOR
+        undecided = [form for form in self._open if not _reads_surely(form, joined)]
+        for start in range(0, len(values), _ENOUGH):
+            undecided = [form for form in undecided if form in self._open]
+            if not undecided:
+                break
+            end = start + _ENOUGH
+            self._try_each(undecided, values[start:end], rows[start:end])
+            self._give_up(self.values - len(values) + empty + end)
+
+    def _keep_examples(self, values: Sequence[str]) -> None:
+        if len(self.examples) >= _MOST_EXAMPLES:
+            return
+        for value in values:
+            shown = value[:_EXAMPLE_CHARS]
+            if value and shown not in self.examples:
+                self.examples.append(shown)
+            if len(self.examples) >= _MOST_EXAMPLES:
+                return
+
+    def _look_for_keys(self, values: Sequence[str], *, has_empty: bool) -> None:
+        if has_empty:
+            self.is_unique = False
+        if self.is_unique and not self._ascends(values):
+            self._look_for_twice(values)
+        if self._distinct is not None:
+            self._distinct.update(dict.fromkeys(values))
+            self._distinct.pop("", None)
+            longest = max(map(len, values))
+            if len(self._distinct) > _MOST_DISTINCT or longest > _LONGEST_KEY:
+                self._distinct = None
+
+    def _ascends(self, values: Sequence[str]) -> bool:
+        """Tell whether the values are numbers that grow, so that none can come twice."""
+        if self._last is None and self._seen:
+            return False
+        if not all(map(str.isdecimal, (values[0], values[-1]))):
+            return self._descend()
+        try:
+            numbers = list(map(int, values))
+        except ValueError:
+            return self._descend()
+        before = self._last if self._last is not None else -1
+        for number in numbers:
+            if number <= before:
+                return self._descend()
+            before = number
+        self._last = before
+        return True
+
+    def _descend(self) -> bool:
+        """Note that the values don't grow: whether one comes twice is then not known any more."""
+        if self._last is not None:
+            self.is_unique = False
+            self._last = None
+        return False
+
+    def _look_for_twice(self, values: Sequence[str]) -> None:
+        if not self.is_unique or self._seen is None:
+            return
+        before = len(self._seen)
+        self._seen.update(values)
+        if len(self._seen) != before + len(values) or len(self._seen) > _MOST_KEYS:
+            self.is_unique = False
+        if not self.is_unique:
+            self._seen = None
+
+    def _try_each(
+        self, forms: Sequence[ValueForm], values: Sequence[str], rows: Sequence[int]
+    ) -> None:
+        known = self._well_read
+        if len(known) > _MOST_KNOWN:
+            known.clear()
+        for value, row in zip(values, rows, strict=True):
+            if not value or value in known:
+                continue
+            lowered = value.lower()
+            if lowered in NULLS or lowered in SHEET_ERRORS:
+                self.markers.add(row)
+                continue
+            unread = [form for form in forms if form.read(value) is None]
+            for form in unread:
+                self._misfits[form.name].add(row)
+            if not unread and len(forms) == len(self._open):
+                known.add(value)
+
+    def _give_up(self, tried: int) -> None:
+        """Drop the forms that read too little; the others may still be proposed."""
+        seen = min(tried, self.values) - self.markers.count
+        if seen < _ENOUGH:
+            return
+        self._open = [
+            form
+            for form in self._open
+            if self._misfits[form.name].count <= (1 - _LEAST_SHARE) * seen
+        ]
+
+    @property
+    def distinct(self) -> tuple[str, ...] | None:
+        """Return the values, where there are few."""
+        return None if self._distinct is None else tuple(self._distinct)
+
+    def misfits(self, form: str) -> Misfits:
+        """Return the values that the form does not read, as far as it was tried."""
+        return self._misfits[form]
+
+    def fitting(self) -> list[ValueForm]:
+        """Return the forms that read every value."""
+        if self.values == self.markers.count:
+            return []
+        return [form for form in self._open if self._misfits[form.name].count == 0]
+
+    def nearly_fitting(self) -> ValueForm | None:
+        """Return the form that reads all but a few values, where there is one."""
+        seen = self.values - self.markers.count
+        most = (1 - _LEAST_SHARE) * seen
+        near = [form for form in self._open if self._misfits[form.name].count <= most]
+        if not near or seen == 0:
+            return None
+        return min(near, key=lambda form: self._misfits[form.name].count)
+
+
+def _reads_surely(form: ValueForm, joined: str) -> bool:
+    """Tell whether a form reads all values; of dates, the 30 February looks like one."""
+    if form.type in ("date", "timestamp", "timestamptz"):
+        return form.are_plain(joined)
+    return form.reads_all(joined)
+
+
+def chosen_form(observed: ColumnObserver, name: str) -> ValueForm | None:
+    """Return the form by which a column is read, by its values and its name; None: as text."""
+    fitting = observed.fitting()
+    if not fitting:
+        return None
+    names = [form.name for form in fitting]
+    is_dated = any(word in name.lower() for word in _DATE_WORDS)
+    if "compact_date" in names and is_dated:
+        return fitting[names.index("compact_date")]
+    return next((form for form in fitting if form.name != "compact_date"), None)
+
+
+def is_ambiguous(observed: ColumnObserver) -> bool:
+    """Tell whether days and months can be told apart by nothing but custom."""
+    names = {form.name for form in observed.fitting()}
+    return {"day_month_year", "month_day_year"} <= names
+
+
+def form_named(type_: ColumnType, observed: ColumnObserver) -> ValueForm | None:
+    """Return the best form of a type that a caller has chosen; None: text."""
+    forms = [form for form in FORMS if form.type == type_]
+    if not forms:
+        return None
+    return min(forms, key=lambda form: observed.misfits(form.name).count)

@@ -1,0 +1,153 @@
+"""Text files of rows: which delimiter they have, and their rows in bounded memory."""
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import TextIO
+
+from common.text import Text
+from files.reading.encodings import Encoding
+from files.reading.reading_limits import ReadingLimits
+from files.reading.sheets import MergedCells, Row
+from files.reading.unreadable import UnreadableFile, refusal
+
+DELIMITERS = {"comma": ",", "tab": "\t", "semicolon": ";", "pipe": "|"}
+"""Delimiters by the names that callers know them by."""
+
+_SAMPLE_ROWS = 200
+_SAMPLE_CHARS = 256 * 1024
+
+
+@dataclass(frozen=True)
+class Delimiter:
+    """A delimiter, and why it is taken to be that."""
+
+    name: str
+    reason: Text
+
+    @property
+    def sign(self) -> str:
+        """Return the character."""
+        return DELIMITERS[self.name]
+
+
+@dataclass(frozen=True)
+class DelimitedSheet:
+    """A text file as a sheet."""
+
+    path: Path
+    encoding: Encoding
+    delimiter: Delimiter
+    limits: ReadingLimits
+    merged: tuple[MergedCells, ...] = ()
+
+    def rows(self) -> Iterator[Row]:
+        """Yield the rows.
+
+        Raises:
+            UnreadableFile: a line, a value or a row is too long.
+        """
+        csv.field_size_limit(self.limits.cell_chars)
+        with _opened(self.path, self.encoding) as text:
+            lines = _lines(text, self.limits.line_chars)
+            reader = csv.reader(lines, delimiter=self.delimiter.sign)
+            try:
+                for row in reader:
+                    if len(row) > self.limits.columns:
+                        yield _within(row, reader.line_num, self.limits)
+                    else:
+                        yield row
+            except csv.Error as error:
+                raise _broken(error, reader.line_num, self.limits) from error
+
+
+def delimiter_of(path: Path, encoding: Encoding) -> Delimiter:
+    """Return the delimiter by which most rows at the beginning have equally many columns."""
+    with _opened(path, encoding) as text:
+        sample = text.read(_SAMPLE_CHARS)
+    best, best_score, best_columns = "comma", 0.0, 1
+    for name, sign in DELIMITERS.items():
+        columns, score = _evenness(sample, sign)
+        if score > best_score:
+            best, best_score, best_columns = name, score, columns
+    if best_columns < 2:
+        return Delimiter("comma", Text("只有一列", "there is one column"))
+    reason = Text(f"多数行因此有 {best_columns} 列", f"most rows have {best_columns} columns by it")
+    return Delimiter(best, reason)
+
+
+def _evenness(sample: str, sign: str) -> tuple[int, float]:
+    """Return the usual number of columns by a delimiter, and how well it speaks for it."""
+    reader = csv.reader(io.StringIO(sample), delimiter=sign)
+    counts: Counter[int] = Counter()
+    try:
+        for row in islice(reader, _SAMPLE_ROWS):
+            if any(row):
+                counts[len(row)] += 1
+    except csv.Error:
+        return 1, 0.0
+    wide = [(count, columns) for columns, count in counts.items() if columns > 1]
+    if not wide:
+        return 1, 0.0
+    rows, columns = max(wide)
+    share = rows / counts.total()
+    # A comma stands in many texts; of two that are as even, the one that gives more columns.
+    return columns, share + min(columns, 50) / 1000
+
+
+@contextmanager
+def _opened(path: Path, encoding: Encoding) -> Iterator[TextIO]:
+    with path.open(encoding=encoding.codec, newline="", errors="replace") as text:
+        yield text
+
+
+def _lines(text: TextIO, longest: int) -> Iterator[str]:
+    for line in iter(partial(text.readline, longest), ""):
+        if len(line) == longest:
+            raise refusal(
+                f"有一行超过 {longest} 个字符：这不像是表格。",
+                f"A line has more than {longest} characters: this does not look like a table.",
+            )
+        yield line
+
+
+def _within(row: Row, line: int, limits: ReadingLimits) -> Row:
+    """Return the row without empty cells at its end.
+
+    Raises:
+        UnreadableFile: it still has more columns than a table may have.
+    """
+    while row and not row[-1].strip():
+        row.pop()
+    if len(row) > limits.columns:
+        raise too_wide(len(row), line, limits)
+    return row
+
+
+def too_wide(columns: int, row: int, limits: ReadingLimits) -> UnreadableFile:
+    """Return the error for a row of more columns than a table may have."""
+    return refusal(
+        f"第 {row} 行有 {columns} 列，一张表最多 {limits.columns} 列。",
+        f"Row {row} has {columns} columns; a table may have {limits.columns}.",
+    )
+
+
+def too_large_cell(row: int, limits: ReadingLimits) -> UnreadableFile:
+    """Return the error for a value that is too long."""
+    return refusal(
+        f"第 {row} 行有一个值超过 {limits.cell_chars} 个字符。引号没有成对吗？",
+        f"A value in row {row} has more than {limits.cell_chars} characters. Is a quotation "
+        "mark missing?",
+    )
+
+
+def _broken(error: csv.Error, line: int, limits: ReadingLimits) -> UnreadableFile:
+    if "field larger" in str(error):
+        return too_large_cell(line, limits)
+    return refusal(f"第 {line} 行无法读取：{error}。", f"Line {line} can't be read: {error}.")

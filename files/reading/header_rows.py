@@ -1,0 +1,240 @@
+"""Where a sheet's table begins: titles above it, its header, and the names of its columns."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from common.text import Text
+from files.reading.sheets import MergedCells, Row
+from files.reading.value_forms import FORMS, is_null
+
+SAMPLE_ROWS = 200
+"""Rows that are looked at."""
+_MOST_TITLES = 30
+_LONGEST_NAME = 120  # characters of what may be a column's name
+_FORMS = tuple(form for form in FORMS if form.type != "boolean")
+
+
+@dataclass(frozen=True)
+class SheetLayout:
+    """Where the parts of a table stand; rows are counted from 1.
+
+    Attributes:
+        header_row: the first row of the header; 0: there is none.
+        header_rows: how many rows the header has.
+        first_row: of the data.
+        titles: what stands above the header.
+        names: of the columns as written; "" where there is none.
+    """
+
+    header_row: int
+    header_rows: int
+    first_row: int
+    titles: tuple[str, ...]
+    names: tuple[str, ...]
+    reason: Text
+
+
+def layout_of(
+    sample: Sequence[Row],
+    merged: Sequence[MergedCells] = (),
+    header_row: int | None = None,
+    header_rows: int | None = None,
+) -> SheetLayout | None:
+    """Return the layout of a sheet; None: it is empty.
+
+    Args:
+        sample: its first rows, with empty ones, and values without spaces around them.
+        header_row: where a caller says that the header is; 0: nowhere.
+        header_rows: how many rows a caller says it has.
+    """
+    filled = [number for number, row in enumerate(sample) if any(row)]
+    if not filled:
+        return None
+    width = _width([sample[number] for number in filled])
+    if header_row is not None:
+        return _told(sample, merged, header_row, header_rows or 1, width)
+    first = _first_full(sample, filled, width)
+    below = [sample[number] for number in filled if number > first]
+    if not _is_header(sample[first], below):
+        titles = _texts(sample[:first])
+        names = ("",) * width
+        reason = Text("第一行已经是数据", "the first row is data already")
+        return SheetLayout(0, 0, first + 1, titles, names, reason)
+    top, count = _extent(sample, merged, first, below, width)
+    reason = Text("这一行是名称，下面是数据", "this row holds names, and data stands below")
+    if count > 1:
+        reason = Text("合并的标题占两行", "merged titles take two rows")
+    names = _names(sample[top : top + count], merged, top, width)
+    return SheetLayout(top + 1, count, top + count + 1, _texts(sample[:top]), names, reason)
+
+
+def _told(
+    sample: Sequence[Row], merged: Sequence[MergedCells], row: int, count: int, width: int
+) -> SheetLayout:
+    """Return the layout that a caller has said."""
+    reason = Text("由您指定", "said by you")
+    if row == 0:
+        return SheetLayout(0, 0, 1, (), ("",) * width, reason)
+    top = row - 1
+    names = _names(sample[top : top + count], merged, top, width)
+    return SheetLayout(row, count, row + count, _texts(sample[:top]), names, reason)
+
+
+def _width(rows: Sequence[Row]) -> int:
+    """Return the number of columns that most rows have, the larger one of two."""
+    counts = Counter(map(_length, rows))
+    return max(counts, key=lambda width: (counts[width], width))
+
+
+def _length(row: Row) -> int:
+    """Return how many cells there are up to the last that is not empty."""
+    return max((place + 1 for place, cell in enumerate(row) if cell), default=0)
+
+
+def _count(row: Row) -> int:
+    return sum(map(bool, row))
+
+
+def _first_full(sample: Sequence[Row], filled: Sequence[int], width: int) -> int:
+    """Return the first row that is no title: that fills at least half of the columns."""
+    least = 1 if width == 1 else max(2, width / 2)
+    for number in filled[:_MOST_TITLES]:
+        if _count(sample[number]) >= least:
+            return number
+    return filled[0]
+
+
+def _texts(rows: Sequence[Row]) -> tuple[str, ...]:
+    found = []
+    for row in rows:
+        text = " ".join(cell for cell in row if cell)
+        if text:
+            found.append(text)
+    return tuple(found)
+
+
+def _is_value(cell: str) -> bool:
+    """Tell whether a text is written as a number, a date or another value, and is no name."""
+    if is_null(cell):
+        return bool(cell)
+    return any(form.one.fullmatch(cell) for form in _FORMS)
+
+
+def _is_period(cell: str) -> bool:
+    """Tell whether a text may head a column of figures: a year, a month."""
+    return (cell.isdigit() and 1900 <= int(cell) <= 2100) if len(cell) == 4 else "年" in cell
+
+
+def _is_header(row: Row, below: Sequence[Row]) -> bool:
+    cells = [cell for cell in row if cell]
+    if max(map(len, cells)) > _LONGEST_NAME:
+        return False
+    values = [cell for cell in cells if _is_value(cell)]
+    if values:
+        is_of_periods = all(map(_is_period, values)) and not _is_value(row[0])
+        return is_of_periods and len(set(cells)) == len(cells)
+    if not below:
+        return True
+    if _has_values(below, len(row)):
+        return True
+    repeats = any(_stands_below(cell, place, below) for place, cell in enumerate(row) if cell)
+    return not repeats
+
+
+def _has_values(rows: Sequence[Row], width: int) -> bool:
+    """Tell whether some column holds mostly values that are no plain words."""
+    for place in range(width):
+        cells = [row[place] for row in rows[:50] if place < len(row) and row[place]]
+        if cells and sum(map(_is_value, cells)) > len(cells) / 2:
+            return True
+    return False
+
+
+def _stands_below(cell: str, place: int, below: Sequence[Row]) -> bool:
+    return any(place < len(row) and row[place] == cell for row in below)
+
+
+def _extent(
+    sample: Sequence[Row],
+    merged: Sequence[MergedCells],
+    first: int,
+    below: Sequence[Row],
+    width: int,
+) -> tuple[int, int]:
+    """Return the first row of the header, and how many rows it has: one or two."""
+    if first > 0 and _heads_groups(sample[first - 1], sample[first], merged, first - 1):
+        return first - 1, 2
+    row = sample[first]
+    has_gaps = _count(row[:width]) < width
+    if not has_gaps or first + 1 >= len(sample) or len(below) < 2:
+        return first, 1
+    second = sample[first + 1]
+    names = [cell for cell in second if cell]
+    are_names = bool(names) and not any(map(_is_value, names))
+    gaps = [place for place in range(width) if not _at(row, place)]
+    fills_gaps = all(_at(second, place) for place in gaps)
+    if are_names and fills_gaps and _has_values(below[1:], width):
+        return first, 2
+    return first, 1
+
+
+def _heads_groups(above: Row, header: Row, merged: Sequence[MergedCells], number: int) -> bool:
+    """Tell whether the row above a header names groups of its columns."""
+    if not any(above):
+        return False
+    repeated = len(set(filter(None, header))) < _count(header)
+    spans = [one for one in merged if one.top == number and one.right > one.left]
+    whole = any(one.right - one.left + 1 >= _length(header) for one in spans)
+    if whole:
+        return False
+    return _count(above) > 1 and (repeated or bool(spans))
+
+
+def _at(row: Row, place: int) -> str:
+    return row[place] if place < len(row) else ""
+
+
+def _names(
+    header: Sequence[Row], merged: Sequence[MergedCells], top: int, width: int
+) -> tuple[str, ...]:
+    """Return the names; of two rows, that of the group before that of the column."""
+    if not header:
+        return ("",) * width
+    width = max(width, *map(_length, header))
+    if len(header) == 1:
+        return tuple(_at(header[0], place) for place in range(width))
+    names = []
+    spread = _spread(header, merged, top, width)
+    for place in range(width):
+        parts = dict.fromkeys(_at(row, place) for row in spread)
+        names.append(" ".join(filter(None, parts)))
+    return tuple(names)
+
+
+def _spread(
+    header: Sequence[Row], merged: Sequence[MergedCells], top: int, width: int
+) -> list[Row]:
+    """Return the rows of a header with the names of groups above each of their columns."""
+    spread = []
+    for offset, row in enumerate(header):
+        cells = [_at(row, place) for place in range(width)]
+        spans = [one for one in merged if one.top == top + offset and one.right > one.left]
+        if spans:
+            for span in spans:
+                for place in range(span.left, min(span.right + 1, width)):
+                    cells[place] = cells[span.left]
+        elif offset < len(header) - 1:
+            cells = _filled_right(cells, header[offset + 1])
+        spread.append(cells)
+    return spread
+
+
+def _filled_right(cells: Row, below: Row) -> Row:
+    """Return the names of groups, each up to the next one, over columns that have names."""
+    group = ""
+    filled = []
+    for place, cell in enumerate(cells):
+        group = cell or group
+        filled.append(cell or (group if _at(below, place) else ""))
+    return filled

@@ -1,0 +1,110 @@
+"""Workbooks (XLSX), read by calamine: values and the last results of formulas, never the formulas.
+
+Calamine is quick and expands no XML entities. It reads a sheet as a whole, which is why the parts
+of a workbook are measured before, and why this runs in a process of bounded memory.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
+from pathlib import Path
+from typing import Any
+
+from python_calamine import CalamineError, CalamineWorkbook, SheetTypeEnum, SheetVisibleEnum
+
+from files.reading.delimited import too_large_cell, too_wide
+from files.reading.reading_limits import ReadingLimits
+from files.reading.sheets import MergedCells, Row
+from files.reading.unreadable import refusal
+
+_MOST_CELLS = 60_000_000  # of the rectangle that a sheet fills
+_TOP_ROWS = 50  # in which merged cells are of interest
+
+
+@dataclass(frozen=True)
+class WorkbookSheet:
+    """One sheet of a workbook."""
+
+    workbook: CalamineWorkbook
+    name: str
+    limits: ReadingLimits
+
+    @property
+    def merged(self) -> tuple[MergedCells, ...]:
+        """Return merged cells near the top."""
+        sheet = self.workbook.get_sheet_by_name(self.name)
+        if sheet.start is None:
+            return ()
+        # Rows come without the empty columns on the left, but with the empty ones above.
+        margin = sheet.start[1]
+        found = []
+        for (top, left), (bottom, right) in sheet.merged_cell_ranges or []:
+            if top < _TOP_ROWS:
+                found.append(MergedCells(top, left - margin, bottom, right - margin))
+        return tuple(found)
+
+    def rows(self) -> Iterator[Row]:
+        """Yield the rows.
+
+        Raises:
+            UnreadableFile: the sheet is too large, or damaged.
+        """
+        sheet = self.workbook.get_sheet_by_name(self.name)
+        if sheet.width > self.limits.columns:
+            raise too_wide(sheet.width, 1, self.limits)
+        if sheet.height * sheet.width > _MOST_CELLS:
+            raise refusal(
+                f"工作表“{self.name}”太大：请另存为 CSV。",
+                f"The sheet {self.name!r} is too large: save it as CSV.",
+            )
+        for number, cells in enumerate(sheet.iter_rows(), 1):
+            row = [_text(cell) for cell in cells]
+            if max(map(len, row), default=0) > self.limits.cell_chars:
+                raise too_large_cell(number, self.limits)
+            yield row
+
+
+def workbook_sheets(path: Path, limits: ReadingLimits) -> list[WorkbookSheet]:
+    """Return the sheets that people see, with cells.
+
+    Raises:
+        UnreadableFile: it is no workbook, or protected by a password.
+    """
+    try:
+        workbook = CalamineWorkbook.from_path(path)
+    except (CalamineError, OSError) as error:
+        raise refusal(
+            "工作簿无法读取：它已损坏，或有密码保护。请重新另存为 XLSX。",
+            "The workbook can't be read: it is damaged, or protected by a password. Save it as "
+            "XLSX again.",
+        ) from error
+    found = []
+    for sheet in workbook.sheets_metadata:
+        is_shown = sheet.visible is SheetVisibleEnum.Visible
+        if is_shown and sheet.typ is SheetTypeEnum.WorkSheet:
+            found.append(WorkbookSheet(workbook, sheet.name, limits))
+    return found
+
+
+def _text(cell: Any) -> str:
+    """Return a cell as a text file would have it."""
+    if isinstance(cell, str):
+        return cell
+    if isinstance(cell, float):
+        return _number(cell)
+    if isinstance(cell, bool):
+        return "true" if cell else "false"
+    if isinstance(cell, datetime):
+        return cell.isoformat(" ", "seconds")
+    if isinstance(cell, date | time):
+        return cell.isoformat()
+    if isinstance(cell, timedelta):
+        return str(cell)
+    return str(cell)
+
+
+def _number(value: float) -> str:
+    if value.is_integer() and abs(value) < 1e15:
+        return str(int(value))
+    # What sheets show: 0.1 + 0.2 is 0.3 there
+    return f"{value:.15g}"

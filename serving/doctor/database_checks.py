@@ -1,0 +1,156 @@
+"""Checks a database that is asked: its server, its role, what it may read, its clock."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime
+
+import psycopg2
+from psycopg2.extensions import connection as Connection  # noqa: N812 - a class of theirs
+
+from common.check_report import CheckResult, failed, passed, warned
+from common.text import Text
+from databases.catalog.missing_grants import read_readable_tables
+from databases.catalog.privileges import dangers_of
+from databases.engines.capabilities import Capabilities, Engine, Lack
+from databases.options import DatabaseOptions
+from databases.source import Unreachable, probe
+
+_OLDEST = 15  # of the versions of PostgreSQL that were tried
+_CONNECT_S = 10
+_TOO_FAR_S = 5.0  # between the clocks
+_ROLE_ADVICE = Text(
+    "使用只有 SELECT 权限的账号：语句见 docs/security.md 的 The role 一节。",
+    "Use a role that can only SELECT: docs/security.md has the statements (The role).",
+)
+_BYPASSES = """
+SELECT bool_or(rolsuper OR rolbypassrls) FROM pg_catalog.pg_roles
+WHERE pg_catalog.pg_has_role(oid, 'MEMBER')
+"""
+
+
+def examine_database(name: str, url: str, options: DatabaseOptions) -> list[CheckResult]:
+    """Return what there is to say of a database; where it can't be used, only that."""
+    check = f"database.{name}"
+    try:
+        required = options.require_read_only_role
+        capabilities = probe(url, name, require_read_only_role=required)
+        found = [_engine(f"{check}.version", capabilities.engine)]
+        found += _abilities(check, capabilities)
+        with closing(psycopg2.connect(url, connect_timeout=_CONNECT_S)) as connection:
+            connection.autocommit = True
+            found += _looked_over(check, connection, options)
+            return found
+    except Unreachable as error:
+        advice = Text(
+            "检查 DATABASE_URL 的主机、端口、账号和密码。",
+            "Check host, port, role and password of DATABASE_URL.",
+        )
+        return [failed(f"{check}.reachable", Text(f"不能使用：{error}", str(error)), advice)]
+    except psycopg2.Error as error:
+        said = str(error).strip().partition("\n")[0]
+        advice = Text("查看数据库服务器的日志。", "Look into the server's log.")
+        return [failed(f"{check}.statements", Text(said, said), advice)]
+
+
+def _looked_over(
+    check: str, connection: Connection, options: DatabaseOptions
+) -> Iterator[CheckResult]:
+    yield from _role(f"{check}.role", connection)
+    if options.row_context:
+        yield _row_security(f"{check}.row_security", connection)
+    yield _grants(f"{check}.grants", connection)
+    yield clock_state(f"{check}.clock", _clock_ahead_s(connection))
+
+
+def _engine(check: str, engine: Engine) -> CheckResult:
+    version = engine.version or ""
+    said = Text(f"{engine.name} {version}。", f"{engine.name} {version}.")
+    major = version.partition(".")[0]
+    is_old = engine.name == "PostgreSQL" and major.isdigit() and int(major) < _OLDEST
+    if not is_old:
+        return passed(check, said)
+    advice = Text(
+        f"没有在 {_OLDEST} 之前的版本上试过，请升级。",
+        f"Versions before {_OLDEST} were not tried: upgrade the server.",
+    )
+    return warned(check, said, advice)
+
+
+def _abilities(check: str, capabilities: Capabilities) -> Iterator[CheckResult]:
+    """Say what the probe found; a server without what must hold never gets here."""
+    for notice in capabilities.notices:
+        advice = Text(
+            "无需处理；各引擎的差别见 docs/databases.md。",
+            "Nothing needs to be done; docs/databases.md says how engines differ.",
+        )
+        yield warned(f"{check}.engine", notice, advice)
+    if Lack.PLAN_FORMAT not in capabilities.lacks:
+        yield passed(f"{check}.plan", Text("EXPLAIN 可用。", "EXPLAIN works."))
+    yield passed(
+        f"{check}.stopping",
+        Text(
+            "超时和取消能结束语句，只读事务拒绝写入。",
+            "A time limit and a cancel end a statement, and READ ONLY refuses writes.",
+        ),
+    )
+
+
+def _role(check: str, connection: Connection) -> Iterator[CheckResult]:
+    dangers = dangers_of(connection)
+    for danger in dangers:
+        said = Text(f"{danger.zh}。", f"{danger.en[0].upper()}{danger.en[1:]}.")
+        yield warned(check, said, _ROLE_ADVICE)
+    if not dangers:
+        yield passed(check, Text("账号只能读取。", "The role can only read."))
+
+
+def _row_security(check: str, connection: Connection) -> CheckResult:
+    with connection.cursor() as cursor:
+        cursor.execute(_BYPASSES)
+        row = cursor.fetchone()
+    if row and row[0]:
+        said = Text(
+            "已设 ROW_CONTEXT，但账号绕过行级安全策略：每个人都看到所有行。",
+            "ROW_CONTEXT is set, but the role bypasses row-level security: everybody sees all "
+            "rows.",
+        )
+        return failed(check, said, _ROLE_ADVICE)
+    said = Text("账号受行级安全策略约束。", "The role is subject to row-level security.")
+    return passed(check, said)
+
+
+def _grants(check: str, connection: Connection) -> CheckResult:
+    reading = read_readable_tables(connection)
+    if reading.is_useless:
+        return failed(check, reading.said(), reading.advice())
+    if reading.closed:
+        return warned(check, reading.said(), reading.advice())
+    return passed(check, reading.said())
+
+
+def _clock_ahead_s(connection: Connection) -> float:
+    """Return by how many seconds the server's clock is ahead of this machine's."""
+    with connection.cursor() as cursor:
+        before = datetime.now(UTC)
+        cursor.execute("SELECT pg_catalog.clock_timestamp()")
+        row = cursor.fetchone()
+        after = datetime.now(UTC)
+    if row is None:
+        return 0.0
+    middle = before + (after - before) / 2
+    return float((row[0] - middle).total_seconds())
+
+
+def clock_state(check: str, ahead_s: float) -> CheckResult:
+    """Judge by how many seconds the database's clock is ahead."""
+    if abs(ahead_s) <= _TOO_FAR_S:
+        return passed(check, Text("与本机时钟一致。", "Its clock agrees with this machine's."))
+    said = Text(
+        f"数据库的时钟与本机相差 {ahead_s:.0f} 秒。",
+        f"The database's clock is {ahead_s:.0f} s ahead of this machine's.",
+    )
+    advice = Text(
+        "在两台机器上启用 NTP；“今天”和密钥的期限都按时钟计算。",
+        "Run NTP on both: 'today' and the ends of keys go by the clock.",
+    )
+    return warned(check, said, advice)

@@ -1,0 +1,188 @@
+"""Runs all checks of the doctor over one installation."""
+
+import asyncio
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from agent.asked_databases import AskedDatabase
+from agent.bootstrap import Services, bootstrap
+from agent.extensions.loading import ExtensionError
+from agent.tools.tool_groups import InvalidToolGroups
+from api.access.key_file import KeyFile
+from app_config import ConfigurationError, Settings
+from common.actor import NOBODY
+from common.check_report import CheckResult, failed, passed
+from common.errors import CituError
+from common.text import Text
+from databases.databases_file import DatabasesFileError
+from databases.embedded.embedded_server import EmbeddedServerError
+from databases.source import EmbeddedSource, InvalidDatabaseUrl
+from files.file_index import FILES
+from guard import AccessRuleError
+from guard.row_rules import RowRulesError
+from knowledge.semantic.problems import SemanticFileError
+from llm import InvalidEndpoint
+from llm.check_model import check_model
+from serving.doctor.database_checks import examine_database
+from serving.doctor.machine_checks import file_rights, port_state, python_version, room_for
+from serving.doctor.setting_checks import (
+    contradictions,
+    exposure,
+    readable_settings,
+    unknown_variables,
+)
+from store.open_store import InvalidRedisUrl
+
+# What keeps the service from starting, by the check that reports it.
+_START_FAILURES: Mapping[type[Exception], str] = {
+    ConfigurationError: "settings.contradiction",
+    ExtensionError: "settings.extensions",
+    InvalidEndpoint: "model.settings",
+    AccessRuleError: "settings.access",
+    InvalidToolGroups: "settings.tool_groups",
+    InvalidDatabaseUrl: "database.url",
+    InvalidRedisUrl: "store.url",
+    RowRulesError: "files.row_rules",
+    SemanticFileError: "files.semantic",
+    DatabasesFileError: "files.databases",
+}
+_MEND = Text(
+    "按这句话修改后重试；各配置项见 docs/configuration.md。",
+    "Mend what it names and try again; docs/configuration.md has every setting.",
+)
+_NOT_MADE = Text(
+    "内嵌服务器还没有建立，第一次启动时建立。",
+    "The embedded server is not made yet; the first start makes it.",
+)
+
+
+def examine(
+    environ: Mapping[str, str], in_file: Iterable[str] = (), *, with_model: bool = True
+) -> list[CheckResult]:
+    """Return what there is to say of the installation that the variables describe.
+
+    Starts the embedded server for the time of the examination if it exists and is used.
+
+    Args:
+        environ: the environment, with what `.env` adds to it.
+        in_file: the names of the variables in `.env`.
+        with_model: ask the model, which costs some thousand tokens.
+    """
+    settings, found = readable_settings(environ)
+    found += unknown_variables(environ, in_file)
+    found += contradictions(settings)
+    keys = KeyFile(settings.api_keys_path)
+    found += exposure(settings, has_keys=keys.is_needed())
+    found.append(python_version())
+    found.append(port_state(settings.host, settings.port))
+    found.append(room_for(settings.data_path))
+    found += file_rights(_secret_files(settings))
+    found += _served(settings)
+    if with_model:
+        found += asyncio.run(check_model(settings))
+    return found
+
+
+def _secret_files(settings: Settings) -> list[Path]:
+    files = [Path(".env").absolute(), settings.api_keys_path]
+    if settings.databases_file:
+        files.append(Path(settings.databases_file).expanduser().absolute())
+    return files
+
+
+def _served(settings: Settings) -> list[CheckResult]:
+    try:
+        services = bootstrap(settings)
+    except tuple(_START_FAILURES) as error:
+        check = next(name for kind, name in _START_FAILURES.items() if isinstance(error, kind))
+        said = Text(f"服务不能启动：{error}", f"The service can't start. {error}")
+        return [failed(check, said, _MEND)]
+    try:
+        found: list[CheckResult] = []
+        for database in services.asked.all():
+            if database.name != FILES:  # made by Citu itself, with roles of its own
+                found += _database(database, settings)
+        found += asyncio.run(_kept_and_meant(services, settings, found))
+        return found
+    finally:
+        services.sources.hold.release()
+
+
+def _database(database: AskedDatabase, settings: Settings) -> list[CheckResult]:
+    source = database.datasource.source
+    if not isinstance(source, EmbeddedSource):
+        return examine_database(database.name, source(), database.datasource.options)
+    if not settings.data_path.exists():
+        return [passed(f"database.{database.name}", _NOT_MADE)]
+    try:
+        url = source.start()
+    except EmbeddedServerError as error:
+        said = Text(f"内嵌服务器不能运行：{error}", str(error))
+        return [failed(f"database.{database.name}", said, _MEND)]
+    return examine_database(database.name, url, database.datasource.options)
+
+
+async def _kept_and_meant(
+    services: Services, settings: Settings, before: Iterable[CheckResult]
+) -> list[CheckResult]:
+    """Look at the store, and at the files about databases that can be reached."""
+    unreachable = {finding.check for finding in before if finding.status == "fail"}
+    try:
+        found = [await _store(services, settings)]
+        for database in services.asked.all():
+            check = f"database.{database.name}.reachable"
+            is_asked = database.name != FILES and check not in unreachable
+            if is_asked and _is_made(database, settings):
+                found += await _meanings(services, database)
+        return found
+    finally:
+        await services.aclose()
+
+
+def _is_made(database: AskedDatabase, settings: Settings) -> bool:
+    is_embedded = isinstance(database.datasource.source, EmbeddedSource)
+    return settings.data_path.exists() or not is_embedded
+
+
+async def _store(services: Services, settings: Settings) -> CheckResult:
+    is_configured = settings.redis_url or settings.app_database_url
+    if not is_configured and not settings.data_path.exists():
+        return passed("store.reachable", _NOT_MADE)
+    try:
+        await services.store.ping()
+    except CituError as error:
+        advice = Text(
+            "检查 REDIS_URL 或 APP_DATABASE_URL；在此之前对话不会保存。",
+            "Check REDIS_URL or APP_DATABASE_URL; until then conversations are not kept.",
+        )
+        return failed("store.reachable", error.text, advice)
+    name = services.store.name
+    return passed(
+        "store.reachable", Text(f"对话保存在 {name}。", f"Conversations are kept in {name}.")
+    )
+
+
+async def _meanings(services: Services, database: AskedDatabase) -> list[CheckResult]:
+    """Read the catalogue, and with it what the files about it say."""
+    name, datasources = database.name, services.asked.datasources
+    try:
+        await datasources.open(name, NOBODY).catalog()
+    except CituError as error:
+        advice = Text("查看数据库服务器的日志。", "Look into the server's log.")
+        return [failed(f"database.{name}.catalog", error.text, advice)]
+    problems = datasources.row_problems(name)
+    meanings = database.meanings.problems if database.meanings is not None else None
+    files = {"files.semantic": meanings, "files.row_rules": problems.rules}
+    return list(_misfits(name, files))
+
+
+def _misfits(name: str, files: Mapping[str, Iterable[object] | None]) -> Iterator[CheckResult]:
+    for check, problems in files.items():
+        if problems is None:
+            continue
+        listed = "; ".join(str(problem) for problem in problems)
+        if listed:
+            said = Text(f"不符合数据库 {name}：{listed}", f"It does not fit {name}: {listed}")
+            yield failed(check, said, _MEND)
+        else:
+            yield passed(check, Text(f"符合数据库 {name}。", f"It fits {name}."))

@@ -1,0 +1,225 @@
+"""Checks settings: names that are none, values that can't be, settings that contradict each other
+or are unsafe for a public address.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import fields
+from difflib import get_close_matches
+from typing import NamedTuple
+
+from app_config import ConfigurationError, Settings
+from common.check_report import CheckResult, Status, failed, passed, warned
+from common.loopback import is_loopback
+from common.text import Text
+
+_NAMES = frozenset(field.name.upper() for field in fields(Settings))
+_MISTYPED = 0.86  # least likeness of a variable of the environment, which has many of others
+_LIKE = 0.6  # of a name in .env, where all are meant for Citu
+# Names by which other programs know the same thing.
+_OTHER_NAMES = {
+    "OPENAI_API_BASE": "OPENAI_BASE_URL",
+    "OPENAI_MODEL_NAME": "OPENAI_MODEL",
+    "DASHSCOPE_API_KEY": "OPENAI_API_KEY",
+    "DEEPSEEK_API_KEY": "OPENAI_API_KEY",
+    "POSTGRES_URL": "DATABASE_URL",
+    "DB_URL": "DATABASE_URL",
+    "API_KEYS": "API_KEYS_FILE",
+    "ALLOWED_ORIGINS": "CORS_ORIGINS",
+}
+# What may stand in .env without being a setting: libraries and shells read it.
+_FOREIGN = re.compile(
+    r"(PG|LC_|SSL_|GUNICORN_|CITU_|LANG|TZ$|PATH$|WEB_CONCURRENCY$|.*_PROXY$)", re.IGNORECASE
+)
+
+
+def readable_settings(environ: Mapping[str, str]) -> tuple[Settings, list[CheckResult]]:
+    """Return the settings without those that can't be, and a finding for each of these."""
+    usable: dict[str, str] = {}
+    found: list[CheckResult] = []
+    for name in sorted(_NAMES & environ.keys()):
+        try:
+            Settings.from_env({name: environ[name]})
+        except ConfigurationError as error:
+            said = Text(f"{name} 的值不可用。", f"{name} has a value it can't have.")
+            found.append(failed("settings.value", said, Text(str(error), str(error))))
+        else:
+            usable[name] = environ[name]
+    return Settings.from_env(usable), found
+
+
+def unknown_variables(environ: Iterable[str], in_file: Iterable[str]) -> Iterator[CheckResult]:
+    """Find names that are no settings but look like some.
+
+    Args:
+        environ: names of the environment's variables.
+        in_file: those in `.env`, which are all meant for Citu.
+    """
+    written = set(in_file)
+    for name in sorted({*environ, *written} - _NAMES):
+        meant = _meant(name, _LIKE if name in written else _MISTYPED)
+        if meant is not None:
+            yield warned(
+                "settings.unknown",
+                Text(f"{name} 不是 Citu 的配置项。", f"{name} is no setting."),
+                Text(f"是否想写 {meant}？", f"Did you mean {meant}?"),
+            )
+        elif name in written and not _FOREIGN.match(name):
+            yield warned(
+                "settings.unknown",
+                Text(f".env 中的 {name} 不是 Citu 的配置项。", f"{name} in .env is no setting."),
+                Text(
+                    "删去它，或查看 docs/configuration.md。",
+                    "Remove it: see docs/configuration.md.",
+                ),
+            )
+
+
+def _meant(name: str, likeness: float) -> str | None:
+    if name in _OTHER_NAMES:
+        return _OTHER_NAMES[name]
+    if _FOREIGN.match(name):
+        return None
+    return next(iter(get_close_matches(name, _NAMES, 1, likeness)), None)
+
+
+class _Rule(NamedTuple):
+    """A combination of settings that is a mistake."""
+
+    check: str
+    status: Status
+    is_broken: Callable[[Settings], object]
+    said: Text
+    advice: Text
+
+
+_RULES = (
+    _Rule(
+        "settings.model",
+        "warn",
+        lambda settings: settings.openai_api_key and settings.azure_openai_api_key,
+        Text(
+            "OPENAI_API_KEY 和 AZURE_OPENAI_API_KEY 都已设置：Azure 的不起作用。",
+            "OPENAI_API_KEY and AZURE_OPENAI_API_KEY are both set: Azure's has no effect.",
+        ),
+        Text("只留一个。", "Keep one of them."),
+    ),
+    _Rule(
+        "settings.store",
+        "warn",
+        lambda settings: settings.redis_url and settings.app_database_url,
+        Text(
+            "REDIS_URL 和 APP_DATABASE_URL 都已设置：后者不起作用。",
+            "REDIS_URL and APP_DATABASE_URL are both set: the second has no effect.",
+        ),
+        Text("只留一个。", "Keep one of them."),
+    ),
+    _Rule(
+        "settings.embedding",
+        "warn",
+        lambda settings: settings.embedding_base_url and not settings.embedding_model,
+        Text(
+            "设置了 EMBEDDING_BASE_URL，但没有 EMBEDDING_MODEL：不会使用。",
+            "EMBEDDING_BASE_URL is set without EMBEDDING_MODEL: it is not used.",
+        ),
+        Text(
+            "设置 EMBEDDING_MODEL，或清空前者。", "Set EMBEDDING_MODEL, or leave the other empty."
+        ),
+    ),
+    _Rule(
+        "settings.timeouts",
+        "warn",
+        lambda settings: settings.statement_timeout_s > settings.request_timeout_s,
+        Text(
+            "STATEMENT_TIMEOUT_S 大于 REQUEST_TIMEOUT_S：语句还在运行，问题已超时。",
+            "STATEMENT_TIMEOUT_S is above REQUEST_TIMEOUT_S: a question ends before its statement "
+            "may.",
+        ),
+        Text("调大 REQUEST_TIMEOUT_S。", "Raise REQUEST_TIMEOUT_S."),
+    ),
+    _Rule(
+        "settings.timeouts",
+        "warn",
+        lambda settings: settings.llm_timeout_s > settings.request_timeout_s,
+        Text(
+            "LLM_TIMEOUT_S 大于 REQUEST_TIMEOUT_S：大模型失败时来不及由规则回答。",
+            "LLM_TIMEOUT_S is above REQUEST_TIMEOUT_S: rules can't answer when the model is late.",
+        ),
+        Text("调小 LLM_TIMEOUT_S。", "Lower LLM_TIMEOUT_S."),
+    ),
+    _Rule(
+        "settings.guard",
+        "warn",
+        lambda settings: not settings.enable_forbidden_check,
+        Text(
+            "ENABLE_FORBIDDEN_CHECK=false：语句在执行前不再按语法树检查。",
+            "ENABLE_FORBIDDEN_CHECK=false: statements are not proven harmless before they run.",
+        ),
+        Text("设为 true。", "Set it to true."),
+    ),
+    _Rule(
+        "settings.audit",
+        "warn",
+        lambda settings: settings.audit_log == "off",
+        Text("AUDIT_LOG=off：没有审计日志。", "AUDIT_LOG=off: nobody can tell what was run."),
+        Text("清空 AUDIT_LOG。", "Leave AUDIT_LOG empty."),
+    ),
+    _Rule(
+        "settings.origins",
+        "warn",
+        lambda settings: "*" in settings.cors_origins,
+        Text(
+            "CORS_ORIGINS=*：任何网站的页面都可以调用 API。",
+            "CORS_ORIGINS=*: pages of every site may call the API.",
+        ),
+        Text("写出允许的来源。", "Name the origins that may."),
+    ),
+)
+
+
+def contradictions(settings: Settings) -> Iterator[CheckResult]:
+    """Find settings that can't both be meant, or that switch a safeguard off."""
+    for rule in _RULES:
+        if rule.is_broken(settings):
+            yield CheckResult(rule.check, rule.status, rule.said, rule.advice)
+
+
+def exposure(settings: Settings, *, has_keys: bool) -> Iterator[CheckResult]:
+    """Find what is unsafe where other machines can connect."""
+    if is_loopback(settings.host) or settings.host == "localhost":
+        said = Text(
+            f"只在本机监听（{settings.host}）。",
+            f"Only this machine can connect ({settings.host}).",
+        )
+        yield passed("address.public", said)
+        return
+    if not has_keys:
+        yield _without_keys(settings)
+    if not settings.rate_limit:
+        yield warned(
+            "address.rate_limit",
+            Text(
+                f"HOST={settings.host} 对外开放，但没有限速。",
+                f"HOST={settings.host} is open to others, and RATE_LIMIT is not set.",
+            ),
+            Text("例如 RATE_LIMIT=60/minute。", "Set it, for example RATE_LIMIT=60/minute."),
+        )
+
+
+def _without_keys(settings: Settings) -> CheckResult:
+    advice = Text(
+        "创建密钥：.venv/bin/python -m api.keys create --user 名字；或设 HOST=127.0.0.1。",
+        "Make a key: .venv/bin/python -m api.keys create --user NAME; or set HOST=127.0.0.1.",
+    )
+    if settings.allow_anonymous:
+        said = Text(
+            "ALLOW_ANONYMOUS=true：能连接的人都可以提问。",
+            "ALLOW_ANONYMOUS=true: everybody who can connect may ask.",
+        )
+        return warned("address.keys", said, advice)
+    said = Text(
+        f"HOST={settings.host} 对外开放但没有 API 密钥：服务不会启动。",
+        f"HOST={settings.host} is open to others and there are no API keys: the service won't "
+        "start.",
+    )
+    return failed("address.keys", said, advice)

@@ -1,0 +1,149 @@
+"""Questions of which a word would be left out of the statement, or would be answered by another
+figure than the one asked for.
+"""
+
+import pytest
+
+from common.inquiry import Inquiry
+from common.text import language_of
+from common.values import Catalog, Column, ForeignKey, Table
+from rules.composing.understanding import understand
+from rules.query.refusals import Refusal
+
+
+def _table(name: str, comment: str | None, *columns: Column, **more: object) -> Table:
+    key = (columns[0].name,)
+    return Table("public", name, "table", columns, comment, primary_key=key, **more)  # type: ignore[arg-type]
+
+
+def _key(name: str) -> Column:
+    return Column(name, "integer", nullable=False)
+
+
+def _to(column: str, table: str, key: str) -> tuple[ForeignKey, ...]:
+    return (ForeignKey((column,), ("public", table), (key,)),)
+
+
+WARD = _table("ward", "科室", _key("id"), Column("mc", "text", "科室名称", values=("骨科", "内科")))
+STAY = _table(
+    "stay",
+    "住院记录",
+    _key("id"),
+    Column("ward_id", "integer"),
+    Column("ry", "date", "入院日期"),
+    Column("cy", "date", "出院日期"),
+    foreign_keys=_to("ward_id", "ward", "id"),
+)
+MEMBER = _table(
+    "member",
+    "会员",
+    _key("id"),
+    Column("xm", "text", "姓名"),
+    Column("sheng", "text", "省份", values=("浙江", "江苏")),
+    Column("jifen", "integer", "积分"),
+)
+STORE = _table("store", "仓库", _key("id"), Column("mc", "text", "仓库名称", values=("杭州仓",)))
+STOCK = _table(
+    "stock",
+    "库存",
+    _key("id"),
+    Column("store_id", "integer"),
+    Column("sl", "integer", "库存数量"),
+    foreign_keys=_to("store_id", "store", "id"),
+)
+DRUG = _table(
+    "drug",
+    "药品",
+    _key("id"),
+    Column("mc", "text", "药品名称"),
+    Column("lb", "text", "类别", values=("西药", "中成药"), is_complete=True),
+    Column("xb", "text", "性别", values=("男", "女"), is_complete=True),
+    Column("dj", "numeric", "单价"),
+)
+RETURN = _table("th", "退货", _key("id"), Column("yy", "text", "退货原因"), Column("je", "numeric"))
+CHINESE = Catalog((WARD, STAY, MEMBER, STORE, STOCK, DRUG, RETURN))
+
+CATEGORY = _table(
+    "category",
+    None,
+    _key("category_id"),
+    Column("category_name", "text", values=("Beverages", "Seafood")),
+)
+PRODUCT = _table(
+    "product",
+    None,
+    _key("product_id"),
+    Column("product_name", "text"),
+    Column("category_id", "integer"),
+    Column("unit_price", "numeric"),
+    Column("discontinued", "integer", nullable=False),
+    foreign_keys=_to("category_id", "category", "category_id"),
+)
+INVOICE = _table(
+    "invoice",
+    None,
+    _key("invoice_id"),
+    Column("invoice_date", "date"),
+    Column("billing_address", "text"),
+    Column("billing_city", "text"),
+    Column("billing_state", "text"),
+    Column("billing_postal_code", "text"),
+    Column("total", "numeric"),
+)
+LINE = _table(
+    "invoice_line",
+    None,
+    _key("invoice_line_id"),
+    Column("invoice_id", "integer"),
+    Column("unit_price", "numeric"),
+    Column("quantity", "integer"),
+    foreign_keys=_to("invoice_id", "invoice", "invoice_id"),
+)
+ANIMAL = _table(
+    "animal",
+    None,
+    _key("animal_id"),
+    Column("animal_name", "text"),
+    Column("status", "text", values=("available", "adopted")),
+)
+ENGLISH = Catalog((CATEGORY, PRODUCT, INVOICE, LINE, ANIMAL))
+
+
+def _sql(question: str) -> str:
+    lang = language_of(question)
+    catalog = CHINESE if lang == "zh" else ENGLISH
+    return " ".join(understand(Inquiry(question, lang, catalog)).sql.split())
+
+
+@pytest.mark.parametrize(
+    ("question", "words"),
+    [
+        ("骨科现在有多少住院记录", "出院日期"),  # now: those who have not left, or all
+        ("products that are still available", "discontinued"),
+        ("浙江的会员一共花了多少钱", "多少钱"),  # points are no money
+        ("各退货原因的退货数，退货原因为空", "为空"),  # one group only
+        ("男女比例", "比例"),  # of everything
+        ("男的中成药或者单价低于10元的西药", "或者"),  # of which the price is said
+        ("how many beverages cost more than 20 dollars", "how many"),  # no average price
+    ],
+)
+def test_what_would_be_left_out_is_refused(question: str, words: str) -> None:
+    with pytest.raises(Refusal) as refused:
+        _sql(question)
+    told = refused.value.text
+    assert words in told.zh + told.en
+
+
+@pytest.mark.parametrize(
+    ("question", "part"),
+    [
+        ("杭州仓有多少库存", "sum(s.sl)"),
+        ("list all products that are discontinued", "WHERE discontinued = 1"),
+        ("which products are discontinued", "WHERE discontinued = 1"),
+        ("which animals are available right now", "WHERE status = 'available'"),
+        ("sales by year", "date_trunc('year', invoice_date)"),  # the address names no invoice
+        ("total per quarter in 2024 by invoice date", "GROUP BY date_trunc('quarter'"),
+    ],
+)
+def test_what_is_meant_is_asked(question: str, part: str) -> None:
+    assert part in _sql(question)

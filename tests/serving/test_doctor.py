@@ -1,0 +1,264 @@
+"""The doctor names every fault that is seeded into an installation, with its remedy."""
+
+import json
+import os
+import socket
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from psycopg2.extensions import parse_dsn
+
+from api.access.key_file import KeyFile
+from common.check_report import CheckResult, language_of_environment
+from databases.demo.reader import READER
+from serving.doctor.__main__ import main
+from serving.doctor.database_checks import clock_state
+from serving.doctor.examination import examine
+from serving.doctor.machine_checks import python_version, room_of
+from tests.support.databases import as_admin, execute
+from tests.support.openai_server import OpenAiServer, Reply, openai_server
+from tests.support.well_behaved_model import well_behaved
+
+__all__ = ["openai_server"]
+_NOWHERE = "postgresql://nobody@127.0.0.1:1/nothing"
+
+
+@contextmanager
+def _taken_port() -> Iterator[int]:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        yield listening.getsockname()[1]
+
+
+@pytest.fixture
+def port() -> int:
+    """A port that was free a moment ago."""
+    with _taken_port() as port:
+        return port
+
+
+@pytest.fixture
+def healthy(
+    tmp_path: Path, port: int, app_database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> dict[str, str]:
+    """The environment of an installation without faults but for its database, which is nowhere."""
+    monkeypatch.chdir(tmp_path)
+    return {
+        "DATABASE_URL": _NOWHERE,
+        "APP_DATABASE_URL": app_database_url,
+        "DATA_DIR": str(tmp_path / "var"),
+        "PORT": str(port),
+    }
+
+
+class Fault(NamedTuple):
+    """Variables that are a fault, and what the doctor says of it."""
+
+    check: str
+    status: str
+    remedy: str
+    environ: Mapping[str, str]
+
+
+_KEY = {"OPENAI_API_KEY": "sk-x"}
+FAULTS = {
+    "mistyped": Fault("settings.unknown", "warn", "DATABASE_URL?", {"DATABSE_URL": "x"}),
+    "other name": Fault("settings.unknown", "warn", "OPENAI_BASE_URL?", {"OPENAI_API_BASE": "x"}),
+    "value": Fault("settings.value", "fail", "between 1 and 65535", {"PORT": "0"}),
+    "open": Fault("address.keys", "fail", "api.keys create", {"HOST": "0.0.0.0"}),
+    "anonymous": Fault(
+        "address.keys",
+        "warn",
+        "api.keys create",
+        {"HOST": "0.0.0.0", "ALLOW_ANONYMOUS": "true"},
+    ),
+    "no limit": Fault("address.rate_limit", "warn", "60/minute", {"HOST": "0.0.0.0"}),
+    "any origin": Fault("settings.origins", "warn", "Name the origins", {"CORS_ORIGINS": "*"}),
+    "no guard": Fault("settings.guard", "warn", "to true", {"ENABLE_FORBIDDEN_CHECK": "false"}),
+    "no audit": Fault("settings.audit", "warn", "AUDIT_LOG", {"AUDIT_LOG": "off"}),
+    "two models": Fault(
+        "settings.model",
+        "warn",
+        "Keep one",
+        {
+            **_KEY,
+            "AZURE_OPENAI_API_KEY": "x",
+        },
+    ),
+    "azure": Fault("model.settings", "fail", "AZURE", {"AZURE_OPENAI_API_KEY": "x"}),
+    "late statement": Fault(
+        "settings.timeouts", "warn", "REQUEST_TIMEOUT_S", {"STATEMENT_TIMEOUT_S": "999"}
+    ),
+    "late model": Fault("settings.timeouts", "warn", "LLM_TIMEOUT_S", {"LLM_TIMEOUT_S": "999"}),
+    "no embedding": Fault(
+        "settings.embedding", "warn", "EMBEDDING_MODEL", {"EMBEDDING_BASE_URL": "http://x/v1"}
+    ),
+    "two stores": Fault("settings.store", "warn", "Keep one", {"REDIS_URL": "redis://127.0.0.1:1"}),
+    "store gone": Fault(
+        "store.reachable", "fail", "Check REDIS_URL", {"REDIS_URL": "redis://127.0.0.1:1"}
+    ),
+    "no redis": Fault("store.url", "fail", "REDIS_URL", {"REDIS_URL": "localhost"}),
+    "other engine": Fault("database.url", "fail", "mysql_fdw", {"DATABASE_URL": "mysql://u@h/d"}),
+    "no database": Fault("database.default.reachable", "fail", "Check host, port", {}),
+    "tool": Fault("settings.tool_groups", "fail", "TOOL_GROUPS", {"TOOL_GROUPS": "fly: everyone"}),
+    "extension": Fault("settings.extensions", "fail", "no.such", {"LIFECYCLE_HOOKS": "no.such:x"}),
+    "semantic": Fault(
+        "files.semantic", "fail", "semantic.yaml", {"SEMANTIC_FILE": "semantic.yaml"}
+    ),
+    "rules": Fault("files.row_rules", "fail", "rules.yaml", {"ROW_RULES": "rules.yaml"}),
+    "databases": Fault(
+        "files.databases",
+        "fail",
+        "mysql_fdw",
+        {"DATABASES_FILE": "databases.yaml", "DATABASE_URL": ""},
+    ),
+}
+
+
+def _named(findings: list[CheckResult], check: str, status: str, remedy: str) -> bool:
+    for finding in findings:
+        if finding.check != check or finding.status != status or finding.advice is None:
+            continue
+        assert finding.said.zh
+        assert finding.advice.zh
+        if remedy in f"{finding.said.en} {finding.advice.en}":
+            return True
+    return False
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_every_fault_is_named_with_its_remedy(
+    healthy: dict[str, str], tmp_path: Path, name: str
+) -> None:
+    (tmp_path / "databases.yaml").write_text("databases:\n  shop:\n    url: mysql://u:pw@h/d\n")
+    fault = FAULTS[name]
+    findings = examine({**healthy, **fault.environ}, with_model=False)
+    if fault.check.startswith("model."):
+        findings = examine({**healthy, **fault.environ})
+    assert _named(findings, fault.check, fault.status, fault.remedy), findings
+
+
+def test_unknown_names_in_the_file_are_all_told(healthy: dict[str, str]) -> None:
+    findings = examine({**healthy, "COLOUR": "red"}, ["COLOUR", "PGSSLMODE"], with_model=False)
+    unknown = [finding.said.en for finding in findings if finding.check == "settings.unknown"]
+    assert unknown == ["COLOUR in .env is no setting."]
+
+
+def test_files_with_secrets_that_others_may_read(healthy: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("")
+    (tmp_path / ".env").chmod(0o644)
+    keys = KeyFile(tmp_path / "var" / "api_keys.json")
+    keys.create("alice")
+    keys.path.chmod(0o640)
+    findings = examine(healthy, with_model=False)
+    for name in (".env", "api_keys.json"):
+        assert _named(findings, "files.rights", "warn", f"chmod 600 {keys.path.parent.parent}")
+        assert any(name in finding.said.en for finding in findings)
+    keys.path.chmod(0o600)
+    (tmp_path / ".env").chmod(0o600)
+    again = examine(healthy, with_model=False)
+    assert [finding for finding in again if finding.check == "files.rights"] == []
+
+
+def test_a_port_that_another_program_has(healthy: dict[str, str]) -> None:
+    with _taken_port() as port:
+        findings = examine({**healthy, "PORT": str(port)}, with_model=False)
+    assert _named(findings, "machine.port", "fail", "stop the other program")
+
+
+def test_machines_that_are_not_fit(tmp_path: Path) -> None:
+    assert room_of(tmp_path, 50_000_000).status == "fail"
+    assert room_of(tmp_path, 500_000_000).status == "warn"
+    assert room_of(tmp_path, 5_000_000_000).status == "ok"
+    assert python_version((3, 15)).status == "warn"
+    assert clock_state("clock", 90.0).status == "warn"
+    assert clock_state("clock", -90.0).status == "warn"
+    assert clock_state("clock", 1.0).status == "ok"
+
+
+def test_a_healthy_installation(
+    healthy: dict[str, str],
+    make_database: Callable[[str], str],
+    openai_server: OpenAiServer,
+    tmp_path: Path,
+) -> None:
+    openai_server.default = well_behaved
+    (tmp_path / "semantic.yaml").write_text("version: 1\ntables:\n  shop:\n    names: {zh: 店}\n")
+    given = {
+        "DATABASE_URL": make_database("CREATE TABLE shop (n integer)"),
+        "OPENAI_API_KEY": "sk-secret",
+        "OPENAI_BASE_URL": openai_server.url,
+        "OPENAI_MODEL": "qwen-plus",
+        "ROW_CONTEXT": "true",
+        "SEMANTIC_FILE": str(tmp_path / "semantic.yaml"),
+    }
+    findings = examine({**healthy, **given})
+    assert [finding for finding in findings if finding.status != "ok"] == []
+    checks = {finding.check for finding in findings}
+    for part in ("version", "role", "row_security", "grants", "plan", "stopping", "clock"):
+        assert f"database.default.{part}" in checks
+    assert {"files.semantic", "model.tools", "store.reachable", "machine.disk"} <= checks
+
+
+def test_roles_that_may_too_much_or_too_little(
+    healthy: dict[str, str], make_database: Callable[[str], str], admin_url: str, tmp_path: Path
+) -> None:
+    url = make_database("CREATE TABLE shop (n integer)")
+    admin = as_admin(url, admin_url)
+    misfit = tmp_path / "semantic.yaml"
+    misfit.write_text("version: 1\ntables:\n  ship:\n    names: {zh: 船}\n")
+    given = {"DATABASE_URL": admin, "ROW_CONTEXT": "true", "SEMANTIC_FILE": str(misfit)}
+    findings = examine({**healthy, **given}, with_model=False)
+    assert _named(findings, "database.default.role", "warn", "can only SELECT")
+    assert _named(findings, "database.default.row_security", "fail", "everybody sees all rows")
+    assert _named(findings, "files.semantic", "fail", "ship")
+    execute(admin, f"REVOKE ALL ON shop FROM {READER}")
+    findings = examine({**healthy, "DATABASE_URL": url}, with_model=False)
+    grant = f"GRANT SELECT ON ALL TABLES IN SCHEMA public TO {READER};"
+    assert _named(findings, "database.default.grants", "fail", grant)
+    execute(admin, f"REVOKE CONNECT ON DATABASE {parse_dsn(url)['dbname']} FROM {READER}")
+    findings = examine({**healthy, "DATABASE_URL": url}, with_model=False)
+    assert _named(findings, "database.default.reachable", "fail", "GRANT CONNECT ON DATABASE")
+
+
+def test_the_command_reads_the_file_and_exits_by_the_worst(
+    healthy: dict[str, str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    make_database: Callable[[str], str],
+    openai_server: OpenAiServer,
+) -> None:
+    openai_server.default = lambda _: Reply(status=401)
+    for name in healthy:
+        monkeypatch.delenv(name, raising=False)
+    written = {
+        **healthy,
+        "DATABASE_URL": make_database("CREATE TABLE shop (n integer)"),
+        "OPENAI_API_KEY": "sk-secret",
+        "OPENAI_BASE_URL": openai_server.url,
+    }
+    file = tmp_path / ".env"
+    file.touch(0o600)
+    file.write_text("".join(f"{name}={value}\n" for name, value in written.items()))
+    assert main(["--no-model", "--lang", "zh"]) == 0
+    assert "账号只能读取" in capsys.readouterr().out
+    with file.open("a") as appended:
+        appended.write("CORS_ORIGIN=*\n")
+    assert main(["--no-model", "--json", "--lang", "en"]) == 1
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["status"] == "warn"
+    assert shown["findings"][0]["advice"] == "Did you mean CORS_ORIGINS?"
+    assert main(["--lang", "en"]) == 2
+    said = capsys.readouterr().out
+    assert "refused the key" in said
+    assert "sk-secret" not in said
+    assert "OPENAI_API_KEY" not in os.environ or os.environ["OPENAI_API_KEY"] != "sk-secret"
+
+
+def test_the_language_is_that_of_the_environment() -> None:
+    assert language_of_environment({"LANG": "zh_CN.UTF-8"}) == "zh"
+    assert language_of_environment({"LANG": "zh_CN.UTF-8", "LC_ALL": "C"}) == "en"
+    assert language_of_environment({}) == "en"
