@@ -20,6 +20,7 @@ from langgraph.checkpoint.base import (
     ChannelVersions,
     Checkpoint,
     CheckpointMetadata,
+    CheckpointTuple,
     get_serializable_checkpoint_metadata,
 )
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
@@ -30,6 +31,7 @@ from psycopg.rows import DictRow, dict_row
 from psycopg.types.json import Jsonb
 from psycopg_pool import AsyncConnectionPool
 
+from common.errors import StateLost
 from common.ports import UrlSource
 from postgres.connecting import DEFAULTS, PostgresLimits
 
@@ -38,6 +40,7 @@ logging.getLogger("psycopg.pool").setLevel(
 )  # its lines name hosts; `Trouble` logs failures
 
 _LOCK = 0x43697478  # advisory lock number, arbitrary but ours
+_CHANNELS = "kept_channels"  # of a checkpoint as it is kept: the channels that have values
 
 Pool = AsyncConnectionPool[AsyncConnection[DictRow]]
 
@@ -45,11 +48,12 @@ deadline: ContextVar[float] = ContextVar("deadline")  # of the call in progress,
 
 
 class Saver(AsyncPostgresSaver):
-    """Differs from LangGraph's in three ways.
+    """Differs from LangGraph's in four ways.
 
     Each put is one transaction, so a worker killed in the middle leaves the previous checkpoint.
     All values are kept as bytes; LangGraph keeps texts and numbers as JSONB, which PostgreSQL
-    refuses for some. Calls run at the same time, on connections of a pool.
+    refuses for some. A checkpoint that lacks values is refused; LangGraph would go on without them.
+    Calls run at the same time, on connections of a pool.
     """
 
     def __init__(self, pool: Pool, serde: SerializerProtocol) -> None:
@@ -87,7 +91,7 @@ class Saver(AsyncPostgresSaver):
             channel: version for channel, version in new_versions.items() if channel in values
         }
         blobs = await asyncio.to_thread(self._dump_blobs, thread_id, namespace, values, versions)
-        rest = Jsonb({**checkpoint, "channel_values": {}})
+        rest = Jsonb({**checkpoint, "channel_values": {}, _CHANNELS: list(values)})
         about = Jsonb(get_serializable_checkpoint_metadata(config, metadata))
         names = (thread_id, namespace, checkpoint["id"], configurable.get("checkpoint_id"))
         async with self._cursor(pipeline=True) as cursor:
@@ -101,6 +105,16 @@ class Saver(AsyncPostgresSaver):
                 "checkpoint_id": checkpoint["id"],
             }
         }
+
+    async def _load_checkpoint_tuple(self, value: DictRow) -> CheckpointTuple:
+        """Return the checkpoint of a row. Raises `StateLost` when it lacks values."""
+        kept = dict(value["checkpoint"])
+        # An older version did not write them.
+        channels = kept.pop(_CHANNELS, ())
+        found = await super()._load_checkpoint_tuple({**value, "checkpoint": kept})
+        if not found.checkpoint["channel_values"].keys() >= set(channels):
+            raise StateLost
+        return found
 
     async def setup(self) -> None:
         """Create the tables if needed; any number of processes may do so at once.

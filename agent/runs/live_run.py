@@ -56,6 +56,7 @@ class LiveRun:
 
     Attributes:
         readers: how many read it; a reader adds one when it comes and calls `leave` when it goes.
+        has_kept_end: whether the store has the run's end from this worker.
     """
 
     def __init__(
@@ -88,6 +89,7 @@ class LiveRun:
         """
         self.head = head
         self.readers = 0
+        self.has_kept_end = False
         self._produce = answer
         self._journal = journal
         self._runs = runs
@@ -317,7 +319,9 @@ class LiveRun:
         while unkept == "lost":
             self._kept = 0  # write the whole run again, so that no frame is missing
             unkept = await self._journal.keep(self._new(count, last))
-        return unkept is None
+        is_kept = unkept is None
+        self.has_kept_end = is_kept and last.is_terminal
+        return is_kept
 
     def _end(self, event: Event) -> None:
         self._last = event

@@ -215,7 +215,8 @@ class RunService:
         run_id = run.head.run_id
         if self._live.get(run_id) is run:  # a resumed run may have its next live run already
             del self._live[run_id]
-        if keeps_state and run.is_over and run.record.state != "waiting":
+        # A run that another worker has taken over, or may take over, goes on from its checkpoints.
+        if keeps_state and run.has_kept_end:
             self._clear_up(run_id)
 
     def _clear_up(self, run_id: str) -> None:

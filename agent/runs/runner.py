@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any, Literal, cast
 
 from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.types import Command, Interrupt, StreamMode
 
 from agent.database_choice import DatabaseDoubt
@@ -48,6 +49,7 @@ from common.errors import (
     InternalError,
     QueryTimeout,
     ServiceEnding,
+    StateLost,
 )
 from common.logs import request_id
 from common.runtime import is_ending
@@ -318,13 +320,27 @@ class _Run:
         if resumed is None:
             return config, self._state
         if isinstance(resumed, Beginning):
-            # Without a checkpoint, its worker died before the first node began.
-            has_begun = await saver.aget_tuple(config) is not None
+            has_begun = await self._has_begun(saver, config)
             return config, None if has_begun else self._state
-        if resumed.pause.mark == await mark_of(saver, config):
+        mark = await mark_of(saver, config)
+        if not mark:
+            raise StateLost  # with the answers that the user gave before
+        if resumed.pause.mark == mark:
             return config, Command(resume={resumed.pause.graph_interrupt: resumed.answer})
         # The graph has the answer already: another worker gave it before it died.
         return config, None
+
+    async def _has_begun(self, saver: BaseCheckpointSaver[Any], config: RunnableConfig) -> bool:
+        """Tell whether there is a checkpoint to go on from; delete what is left of a broken one.
+
+        There is none if its worker died before the first node began.
+        """
+        try:
+            return await saver.aget_tuple(config) is not None
+        except StateLost:
+            # Its user has answered nothing yet, so the question begins it anew.
+            await saver.adelete_thread(self._question.run_id)
+            return False
 
     @property
     def flow_name(self) -> str:

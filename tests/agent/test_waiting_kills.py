@@ -5,23 +5,27 @@ tests/agent/test_runs.py.
 """
 
 import asyncio
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Collection
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import pytest
+from langchain_core.runnables import RunnableConfig
 
 from agent.bootstrap import FlowDependencies
 from agent.flows.ask.context import AskContext, Behaviour
 from agent.flows.flow import Durability
 from agent.progress import Write
 from agent.question import Question
+from agent.runs.live_run import LiveRun
 from agent.runs.run_service import RunService
 from agent.runs.runner import Runner
 from app_config import Settings
 from common.actor import ANONYMOUS, NOBODY
-from common.errors import Conflict, NotFound
+from common.errors import Conflict, NotFound, StateLost
+from common.ports import Database
+from common.values import Catalog
 from rules.skills import OfflineSkills
 from store import Runs, Store
 from store.journal import Journal
@@ -152,3 +156,169 @@ async def _one_run(mortal: RunService, survivor: RunService, store: Store, fate:
     return Told(
         fate, view.last.data, tuple(frame.seq for frame in frames), taken, len(turns), failures
     )
+
+
+class HeldDatabase:
+    """Tells when the flow's first node has reached the database, and holds it there."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self.reached, self.released = asyncio.Event(), asyncio.Event()
+
+    async def catalog(self) -> Catalog:
+        self.reached.set()
+        await self.released.wait()
+        return await self._database.catalog()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._database, name)
+
+
+class UnrenewedRuns(MortalRuns):
+    """Belongs to a worker that lives, and is so slow that it seems to be dead."""
+
+    async def renew(self, _run_ids: Collection[str], _worker_id: str) -> Collection[str]:
+        return ()
+
+
+class RememberingSaver(MortalSaver):
+    """Knows which threads its worker has deleted."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store.checkpoints, Fate(None))
+        self.deleted: list[str] = []
+
+    async def adelete_thread(self, thread_id: str) -> None:
+        self.deleted.append(thread_id)
+        await super().adelete_thread(thread_id)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A worker that seems to be dead, and one that goes on with its run."""
+
+    store: Store
+    slow: RunService
+    slow_saver: RememberingSaver
+    slow_database: HeldDatabase
+    survivor: RunService
+    database: HeldDatabase
+
+    async def answer_all(self, slow_run: LiveRun) -> dict[str, Any]:
+        """Answer whatever the survivor asks; return the last event's data."""
+        while True:
+            view = await next_stop(self.survivor, USER, slow_run.head.run_id, Fate(None))
+            assert view is not None
+            assert view.last is not None
+            asked = view.last.data
+            if view.last.is_terminal:
+                await self.settle(slow_run)
+                return dict(asked)
+            await answered(self.survivor, NOBODY, asked, ANSWERS[asked["prompt"]], None)
+
+    async def settle(self, slow_run: LiveRun) -> None:
+        """Let the slow worker finish, and wait until the survivor has cleared up."""
+        self.slow_database.released.set()
+        await self.slow.last(slow_run)
+        async with asyncio.timeout(90):
+            while True:
+                if await self._is_cleared(slow_run.head.run_id):
+                    return
+                await asyncio.sleep(0.01)
+
+    async def _is_cleared(self, run_id: str) -> bool:
+        config = cast(RunnableConfig, {"configurable": {"thread_id": run_id}})
+        with suppress(StateLost):
+            return await self.store.checkpoints.aget_tuple(config) is None
+        return False
+
+
+@asynccontextmanager
+async def _pair(place: StoreServer, database: Database) -> AsyncIterator[Pair]:
+    store, rules = place.open(lease_s=LEASE_S), OfflineSkills()
+
+    def desk_of(own: Store, held: HeldDatabase) -> RunService:
+        def new_context(_question: Question, _write: Write) -> AskContext:
+            return AskContext(cast(Database, held), rules, rules, Behaviour())
+
+        given = FlowDependencies(Settings(), new_context, None, own, cast(Any, None))
+        flow: SurveyFlow = DurableSurveyFlow(given)
+        runner = Runner({flow.name: flow}, flow.name)
+        return RunService(runner, own, Journal(own), lease_s=LEASE_S)
+
+    slow_saver = RememberingSaver(store)
+    runs = cast(Runs, UnrenewedRuns(store.runs, Fate(None)))
+    slow_database, held = HeldDatabase(database), HeldDatabase(database)
+    slow = desk_of(replace(store, runs=runs, checkpoints=slow_saver), slow_database)
+    pair = Pair(store, slow, slow_saver, slow_database, desk_of(store, held), held)
+    try:
+        yield pair
+    finally:
+        await slow.aclose()
+        await pair.survivor.aclose()
+        await store.aclose()
+        await end_what_waits()
+
+
+async def _break_checkpoint(store: Store, run_id: str) -> None:
+    """Leave the run's latest checkpoint, without the values it refers to."""
+    found = await store.checkpoints.aget_tuple({"configurable": {"thread_id": run_id}})
+    assert found is not None
+    before = {"configurable": {"thread_id": run_id, "checkpoint_ns": ""}}
+    await store.checkpoints.adelete_thread(run_id)
+    await store.checkpoints.aput(cast(Any, before), found.checkpoint, found.metadata, {})
+
+
+def test_a_worker_that_only_seemed_dead_leaves_the_checkpoints_to_its_successor(
+    place: StoreServer, opened: Opener, make_database: Callable[[str], str]
+) -> None:
+    database = opened(make_database(GAUGES))
+
+    async def play() -> tuple[dict[str, Any], list[str]]:
+        async with _pair(place, database) as pair:
+            question = Question(SURVEY, agent="survey")
+            slow_run = pair.slow.begin(
+                question, is_watched=True, outlives_readers=True, on_end=lambda: None
+            )
+            await pair.slow_database.reached.wait()
+            pair.survivor.watch_over()
+            await pair.database.reached.wait()
+            pair.slow_database.released.set()
+            await pair.slow.last(slow_run)
+            pair.database.released.set()
+            end = await pair.answer_all(slow_run)
+            return end, pair.slow_saver.deleted
+
+    end, deleted = asyncio.run(play())
+    assert deleted == []
+    assert end.get("response") == "gauge 1, gauge 2", end
+
+
+@pytest.mark.parametrize("has_asked", [False, True])
+def test_a_run_never_goes_on_from_a_part_of_its_state(
+    place: StoreServer, opened: Opener, make_database: Callable[[str], str], has_asked: bool
+) -> None:
+    database = opened(make_database(GAUGES))
+
+    async def play() -> dict[str, Any]:
+        async with _pair(place, database) as pair:
+            question = Question(SURVEY, agent="survey")
+            pair.database.released.set()
+            if has_asked:
+                pair.slow_database.released.set()
+            slow_run = pair.slow.begin(
+                question, is_watched=True, outlives_readers=True, on_end=lambda: None
+            )
+            await pair.slow_database.reached.wait()
+            if has_asked:
+                await next_stop(pair.survivor, USER, question.run_id, Fate(None))
+            await _break_checkpoint(pair.store, question.run_id)
+            pair.survivor.watch_over()
+            return await pair.answer_all(slow_run)
+
+    end = asyncio.run(play())
+    if has_asked:
+        assert (end["error_type"], end["retryable"]) == ("internal_error", True)
+        assert StateLost().text.to("en") in end.values(), end
+    else:
+        assert end.get("response") == "gauge 1, gauge 2", end
