@@ -80,7 +80,7 @@ class DraftFolder:
         return draft
 
     def drafts(self) -> Iterator[dict[str, Any]]:
-        """Yield all drafts."""
+        """Yield the drafts that are kept, as JSON values, in the order of their ids."""
         for folder in sorted(self.path.glob("file_*")):
             draft = self.read(folder.name)
             if draft is not None:

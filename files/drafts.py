@@ -238,7 +238,7 @@ def _check_columns(columns: Sequence[DraftColumn], said: Mapping[str, Said]) -> 
 
 def _key(table: DraftTable, said: Said) -> str | None:
     """Return the column that is to be the key: as said, as before, or by its name."""
-    names = {column.name: column for column in table.included}
+    names = {column.name for column in table.included}
     if "key" in said:
         key: str | None = said["key"] or None
         if key is not None and key not in names:
@@ -247,15 +247,13 @@ def _key(table: DraftTable, said: Said) -> str | None:
     if table.into is not None:
         before = table.into.get("key")
         return before if before in names else None
-    unique = [
-        column
-        for column in table.included
-        if column.read["is_unique"] and column.type in _KEY_TYPES
-    ]
-    for column in unique:
-        if _is_called_id(column):
-            return column.name
-    return None
+    keys = (column.name for column in table.included if _may_be_key(column))
+    return next(keys, None)
+
+
+def _may_be_key(column: DraftColumn) -> bool:
+    is_unique: bool = column.read["is_unique"]
+    return is_unique and column.type in _KEY_TYPES and _is_called_id(column)
 
 
 def _is_called_id(column: DraftColumn) -> bool:
@@ -280,15 +278,20 @@ class _Key:
 def _keys(tables: Sequence[DraftTable], existing: Sequence[FileRecord]) -> Iterator[_Key]:
     drafted = {table.name for table in tables}
     for table in tables:
-        for column in table.included:
-            if column.name == table.key and table.is_included:
-                yield _Key(table.name, column.name, column.type, column.read["distinct"])
+        if table.is_included:
+            yield from _own_key(table)
     for record in existing:
         for before in record.tables:
             if before["name"] in drafted or not before.get("key"):
                 continue
             types = {one["name"]: one["type"] for one in before["columns"]}
             yield _Key(before["name"], before["key"], types[before["key"]], None)
+
+
+def _own_key(table: DraftTable) -> Iterator[_Key]:
+    for column in table.included:
+        if column.name == table.key:
+            yield _Key(table.name, column.name, column.type, column.read["distinct"])
 
 
 def _with_references(
@@ -402,10 +405,6 @@ def differences(table: DraftTable, way: Way) -> dict[str, Any] | None:
         return None
     before = {column["name"]: column for column in table.into["columns"]}
     new = {column.name: column for column in table.included}
-    changed = []
-    for name, column in new.items():
-        if name in before and before[name]["type"] != column.type:
-            changed.append({"column": name, "before": before[name]["type"], "after": column.type})
     rows = table.read["rows"]
     rows_before = table.into["rows"]
     return {
@@ -414,8 +413,19 @@ def differences(table: DraftTable, way: Way) -> dict[str, Any] | None:
         "rows_after": rows + rows_before if way == "append" else rows,
         "new_columns": [name for name in new if name not in before],
         "missing_columns": [name for name in before if name not in new],
-        "changed_types": changed,
+        "changed_types": _changed_types(before, new),
     }
+
+
+def _changed_types(
+    before: Mapping[str, Mapping[str, Any]], new: Mapping[str, DraftColumn]
+) -> list[dict[str, str]]:
+    changed = []
+    for name, column in new.items():
+        type_before = before[name]["type"] if name in before else column.type
+        if type_before != column.type:
+            changed.append({"column": name, "before": type_before, "after": column.type})
+    return changed
 
 
 def _wrong(field: str, zh: str, en: str) -> InvalidRequest:

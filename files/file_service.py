@@ -58,7 +58,7 @@ _CONNECT_S = 5
 
 @dataclass(frozen=True)
 class FileLimits:
-    """What one owner may keep."""
+    """Bounds of one owner's files: bytes and tables in all, seconds to read one."""
 
     max_bytes: int
     max_tables: int

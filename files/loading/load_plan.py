@@ -84,7 +84,7 @@ class LoadPlan:
 
 @dataclass
 class LoadedTable:
-    """What became of a planned table.
+    """The result of loading one planned table.
 
     Attributes:
         rows: of the table now.

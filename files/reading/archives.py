@@ -91,7 +91,7 @@ def unpacked(path: Path, folder: Path, limits: ReadingLimits) -> Iterator[Unpack
 
 
 class _Budget:
-    """What may still be unpacked."""
+    """Counts the bytes that are unpacked, and stops at the limits."""
 
     def __init__(self, path: Path, limits: ReadingLimits) -> None:
         self._limits = limits

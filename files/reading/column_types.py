@@ -36,7 +36,7 @@ class Misfits:
     rows: list[int] = field(default_factory=list)
 
     def add(self, row: int) -> None:
-        """Count one more."""
+        """Count one more, and remember its row while there is room."""
         self.count += 1
         if len(self.rows) < _MOST_ROWS:
             self.rows.append(row)

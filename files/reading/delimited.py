@@ -33,7 +33,7 @@ class Delimiter:
 
     @property
     def sign(self) -> str:
-        """Return the character."""
+        """Return the character that separates the cells."""
         return DELIMITERS[self.name]
 
 

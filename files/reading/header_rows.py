@@ -132,14 +132,22 @@ def _is_header(row: Row, below: Sequence[Row]) -> bool:
         return False
     values = [cell for cell in cells if _is_value(cell)]
     if values:
-        is_of_periods = all(map(_is_period, values)) and not _is_value(row[0])
-        return is_of_periods and len(set(cells)) == len(cells)
-    if not below:
+        return _names_periods(row, cells, values)
+    if not below or _has_values(below, len(row)):
         return True
-    if _has_values(below, len(row)):
-        return True
-    repeats = any(_stands_below(cell, place, below) for place, cell in enumerate(row) if cell)
-    return not repeats
+    return not _repeats_below(row, below)
+
+
+def _names_periods(row: Row, cells: Sequence[str], values: Sequence[str]) -> bool:
+    """Tell whether the values of a row are periods that head columns: "city | 2023 | 2024"."""
+    if _is_value(row[0]) or len(set(cells)) < len(cells):
+        return False
+    return all(map(_is_period, values))
+
+
+def _repeats_below(row: Row, below: Sequence[Row]) -> bool:
+    """Tell whether a cell of the row stands again below it, as values do and names don't."""
+    return any(cell and _stands_below(cell, place, below) for place, cell in enumerate(row))
 
 
 def _has_values(rows: Sequence[Row], width: int) -> bool:
@@ -167,16 +175,19 @@ def _extent(
         return first - 1, 2
     row = sample[first]
     has_gaps = _count(row[:width]) < width
-    if not has_gaps or first + 1 >= len(sample) or len(below) < 2:
+    has_second = first + 1 < len(sample) and len(below) > 1
+    if not has_gaps or not has_second or not _has_values(below[1:], width):
         return first, 1
-    second = sample[first + 1]
+    return first, 2 if _completes(row, sample[first + 1], width) else 1
+
+
+def _completes(row: Row, second: Row, width: int) -> bool:
+    """Tell whether the row below a header holds names, and fills all of its gaps."""
     names = [cell for cell in second if cell]
-    are_names = bool(names) and not any(map(_is_value, names))
+    if not names or any(map(_is_value, names)):
+        return False
     gaps = [place for place in range(width) if not _at(row, place)]
-    fills_gaps = all(_at(second, place) for place in gaps)
-    if are_names and fills_gaps and _has_values(below[1:], width):
-        return first, 2
-    return first, 1
+    return all(_at(second, place) for place in gaps)
 
 
 def _heads_groups(above: Row, header: Row, merged: Sequence[MergedCells], number: int) -> bool:

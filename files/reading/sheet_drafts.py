@@ -27,7 +27,7 @@ _TOTALS = ("合计", "总计", "小计", "总和", "total", "totals", "grandtota
 
 @dataclass(frozen=True)
 class ReadingOptions:
-    """What a caller has said of a sheet; None where it is to be guessed.
+    """A caller's corrections of a sheet; None where it is to be guessed.
 
     Attributes:
         types: of columns, by their numbers from 0.

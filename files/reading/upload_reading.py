@@ -19,7 +19,7 @@ _OTHERS = {b"%PDF": "PDF", b"\x1f\x8b": "gzip", b"7z\xbc\xaf": "7z", b"Rar!": "R
 
 @dataclass(frozen=True)
 class TextOptions:
-    """What a caller has said of text files; None where it is to be guessed."""
+    """A caller's corrections of text files; None where it is to be guessed."""
 
     encoding: str | None = None
     delimiter: str | None = None

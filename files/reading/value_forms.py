@@ -288,11 +288,16 @@ def is_null(value: str) -> bool:
 
 def readers(wanted: ColumnType, found: Sequence[str]) -> list[ValueForm]:
     """Return the forms by which values of a column become a type, those found in it first."""
-    named = [BY_NAME[name] for name in found if name in BY_NAME]
-    first = [form for form in named if form.type == wanted]
-    others = [form for form in FORMS if form.type == wanted and form not in first]
+    of_type = _forms_of(wanted)
+    first = [form for form in of_type if form.name in found]
+    first.sort(key=lambda form: found.index(form.name))
+    others = [form for form in of_type if form not in first]
     if wanted == "numeric":
         others += [BY_NAME["grouped_integer"], BY_NAME["percentage"]]
     if wanted == "timestamp":
-        others += [form for form in FORMS if form.type == "date"]
+        others += _forms_of("date")
     return [*first, *others]
+
+
+def _forms_of(wanted: ColumnType) -> list[ValueForm]:
+    return [form for form in FORMS if form.type == wanted]
