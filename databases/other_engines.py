@@ -13,7 +13,7 @@ from pathlib import Path
 from common.text import Text
 
 _TABLE = Path(__file__).with_name("other_engines.json")
-_SCHEME = re.compile(r"\s*(jdbc:)?([a-z][a-z0-9.-]{0,30})(\+[a-z0-9_]{1,30})?:", re.IGNORECASE)
+_SCHEME = re.compile(r"(jdbc:)?([a-z][a-z0-9.-]{0,30})(\+[a-z0-9_]{1,30})?:", re.IGNORECASE)
 _POSTGRESQL = ("postgresql", "postgres")
 _SPELLED = Text(
     "请写成 postgresql://用户:密码@localhost:5432/数据库，不带 jdbc: 和驱动的名字。",
@@ -28,7 +28,7 @@ def other_engine(url: str) -> Text | None:
     None: it begins like one of PostgreSQL, or like none that is known. The text never holds the
     address, which may hold a password.
     """
-    found = _SCHEME.match(url)
+    found = _SCHEME.match(url.lstrip())
     if found is None:
         return None
     prefix, scheme, driver = found[1], found[2].lower(), found[3]

@@ -8,7 +8,6 @@ import argparse
 import asyncio
 import json
 import logging
-import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -220,9 +219,9 @@ class _Check:
             reply = await self._ask(prompt)
         except LlmUnavailable as error:
             return _failure("model.json", error)
-        found = re.search(r"\{.*\}", reply.text, re.DOTALL)
+        begin, end = reply.text.find("{"), reply.text.rfind("}") + 1
         try:
-            value = json.loads(found[0]) if found else None
+            value = json.loads(reply.text[begin:end]) if 0 <= begin < end else None
         except (ValueError, RecursionError):
             value = None
         if isinstance(value, dict) and "type" in value:

@@ -2,7 +2,6 @@
 or are unsafe for a public address.
 """
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields
 from difflib import get_close_matches
@@ -28,9 +27,9 @@ _OTHER_NAMES = {
     "ALLOWED_ORIGINS": "CORS_ORIGINS",
 }
 # What may stand in .env without being a setting: libraries and shells read it.
-_FOREIGN = re.compile(
-    r"(PG|LC_|SSL_|GUNICORN_|CITU_|LANG|TZ$|PATH$|WEB_CONCURRENCY$|.*_PROXY$)", re.IGNORECASE
-)
+_FOREIGN = ("PG", "LC_", "SSL_", "GUNICORN_", "CITU_", "LANG")  # their names begin so
+_FOREIGN_NAMES = ("TZ", "PATH", "WEB_CONCURRENCY")
+_FOREIGN_ENDING = "_PROXY"
 
 
 def readable_settings(environ: Mapping[str, str]) -> tuple[Settings, list[CheckResult]]:
@@ -64,7 +63,7 @@ def unknown_variables(environ: Iterable[str], in_file: Iterable[str]) -> Iterato
                 Text(f"{name} 不是 Citu 的配置项。", f"{name} is no setting."),
                 Text(f"是否想写 {meant}？", f"Did you mean {meant}?"),
             )
-        elif name in written and not _FOREIGN.match(name):
+        elif name in written and not _is_foreign(name):
             yield warned(
                 "settings.unknown",
                 Text(f".env 中的 {name} 不是 Citu 的配置项。", f"{name} in .env is no setting."),
@@ -75,10 +74,17 @@ def unknown_variables(environ: Iterable[str], in_file: Iterable[str]) -> Iterato
             )
 
 
+def _is_foreign(name: str) -> bool:
+    upper = name.upper()
+    if upper in _FOREIGN_NAMES or upper.endswith(_FOREIGN_ENDING):
+        return True
+    return upper.startswith(_FOREIGN)
+
+
 def _meant(name: str, likeness: float) -> str | None:
     if name in _OTHER_NAMES:
         return _OTHER_NAMES[name]
-    if _FOREIGN.match(name):
+    if _is_foreign(name):
         return None
     return next(iter(get_close_matches(name, _NAMES, 1, likeness)), None)
 

@@ -68,7 +68,7 @@ def test_giving_no_key_is_an_answer_too(page: Page) -> None:
     expect_state(turn, "failed")
     expect(turn.get_by_role("alert")).to_contain_text("unauthorized")
 
-    turn.get_by_role("button", name="重试").click()
+    turn.get_by_role("button", name="再问一次").click()
     give(page, RIGHT)
 
     expect_state(page.locator(".turn"), "done")

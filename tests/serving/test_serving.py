@@ -136,7 +136,7 @@ def test_frames_arrive_one_by_one_and_the_end_equals_the_sync_answer(
             "DATABASE_URL does not lead to a database",
         ),
         ({"DATABASE_URL": "nonsense"}, "DATABASE_URL is not a URL such as"),
-        ({"DATABASE_URL": "mysql://a:secret@localhost/b"}, "DATABASE_URL is not a URL such as"),
+        ({"DATABASE_URL": "mysql://a:secret@localhost/b"}, "Citu asks PostgreSQL only"),
         (
             {"DATABASE_URL": "postgresql://a:%zzsecret@localhost/b"},
             "DATABASE_URL is not a URL such as",
