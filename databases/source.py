@@ -32,7 +32,7 @@ from databases.workspace_database import (
     ensure_workspace_reader,
 )
 from postgres.connecting import PostgresLimits, connect
-from postgres.connection_errors import UNREACHABLE
+from postgres.connection_errors import UNREACHABLE, first_line
 
 _log = logging.getLogger(__name__)
 _NAMES = (
@@ -122,7 +122,7 @@ class EmbeddedSource:
                 try:
                     self._url = self._make(server)
                 except psycopg2.Error as exc:
-                    said = str(exc).strip().splitlines()[0] if str(exc).strip() else "no answer"
+                    said = first_line(exc, "no answer")
                     raise EmbeddedServerError(
                         f"The embedded database can't be made ({said}): see the log in DATA_DIR."
                     ) from exc
@@ -256,7 +256,7 @@ def probe(
     except psycopg2.errors.CharacterNotInRepertoire as exc:
         raise Unreachable(f"{setting} can't be used. {NAMES_NOT_UNICODE.en}") from exc
     except psycopg2.Error as exc:
-        said = str(exc).strip().splitlines()[0] if str(exc).strip() else "no connection"
+        said = first_line(exc, "no connection")
         advice = _missing_connect(said, url) or "check its URL."
         raise Unreachable(f"{setting} does not lead to a database ({said}): {advice}") from exc
     if dangers and require_read_only_role:

@@ -50,6 +50,16 @@ def share_unstoppable(count: int) -> Text:
     )
 
 
+def first_line(error: psycopg2.Error, otherwise: str) -> str:
+    """Return the first line of PostgreSQL's own message, for operators: it names hosts and roles.
+
+    Args:
+        otherwise: what is said when the error has no message.
+    """
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else otherwise
+
+
 def describe(error: psycopg2.Error) -> str:
     """Return the reason of a failed connection, for the log: without hosts, roles or databases."""
     lines = str(error)[-_MOST_CHARS:].strip().splitlines()

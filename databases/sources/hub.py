@@ -38,6 +38,7 @@ from databases.sources.source_address import (
 )
 from databases.sources.source_reading import EnumType, SourceTables, read_source
 from databases.sources.source_role import prove_read_only, prove_through_hub
+from postgres.connection_errors import first_line
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 _RESERVED = ("public", "information_schema")
@@ -86,7 +87,8 @@ class Hub:
         try:
             self._connection: extensions.connection = psycopg2.connect(url, connect_timeout=10)
         except psycopg2.Error as error:
-            raise SourceError(f"The hub can't be reached: {_first_line(error)}") from error
+            said = first_line(error, "no answer")
+            raise SourceError(f"The hub can't be reached: {said}") from error
 
     def close(self) -> None:
         self._connection.close()
@@ -398,7 +400,8 @@ class Hub:
                 cursor.execute(f"SET LOCAL lock_timeout = {_LOCK_MS}")
                 yield cursor
         except psycopg2.Error as error:
-            raise SourceError(f"The hub refused: {_first_line(error)}") from error
+            said = first_line(error, type(error).__name__)
+            raise SourceError(f"The hub refused: {said}") from error
 
 
 _SERVERS = """
@@ -435,8 +438,3 @@ def _changed(known: SourceNote, made: HubTables) -> set[tuple[str, str]]:
 
 def _enum_name(enum: EnumType) -> tuple[str, str]:
     return (enum.schema, enum.name)
-
-
-def _first_line(error: psycopg2.Error) -> str:
-    lines = str(error).strip().splitlines()
-    return lines[0] if lines else type(error).__name__

@@ -12,6 +12,7 @@ from psycopg2 import sql
 
 from databases.catalog.privileges import dangers_of
 from databases.sources.source_address import SourceAddress, SourceError
+from postgres.connection_errors import first_line
 
 _CONNECT_S = 5
 _TIMEOUT_MS = 5000
@@ -34,8 +35,8 @@ def prove_read_only(name: str, address: SourceAddress) -> None:
             if not _refuses_writes(connection):
                 dangers.append("its transactions are not read-only")
     except psycopg2.Error as error:
-        said = str(error).strip().splitlines()
-        raise SourceError(f"{name} can't be read: {said[0] if said else 'no answer'}") from error
+        said = first_line(error, "no answer")
+        raise SourceError(f"{name} can't be read: {said}") from error
     if dangers:
         raise SourceError(_refusal(name, address, dangers))
 
@@ -89,9 +90,8 @@ def prove_through_hub(
             grants = cursor.fetchall()
             cursor.execute("ROLLBACK TO SAVEPOINT citu_look")
     except psycopg2.Error as error:
-        hub.rollback()
-        said = str(error).strip().splitlines()
-        raise SourceError(f"{name} can't be read through the hub: {said[0]}") from error
+        said = first_line(error, "no answer")
+        raise SourceError(f"{name} can't be read through the hub: {said}") from error
     if setting != ("on",):
         raise SourceError(f"{name}: the hub's transactions there are not read-only.")
     if grants:
