@@ -13,15 +13,15 @@ import psycopg2
 from psycopg2 import extensions, sql
 
 from databases.catalog.source_notes import SourceNote, note_in
+from databases.sources.hub_statements import create_server
 from databases.sources.hub_tables import (
     HubTable,
     HubTables,
-    comment_on,
+    copy_comments,
     create_enum,
     create_table,
     hub_schemas,
     hub_tables,
-    written_options,
 )
 from databases.sources.mysql_source import (
     create_mysql_server,
@@ -276,24 +276,11 @@ class Hub:
     def _create_server(
         self, cursor: extensions.cursor, name: str, address: SourceAddress, reader: str
     ) -> None:
-        cursor.execute("CREATE EXTENSION IF NOT EXISTS postgres_fdw")
-        options = {**address.server, **_POSTGRES_OPTIONS}
-        cursor.execute(
-            sql.SQL("CREATE SERVER {} FOREIGN DATA WRAPPER postgres_fdw OPTIONS ({})").format(
-                sql.Identifier(name), written_options(options)
-            )
-        )
         user = dict(address.user)
         if "password" not in user:
             user |= _WITHOUT_PASSWORD
-        cursor.execute("SELECT current_user")
-        (owner,) = cursor.fetchall()[0]
-        for role in dict.fromkeys((owner, reader)):
-            cursor.execute(
-                sql.SQL("CREATE USER MAPPING FOR {} SERVER {} OPTIONS ({})").format(
-                    sql.Identifier(role), sql.Identifier(name), written_options(user)
-                )
-            )
+        options = {**address.server, **_POSTGRES_OPTIONS}
+        create_server(cursor, name, "postgres_fdw", options, reader, user)
 
     def _make(
         self,
@@ -312,7 +299,7 @@ class Hub:
         for one in made.tables:
             if one.table.key in changed:
                 create_table(cursor, name, one)
-            comment_on(cursor, one)
+            copy_comments(cursor, one)
             for column in one.left_out:
                 self._say(f"{name}: {'.'.join(one.table.key)}.{column} is left out for its type")
         self._grant(cursor, known.reader, made.schemas)

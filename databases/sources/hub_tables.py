@@ -8,6 +8,7 @@ from psycopg2 import extensions, sql
 
 from common.values import Column, ForeignKey, Table
 from databases.catalog.source_notes import NotedKeys
+from databases.sources.hub_statements import column_options, comment_on, create_foreign_table
 from databases.sources.source_reading import EnumType, SourceTables, SourceType
 
 Cursor = extensions.cursor
@@ -167,17 +168,15 @@ def create_enum(cursor: Cursor, enum: EnumType) -> None:
 
 def create_table(cursor: Cursor, server: str, one: HubTable) -> None:
     """Create the foreign table."""
-    name = sql.Identifier(*one.table.key)
-    parts = [_definition(one, column) for column in one.columns]
+    columns = sql.SQL(", ").join(_definition(one, column) for column in one.columns)
     options = {"schema_name": one.remote[0], "table_name": one.remote[1]}
-    cursor.execute(
-        sql.SQL("CREATE FOREIGN TABLE {} ({}) SERVER {} OPTIONS ({})").format(
-            name,
-            sql.SQL(", ").join(parts),
-            sql.Identifier(server),
-            written_options(options),
-        )
-    )
+    create_foreign_table(cursor, server, one.table.key, columns, options)
+
+
+def copy_comments(cursor: Cursor, one: HubTable) -> None:
+    """Copy the comments of the table and its columns."""
+    of_columns = [(column.name, column.comment) for column in one.columns]
+    comment_on(cursor, "FOREIGN TABLE", one.table.key, one.table.comment, of_columns)
 
 
 def _definition(one: HubTable, column: Column) -> sql.Composable:
@@ -185,7 +184,7 @@ def _definition(one: HubTable, column: Column) -> sql.Composable:
     parts: list[sql.Composable] = [
         name,
         sql.SQL(one.types[column.name]),
-        sql.SQL("OPTIONS ({})").format(written_options({"column_name": column.name})),
+        column_options({"column_name": column.name}),
     ]
     if not column.nullable:
         parts.append(sql.SQL("NOT NULL"))
@@ -193,23 +192,3 @@ def _definition(one: HubTable, column: Column) -> sql.Composable:
         values = sql.SQL(", ").join(map(sql.Literal, column.allowed))
         parts.append(sql.SQL("CHECK ({} IN ({}))").format(name, values))
     return sql.SQL(" ").join(parts)
-
-
-def written_options(options: Mapping[str, str]) -> sql.Composable:
-    """Return options as SQL writes them."""
-    pairs = [
-        sql.SQL("{} {}").format(sql.Identifier(name), sql.Literal(value))
-        for name, value in options.items()
-    ]
-    return sql.SQL(", ").join(pairs)
-
-
-def comment_on(cursor: Cursor, one: HubTable) -> None:
-    """Copy the comments of the table and its columns."""
-    name = sql.Identifier(*one.table.key)
-    comment = sql.Literal(one.table.comment)
-    cursor.execute(sql.SQL("COMMENT ON FOREIGN TABLE {} IS {}").format(name, comment))
-    for column in one.columns:
-        place = sql.Identifier(*one.table.key, column.name)
-        comment = sql.Literal(column.comment)
-        cursor.execute(sql.SQL("COMMENT ON COLUMN {} IS {}").format(place, comment))

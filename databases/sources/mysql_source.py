@@ -17,7 +17,7 @@ from psycopg2 import extensions, sql
 
 from common.values import ForeignKey
 from databases.catalog.source_notes import NotedKeys, SourceNote
-from databases.sources.hub_tables import written_options
+from databases.sources.hub_statements import comment_on, create_foreign_table, create_server
 from databases.sources.source_address import SourceAddress, SourceError
 
 Cursor = extensions.cursor
@@ -92,7 +92,7 @@ _VIEWS: Mapping[str, str] = {
 }
 # Where MariaDB and MySQL tell the settings of a session
 _VARIABLES = (
-    ("information_schema", "session_variables"),
+    ("information_schema", "SESSION_VARIABLES"),
     ("performance_schema", "session_variables"),
 )
 
@@ -113,21 +113,8 @@ def create_mysql_server(cursor: Cursor, name: str, address: SourceAddress, reade
     mysql_fdw takes the mapping of who asks also where a view's owner reads. That role can neither
     read the foreign tables themselves nor use the server otherwise.
     """
-    cursor.execute("CREATE EXTENSION IF NOT EXISTS mysql_fdw")
     server = {key: value for key, value in address.server.items() if key != "dbname"}
-    cursor.execute(
-        sql.SQL("CREATE SERVER {} FOREIGN DATA WRAPPER mysql_fdw OPTIONS ({})").format(
-            sql.Identifier(name), written_options({**server, **_OPTIONS})
-        )
-    )
-    cursor.execute("SELECT current_user")
-    (owner,) = cursor.fetchall()[0]
-    for role in dict.fromkeys((owner, reader)):
-        cursor.execute(
-            sql.SQL("CREATE USER MAPPING FOR {} SERVER {} OPTIONS ({})").format(
-                sql.Identifier(role), sql.Identifier(name), written_options(address.user)
-            )
-        )
+    create_server(cursor, name, "mysql_fdw", {**server, **_OPTIONS}, reader, address.user)
 
 
 def prove_mysql_read_only(cursor: Cursor, name: str) -> None:
@@ -167,24 +154,15 @@ class _Look:
     def __enter__(self) -> "_Look":
         self._cursor.execute(f"SAVEPOINT {_LOOK}; CREATE SCHEMA {_LOOK}")
         for view, columns in _VIEWS.items():
-            self._show(view, columns, ("information_schema", view))
+            self._show(view, columns, ("information_schema", view.upper()))
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
         self._cursor.execute(f"ROLLBACK TO SAVEPOINT {_LOOK}")
 
     def _show(self, name: str, columns: str, remote: tuple[str, str]) -> None:
-        options = {"dbname": remote[0], "table_name": remote[1].upper()}
-        if remote[0] == "performance_schema":
-            options["table_name"] = remote[1]
-        self._cursor.execute(
-            sql.SQL("CREATE FOREIGN TABLE {} ({}) SERVER {} OPTIONS ({})").format(
-                sql.Identifier(_LOOK, name),
-                sql.SQL(columns),
-                sql.Identifier(self._server),
-                written_options(options),
-            )
-        )
+        options = {"dbname": remote[0], "table_name": remote[1]}
+        create_foreign_table(self._cursor, self._server, (_LOOK, name), sql.SQL(columns), options)
 
     def is_read_only(self) -> bool:
         for number, remote in enumerate(_VARIABLES):
@@ -240,7 +218,8 @@ def make_mysql_tables(
                 own.append(MysqlColumn(column, written, bool(nullable), comment))
         if own:
             _make(cursor, name, (database, table), (raw, schema), own)
-            _comment(cursor, (schema, table), comments[table], own)
+            said = [(column.name, column.comment) for column in own]
+            comment_on(cursor, "VIEW", (schema, table), comments[table], said)
             digests[schema, table] = "view"
     noted = [_keys_of(table, schema, rows) for table, rows in groupby(keys, key=itemgetter(0))]
     return replace(note, keys=noted, digests=digests), left_out
@@ -275,31 +254,14 @@ def _make(
         sql.SQL("{} {}").format(sql.Identifier(column.name), sql.SQL(column.type))
         for column in columns
     ]
-    cursor.execute(
-        sql.SQL("CREATE FOREIGN TABLE {} ({}) SERVER {} OPTIONS ({})").format(
-            sql.Identifier(raw, table),
-            sql.SQL(", ").join(defined),
-            sql.Identifier(server),
-            written_options({"dbname": database, "table_name": table}),
-        )
-    )
+    options = {"dbname": database, "table_name": table}
+    create_foreign_table(cursor, server, (raw, table), sql.SQL(", ").join(defined), options)
     # OFFSET 0 keeps conditions, sorts and joins of whoever reads the view from the source.
     cursor.execute(
         sql.SQL("CREATE VIEW {} AS SELECT * FROM {} OFFSET 0").format(
             sql.Identifier(schema, table), sql.Identifier(raw, table)
         )
     )
-
-
-def _comment(
-    cursor: Cursor, key: tuple[str, str], comment: str | None, columns: Iterable[MysqlColumn]
-) -> None:
-    view = sql.Identifier(*key)
-    cursor.execute(sql.SQL("COMMENT ON VIEW {} IS {}").format(view, sql.Literal(comment)))
-    for column in columns:
-        place = sql.Identifier(*key, column.name)
-        said = sql.Literal(column.comment)
-        cursor.execute(sql.SQL("COMMENT ON COLUMN {} IS {}").format(place, said))
 
 
 def _keys_of(table: str, schema: str, rows: Iterable[tuple[Any, ...]]) -> NotedKeys:

@@ -11,6 +11,7 @@ import psycopg2
 from psycopg2 import sql
 
 from databases.catalog.privileges import dangers_of
+from databases.sources.hub_statements import create_foreign_table
 from databases.sources.source_address import SourceAddress, SourceError
 from postgres.connection_errors import first_line
 
@@ -84,9 +85,9 @@ def prove_through_hub(
         with hub.cursor() as cursor:
             cursor.execute(f"SAVEPOINT citu_look; SET LOCAL statement_timeout = {_TIMEOUT_MS}")
             _look_through(cursor, name, schema, reader)
-            cursor.execute(_SETTING.format(schema=_quoted(schema)))
+            cursor.execute(sql.SQL(_SETTING).format(schema=sql.Identifier(schema)))
             setting = cursor.fetchone()
-            cursor.execute(_GRANTS.format(schema=_quoted(schema)))
+            cursor.execute(sql.SQL(_GRANTS).format(schema=sql.Identifier(schema)))
             grants = cursor.fetchall()
             cursor.execute("ROLLBACK TO SAVEPOINT citu_look")
     except psycopg2.Error as error:
@@ -121,25 +122,15 @@ _VIEWS = (
 def _look_through(cursor: psycopg2.extensions.cursor, name: str, schema: str, reader: str) -> None:
     """Make foreign tables for one transaction, and take the role of who asks."""
     for table, columns, remote_schema, remote in _VIEWS:
-        cursor.execute(
-            sql.SQL(
-                "CREATE FOREIGN TABLE {} ({}) SERVER {} OPTIONS (schema_name {}, table_name {},"
-                " use_remote_estimate 'false')"
-            ).format(
-                sql.Identifier(schema, table),
-                sql.SQL(columns),
-                sql.Identifier(name),
-                sql.Literal(remote_schema),
-                sql.Literal(remote),
-            )
-        )
+        options = {
+            "schema_name": remote_schema,
+            "table_name": remote,
+            "use_remote_estimate": "false",
+        }
+        create_foreign_table(cursor, name, (schema, table), sql.SQL(columns), options)
         cursor.execute(
             sql.SQL("GRANT SELECT ON {} TO {}").format(
                 sql.Identifier(schema, table), sql.Identifier(reader)
             )
         )
     cursor.execute(sql.SQL("SET LOCAL ROLE {}").format(sql.Identifier(reader)))
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
