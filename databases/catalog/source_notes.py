@@ -44,7 +44,7 @@ class SourceNote:
     """A source as the comment of its foreign server describes it.
 
     Attributes:
-        kind: `postgresql`, `mysql` or `sqlserver`.
+        kind: `postgresql` or `mysql`.
         schemas: the source's schemas, and the hub's that stand for them.
         reader: the hub's role that asks.
         has_views: whether the source's views are attached, too.

@@ -36,7 +36,7 @@ from databases.sources.source_address import (
     SourceAddress,
     SourceError,
 )
-from databases.sources.source_reading import EnumType, SourceTables, read_source
+from databases.sources.source_reading import COLLATION, EnumType, SourceTables, read_source
 from databases.sources.source_role import prove_read_only, prove_through_hub
 from postgres.connection_errors import first_line
 
@@ -102,7 +102,7 @@ class Hub:
         *,
         with_views: bool = False,
     ) -> None:
-        """Attach a PostgreSQL source for the hub's role `reader`.
+        """Attach a source for the hub's role `reader`.
 
         Args:
             name: of the source, its server and its schema in the hub.
@@ -117,8 +117,6 @@ class Hub:
         if address.kind == "mysql":
             self._attach_mysql(name, address, reader)
             return
-        if address.kind != "postgresql":
-            raise SourceError(f"{name}: SQL Server sources can't be attached yet.")
         prove_read_only(name, address)
         found = read_source(name, address, schemas, with_views=with_views)
         if not found.catalog.tables:
@@ -294,7 +292,7 @@ class Hub:
         self._drop(cursor, made, known, changed)
         for schema in made.schemas.values():
             cursor.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(sql.Identifier(schema)))
-        for enum in sorted(made.enums - self._enums(cursor, made.schemas), key=_enum_name):
+        for enum in sorted(made.enums - self._enums(cursor, made.schemas)):
             create_enum(cursor, enum)
         for one in made.tables:
             if one.table.key in changed:
@@ -326,7 +324,7 @@ class Hub:
         kept = {one.table.key for one in made.tables} - set(changed)
         for key in sorted(set(known.digests) - kept):
             cursor.execute(sql.SQL("DROP FOREIGN TABLE IF EXISTS {}").format(sql.Identifier(*key)))
-        for enum in sorted(self._enums(cursor, made.schemas) - made.enums, key=_enum_name):
+        for enum in sorted(self._enums(cursor, made.schemas) - made.enums):
             place = sql.Identifier(enum.schema, enum.name)
             cursor.execute(sql.SQL("DROP TYPE {}").format(place))
 
@@ -364,10 +362,7 @@ class Hub:
 
     def _warn_of_collation(self, name: str, found: SourceTables) -> None:
         with self._transaction() as cursor:
-            cursor.execute(
-                "SELECT current_setting('server_encoding') || ' ' || datcollate"
-                " FROM pg_database WHERE datname = current_database()"
-            )
+            cursor.execute(COLLATION)
             (own,) = cursor.fetchall()[0]
         if own != found.collation:
             self._say(
@@ -421,7 +416,3 @@ def _options(pairs: Sequence[str] | None) -> Mapping[str, str]:
 def _changed(known: SourceNote, made: HubTables) -> set[tuple[str, str]]:
     """Return the keys of tables that are not in the hub as they should be."""
     return {one.table.key for one in made.tables if known.digests.get(one.table.key) != one.digest}
-
-
-def _enum_name(enum: EnumType) -> tuple[str, str]:
-    return (enum.schema, enum.name)

@@ -12,8 +12,6 @@ _SCHEMES = {
     "postgres": "postgresql",
     "mysql": "mysql",
     "mariadb": "mysql",
-    "mssql": "sqlserver",
-    "sqlserver": "sqlserver",
 }
 _EXAMPLE = "postgresql://user:password@host:5432/database"
 READ_ONLY = "-c default_transaction_read_only=on"
@@ -30,7 +28,7 @@ class SourceAddress:
     """The address of a source.
 
     Attributes:
-        kind: `postgresql`, `mysql` or `sqlserver`.
+        kind: `postgresql` or `mysql`.
         server: what the hub's foreign server is told: host, port and so on.
         user: what its user mapping is told: user and password.
     """
@@ -59,9 +57,12 @@ def source_address(url: str) -> SourceAddress:
     scheme = urlsplit(url).scheme
     kind = _SCHEMES.get(scheme)
     if kind is None:
-        raise SourceError(f"The URL of a source is such as {_EXAMPLE}, mysql://… or mssql://…")
-    if kind != "postgresql":
-        return _other_address(kind, url)
+        raise SourceError(
+            f"The URL of a source is such as {_EXAMPLE} or mysql://…; other engines can't be"
+            " attached."
+        )
+    if kind == "mysql":
+        return _mysql_address(url)
     try:
         parts = parse_dsn(url)
     except ProgrammingError as error:
@@ -73,14 +74,13 @@ def source_address(url: str) -> SourceAddress:
     return SourceAddress(kind, server, user)
 
 
-def _other_address(kind: str, url: str) -> SourceAddress:
+def _mysql_address(url: str) -> SourceAddress:
     parts = urlsplit(url)
     database = unquote(parts.path.strip("/"))
     if not parts.hostname or not parts.username or not database:
         raise SourceError("The URL of the source needs a host, a user and a database.")
-    server = {"host" if kind == "mysql" else "servername": parts.hostname}
+    server = {"host": parts.hostname, "dbname": database}
     if parts.port:
         server["port"] = str(parts.port)
-    server["dbname" if kind == "mysql" else "database"] = database
     user = {"username": unquote(parts.username), "password": unquote(parts.password or "")}
-    return SourceAddress(kind, server, user)
+    return SourceAddress("mysql", server, user)

@@ -45,7 +45,7 @@ LEFT JOIN pg_catalog.pg_type e ON e.typtype = 'e'
 LEFT JOIN pg_catalog.pg_namespace en ON en.oid = e.typnamespace
 WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND {IS_USER_SCHEMA}
 """
-_COLLATION = """
+COLLATION = """
 SELECT pg_catalog.current_setting('server_encoding') || ' ' || datcollate
 FROM pg_catalog.pg_database WHERE datname = pg_catalog.current_database()
 """
@@ -56,7 +56,7 @@ _VIEW_KINDS = ("v", "m")
 Place = tuple[str, str, str]  # schema, table, column
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, order=True)
 class EnumType:
     """An enum of the source."""
 
@@ -147,5 +147,5 @@ async def _read_all(
         known = EnumType(enum_schema, enum, parse_texts(labels)) if enum else None
         schema, table, column = place
         types[schema, table, column] = SourceType(name, builtin == "t", known, is_array == "t")
-    ((collation,),) = (await connection.query(_COLLATION)).rows
+    ((collation,),) = (await connection.query(COLLATION)).rows
     return SourceTables(catalog, types, str(collation))

@@ -35,8 +35,10 @@ def hub_server(folder: Path, shared: DemoServer) -> Iterator[DemoServer]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(programs, "PACKAGE", PACKAGE)
         server = EmbeddedServer.acquire(folder)
-    yield server
-    server.release()
+    try:
+        yield server
+    finally:
+        server.release()
 
 
 def make_source(server: DemoServer, ddl: str) -> str:
