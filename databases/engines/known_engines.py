@@ -36,12 +36,18 @@ class KnownEngines:
         server = await _server(source, connection)
         if server is None:
             return await probe_engine(connect)
-        if server not in self._found:
-            capabilities = await probe_engine(connect)
-            if len(self._found) >= _MOST_KNOWN:
-                self._found.clear()
-            self._found[server] = capabilities
-        return self._found[server]
+        if server in self._found:
+            return self._found[server]
+        capabilities = await probe_engine(connect)
+        # A refusal is not remembered: the server may have been busy, or be mended meanwhile.
+        if capabilities.is_fit:
+            self._remember(server, capabilities)
+        return capabilities
+
+    def _remember(self, server: Server, capabilities: Capabilities) -> None:
+        if len(self._found) >= _MOST_KNOWN:
+            self._found.clear()
+        self._found[server] = capabilities
 
 
 async def _server(source: UrlSource, connection: Connection) -> Server | None:
