@@ -66,7 +66,7 @@ class FileLimits:
 
 
 class FileService:
-    """Does it, for any number of callers at once.
+    """Reads, confirms, shares and removes files, for any number of callers at once.
 
     Args:
         writes: gives the address of the workspace for the role that makes tables.
