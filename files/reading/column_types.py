@@ -49,7 +49,6 @@ class ColumnObserver:
         self.empty = 0
         self.markers = Misfits()
         self.examples: list[str] = []
-        self.longest = 0
         self._misfits: dict[str, Misfits] = {form.name: Misfits() for form in FORMS}
         self._open: list[ValueForm] = list(FORMS)
         self._well_read: set[str] = set()  # values that all open forms read

@@ -138,9 +138,7 @@ def is_total(row: Row) -> bool:
     """Tell whether a row says that it sums those before it."""
     first = next((cell for cell in row if cell), "")
     word = first.rstrip(":： ").replace(" ", "").lower()
-    return (
-        word in [total.replace(" ", "") for total in _TOTALS] and len(list(filter(None, row))) > 1
-    )
+    return word in _TOTALS and sum(map(bool, row)) > 1
 
 
 def columns_of(batch: Batch, width: int) -> list[list[str]]:

@@ -65,11 +65,10 @@ def test_a_file_is_checked_loaded_asked_and_deleted(
         expect_state(turn, "done")
         expect(turn).to_contain_text("1,200")
         held: list[Route] = []
-        page.route("**/api/v0/files?*", held.append)
+        page.route("**/api/v0/files?*", lambda route: held.append(route), times=1)
         with page.expect_request("**/api/v0/files?*"):
             page.get_by_role("button", name="Files").click()
         expect(item).to_have_count(0)  # nothing of the list before is offered meanwhile
-        page.unroute("**/api/v0/files?*")
         held[0].continue_()
         page.on("dialog", lambda dialog: dialog.accept())
         item.get_by_role("button", name="Delete").click()
