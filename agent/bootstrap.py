@@ -481,7 +481,7 @@ class _Adapters:
         """Return the stored values that a question names in a database."""
         occasion = replace(occasion_of(question), database=database, source="value_lookup")
         look_up = looking_up(self._values, self.open_database(occasion))
-        return await look_up(inquiry, True)
+        return await look_up(inquiry, False)
 
     def _recollection_of(self, actor: Actor, name: str | None) -> Recollection:
         own = OwnRecollection(self.experience_of(name), actor, self.rules.is_complete)

@@ -15,7 +15,7 @@ _DONE = Text("处理完成", "Done")
 
 
 def databases_blueprint(databases: ServedDatabases, slots: QuestionSlots) -> Blueprint:
-    """Return the blueprint.
+    """Return the endpoint that lists the databases that the caller may ask.
 
     A request takes one of the `slots` for questions, because it may have to read the catalogues.
     """

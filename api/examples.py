@@ -17,7 +17,7 @@ _DONE = Text("处理完成", "Done")
 
 
 def examples_blueprint(databases: ServedDatabases, slots: QuestionSlots) -> Blueprint:
-    """Return the blueprint.
+    """Return the endpoint for example questions.
 
     A request takes one of the `slots` for questions, because it may have to read the catalogue.
     """

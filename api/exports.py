@@ -23,7 +23,7 @@ _ASK_AGAIN_S = 1.0
 
 
 def exports_blueprint(service: ExportService, slots: QuestionSlots) -> Blueprint:
-    """Return the blueprint.
+    """Return the endpoint that sends a result's rows as a file.
 
     An export takes one of the `slots` for questions until its last byte is sent.
     """
@@ -73,7 +73,7 @@ class _Download:
         self._kept_back = b""
 
     def pieces(self) -> Iterator[bytes]:
-        """Yield the file.
+        """Yield the file piece by piece, as its rows arrive.
 
         An error in the middle breaks the connection, so that nobody takes half a file for a whole
         one.

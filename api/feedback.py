@@ -20,7 +20,7 @@ _EXAMPLE = '{"run_id": "…", "rating": "satisfied"}'
 
 
 def feedback_blueprint(service: FeedbackService, slots: QuestionSlots) -> Blueprint:
-    """Return the endpoint.
+    """Return the endpoint that takes verdicts on answers.
 
     A request takes one of the `slots` for questions, because it may run SQL.
     """

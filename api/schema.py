@@ -20,7 +20,7 @@ _DONE = Text("处理完成", "Done")
 def schema_blueprint(
     databases: ServedDatabases, slots: QuestionSlots, *, max_question_chars: int
 ) -> Blueprint:
-    """Return the blueprint.
+    """Return the endpoints that describe and search tables.
 
     A request takes one of the `slots` for questions, because it may have to read the catalogue.
 

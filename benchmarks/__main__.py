@@ -140,7 +140,11 @@ def _agent_cost(database_url: str, folder: Path, options: argparse.Namespace) ->
     print("\n".join(agent_cost.run(database_url, folder, questions=options.rounds * 3).lines()))
 
 
-def _first_paint(database_url: str, folder: Path, options: argparse.Namespace) -> None:  # noqa: ARG001 - as the others
+def _first_paint(
+    database_url: str,  # noqa: ARG001 - as the others
+    folder: Path,
+    options: argparse.Namespace,  # noqa: ARG001 - as the others
+) -> None:
     print(first_paint.run(folder))
 
 

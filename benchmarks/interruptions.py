@@ -30,6 +30,7 @@ from tests.support.tool_scripts import EXECUTING, following, generating, queryin
 STREAM, SYNC = "/api/v0/ask_agent_stream", "/api/v0/ask_agent"
 AGENTS = ("tool_graph", "tool_loop")
 KINDS = {"cut": 8, "cancel": 8, "model": 12, "kill": 1}  # how often, relative to each other
+_QUERIES = 0.7  # of the calls of tools
 _MARK = re.compile(r"\[(\d+) (first|then)\]")
 _MOST_EVENTS = 40  # after which a client leaves, or cancels
 _LONG_S = 20.0  # for the next question, while a killed worker is replaced
@@ -176,7 +177,8 @@ class Interrupter:
         if agent == "tool_graph":
             own = [generating(sql), generating(None), EXECUTING, EXECUTING]
             other.append(Called("query_schema_metadata", {"tables": [self._table], "words": None}))
-        return self._random.choice(own if self._random.random() < 0.7 else other)  # noqa: PLR2004 - mostly queries
+        is_query = self._random.random() < _QUERIES
+        return self._random.choice(own if is_query else other)
 
     def _damaged(self, reply: Reply) -> Reply:
         """Return a reply that fails; `_cut` needs the request to end it at some byte."""

@@ -164,7 +164,7 @@ def _watch(work: Cancellable, is_abandoned: Callable[[], bool]) -> None:
 
 
 def _look() -> None:
-    """Cancel abandoned work.
+    """Cancel work whose client has left.
 
     One timer checks all of it: a thread per client would wake up a thousand times a second.
     """
@@ -234,7 +234,7 @@ class ThreadQueue(Generic[T]):
         on_end: Callable[[], None] = lambda: None,
         is_abandoned: Callable[[], bool] | None = None,
     ) -> None:
-        """Start reading `source`.
+        """Start to read `source` on the event loop.
 
         Args:
             on_end: called on the loop when the source is exhausted or cancelled.

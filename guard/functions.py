@@ -113,7 +113,7 @@ class Qualified:
 
 @dataclass(frozen=True)
 class Call(Qualified):
-    """One function call.
+    """A call of a function, as the tree has it.
 
     Attributes:
         arguments: the text of each that is a plain string; None for others.

@@ -265,7 +265,7 @@ def _is_system(key: Key) -> bool:
 
 
 class _Rewriting:
-    """Changes one tree.
+    """Qualifies names in one tree, and notes whether that changed it.
 
     Args:
         symbols: those to qualify.

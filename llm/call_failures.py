@@ -123,7 +123,7 @@ def _kind_of_status(status: int) -> FailureKind:
 
 
 class CallFailed(Exception):
-    """One attempt failed.
+    """An attempt at a call failed, for one of the reasons of `FailureKind`.
 
     Attributes:
         status: HTTP status, when there was an answer.

@@ -32,7 +32,7 @@ Json = dict[str, Any]
 
 
 def collection() -> Json:
-    """Return the collection."""
+    """Return the Postman collection as its JSON value."""
     scenarios = yaml.safe_load((HERE / "scenarios.yaml").read_text("utf-8"))
     document = json.loads((HERE.parent / "api" / "openapi.json").read_text("utf-8"))
     addresses = {

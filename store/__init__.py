@@ -456,7 +456,7 @@ class Retention:
 
 @dataclass(frozen=True)
 class Store:
-    """An opened store.
+    """A store that has been opened: its repositories, and how to close it.
 
     Attributes:
         name: `redis` or `postgresql`.

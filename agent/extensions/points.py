@@ -176,7 +176,7 @@ class ObservabilityProvider(Protocol):
         """
 
     def metric(self, name: str, value: float, attributes: Mapping[str, Any]) -> None:
-        """Take one measurement.
+        """Record one measurement; called on the hot path, so it must not block.
 
         Args:
             name: of a model call, `prompt_tokens` and `completion_tokens`; of a statement, `rows`;

@@ -26,7 +26,7 @@ EventType = Literal["progress", "token", "tool", "result", "question", "complete
 
 @dataclass(frozen=True)
 class Event:
-    """One event.
+    """One event of a run, as clients get it.
 
     Attributes:
         content: makes `data` without its `type`; called only when somebody reads the event, because

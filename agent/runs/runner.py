@@ -253,7 +253,7 @@ class _Run:
         end: Callable[[Event], Awaitable[None]],
         timings_ms: Mapping[str, float],
     ) -> None:
-        """Prepare the run.
+        """Take the flow's first state and the ways to show what happens.
 
         Args:
             end: shows the last event.

@@ -23,7 +23,7 @@ class ExportRows(Arguments):
 
 
 def export_tool(*, max_rows: int) -> Tool[ExportRows]:
-    """Return the tool.
+    """Return the tool that offers a query's rows as a file.
 
     Args:
         max_rows: most rows of one file.

@@ -37,7 +37,7 @@ class RunSql(Arguments):
 
 
 def run_sql_tool(*, samples: bool) -> Tool[RunSql]:
-    """Return the tool.
+    """Return the tool by which a model runs a statement and sees its rows.
 
     Args:
         samples: whether a model may be told stored values that it did not select.

@@ -70,7 +70,7 @@ class ToolResult:
 
 @dataclass(frozen=True)
 class ToolContext:
-    """One call.
+    """One call of a tool, with the rights and limits of its question.
 
     Attributes:
         question: what the user asked, who asks, in which language.
@@ -89,7 +89,7 @@ class ToolContext:
 
 @dataclass(frozen=True)
 class Tool(Generic[A]):
-    """A tool.
+    """A tool that models may call.
 
     Attributes:
         name: as models call it: letters, digits, `_`, `-`.

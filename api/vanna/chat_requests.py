@@ -45,7 +45,7 @@ class ChatAnswer:
 
 @dataclass(frozen=True)
 class ChatRequest:
-    """A checked request.
+    """A request of Vanna's client, checked.
 
     Attributes:
         message: what the user says; empty when the greeting is wanted.

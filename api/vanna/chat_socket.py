@@ -45,7 +45,7 @@ def chat_socket_blueprint(
     *,
     max_question_chars: int,
 ) -> Blueprint:
-    """Return the endpoint.
+    """Return the endpoint for Vanna's chat over a WebSocket.
 
     An open socket is one of `sockets`; each question over it takes one of the `slots`.
     """

@@ -60,7 +60,7 @@ class Translation:
         *,
         is_repeated: bool = False,
     ) -> None:
-        """Begin a translation.
+        """Begin to translate one answer's events.
 
         Args:
             question: what was asked; sent again by the button to try again. Empty: there is no such

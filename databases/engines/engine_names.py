@@ -30,7 +30,7 @@ _POSTGRES = re.compile(r"PostgreSQL (\d+(?:\.\d+)*)")
 
 
 def engine_of(version: str, extensions: Mapping[str, str]) -> Engine:
-    """Return the engine.
+    """Return the engine's name and version, as far as it tells them.
 
     Args:
         version: the text of `version()`.

@@ -218,7 +218,7 @@ class BoundMeasure:
 
 @dataclass(frozen=True)
 class AggregateStep:
-    """Groups the combinations.
+    """Groups the combinations of rows, and computes the measures of each group.
 
     With `has_spine` exactly one key has a unit. Every period between the first and the last of all
     groups is there, for each combination of the other keys that occurs in any group; counts are 0

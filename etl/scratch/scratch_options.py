@@ -22,7 +22,7 @@ class ScratchSettings(Protocol):
 
 @dataclass(frozen=True)
 class ScratchOptions:
-    """Limits of builds.
+    """Limits of a build in the scratch database.
 
     Attributes:
         builds: most at once in this process.

@@ -13,7 +13,7 @@ from sqltree.parsing import Node
 
 
 class UnseenReading:
-    """Judges statements.
+    """Judges whether all that a statement reads is named in it.
 
     Args:
         functions: those that the operator opens, `schema.name` each.

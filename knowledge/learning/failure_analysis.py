@@ -42,7 +42,7 @@ _MOST_NAMED = 3  # texts of a part
 
 @dataclass(frozen=True)
 class Case:
-    """A wrong answer.
+    """A wrong answer, with what is known of why.
 
     Attributes:
         lang: language of the analysis.

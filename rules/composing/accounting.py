@@ -10,7 +10,7 @@ from common.meanings import TableKey
 from knowledge.language.spoken_names import called
 from rules.composing.asked import Asked
 from rules.linking.mark import Mark
-from rules.query.query import ColumnRef, Condition, Either, Measure, Query, touched
+from rules.query.query import ColumnRef, Condition, Either, Query, touched
 from rules.query.refusals import unclear_state, unused_words
 from rules.schema.table_facts import tells_end
 
@@ -24,7 +24,6 @@ def refuse_unaccounted(asked: Asked, query: Query) -> None:
         Refusal: names the words, or asks what they mean.
     """
     _refuse_unasked_states(asked, query)
-    _refuse_averages_for_counts(asked, query)
     _refuse_groups_of_nothing(asked, query)
     _refuse_shares_of_everything(asked, query)
     _refuse_alternatives_within(asked, query)
@@ -84,20 +83,6 @@ def _columns(conditions: Iterable[Condition]) -> Iterator[tuple[TableKey, str]]:
     for condition in conditions:
         for column in condition.columns:
             yield column.table, column.column
-
-
-def _refuse_averages_for_counts(asked: Asked, query: Query) -> None:
-    """Refuse to answer "how many" by an average alone: "how many drinks cost more than 20"."""
-    if not asked.says("how_many") or asked.says("avg", "per_entity"):
-        return
-    if query.counts_rows or not query.measures:
-        return
-    if all(map(_is_plain_average, query.measures)):
-        raise unused_words(asked.question.texts("count"))
-
-
-def _is_plain_average(measure: Measure) -> bool:
-    return measure.function == "avg" and measure.per is None and not measure.is_age
 
 
 def _refuse_groups_of_nothing(asked: Asked, query: Query) -> None:

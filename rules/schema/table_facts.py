@@ -46,6 +46,8 @@ _OUTCOMES = frozenset(map(stem, _EN.phrases("columns.outcomes")))
 _OUTCOMES_HAN = _ZH.pattern("columns.outcomes")
 _ENDINGS = _EN.one_of("columns.endings")
 _ENDINGS_HAN = _ZH.pattern("columns.endings")
+_AMOUNTS_KEPT = frozenset(map(stem, _EN.phrases("columns.amounts_kept")))
+_AMOUNTS_KEPT_HAN = _ZH.phrases("columns.amounts_kept")
 _FLAG_WORDS = _EN.one_of("columns.flag_words")
 _FLAG = _EN.pattern("columns.flags", "^", "(_|(?=[A-Z]))")
 _FLAG_HAN = _ZH.phrases("columns.flags")
@@ -118,7 +120,9 @@ def is_later(column: Column) -> bool:
 
 
 def tells_end(column: Column) -> bool:
-    """Tell whether the column says that something has ended, or when."""
+    """Tell whether the column says that something has ended, or when: not how much is left."""
+    if kind_of(column) == "number" and not _is_flag_word(column):
+        return False
     words = english_words(column.name)
     if not _ENDINGS.isdisjoint(words):
         return True
@@ -328,14 +332,23 @@ class Facts:
 
     @cached_property
     def own_quantity(self) -> Column | None:
-        """Return the column that says how much of the table's own thing there is, if one does.
+        """Return the column that says how much there is of what the table keeps, if one does.
 
-        Of 库存 it is 库存数量, of `stock` it is `stock_quantity`: each row stands for so many.
+        Of 库存 it is 库存数量, of `stock` it is `stock_quantity`: nobody counts its rows. Orders
+        are counted, though they have quantities.
         """
+        if not self._keeps_amounts:
+            return None
         for column in self.measures:
             if self.is_count(column) and self._is_called_like_rows(column):
                 return column
         return None
+
+    @property
+    def _keeps_amounts(self) -> bool:
+        names = comment_names(self.table.comment)
+        is_called_so = not set(names).isdisjoint(_AMOUNTS_KEPT_HAN)
+        return is_called_so or not _AMOUNTS_KEPT.isdisjoint(stems(self.table.name))
 
     def _is_called_like_rows(self, column: Column) -> bool:
         called = _said(column)

@@ -146,7 +146,7 @@ class SelectStatement:
         return [SelectItem(sql, f"key{index}") for index, sql in enumerate(found)]
 
     def text(self, *, with_keys: bool = False) -> str:
-        """Write the statement.
+        """Write the statement as SQL, one clause to a line.
 
         Args:
             with_keys: adds the columns of `key_outputs`, on which it is joined with others.

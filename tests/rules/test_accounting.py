@@ -60,8 +60,16 @@ DRUG = _table(
     Column("xb", "text", "性别", values=("男", "女"), is_complete=True),
     Column("dj", "numeric", "单价"),
 )
-RETURN = _table("th", "退货", _key("id"), Column("yy", "text", "退货原因"), Column("je", "numeric"))
-CHINESE = Catalog((WARD, STAY, MEMBER, STORE, STOCK, DRUG, RETURN))
+RETURN = _table(
+    "th",
+    "退货",
+    _key("id"),
+    Column("yy", "text", "退货原因"),
+    Column("rq", "date", "退货日期"),
+    Column("je", "numeric", "退款金额"),
+)
+ORDER = _table("dd", "订单", _key("id"), Column("sl", "integer", "订单数量"))
+CHINESE = Catalog((WARD, STAY, MEMBER, STORE, STOCK, DRUG, RETURN, ORDER))
 
 CATEGORY = _table(
     "category",
@@ -106,7 +114,8 @@ ANIMAL = _table(
     Column("animal_name", "text"),
     Column("status", "text", values=("available", "adopted")),
 )
-ENGLISH = Catalog((CATEGORY, PRODUCT, INVOICE, LINE, ANIMAL))
+EVENT = _table("event", None, _key("event_id"), Column("seats_left", "integer"))
+ENGLISH = Catalog((CATEGORY, PRODUCT, INVOICE, LINE, ANIMAL, EVENT))
 
 
 def _sql(question: str) -> str:
@@ -138,11 +147,16 @@ def test_what_would_be_left_out_is_refused(question: str, words: str) -> None:
     ("question", "part"),
     [
         ("杭州仓有多少库存", "sum(s.sl)"),
+        ("有多少订单", "count(*)"),  # each row is one, whatever it says of its quantity
+        ("how many events are there now", "count(*)"),  # what is left has not ended
         ("list all products that are discontinued", "WHERE discontinued = 1"),
         ("which products are discontinued", "WHERE discontinued = 1"),
         ("which animals are available right now", "WHERE status = 'available'"),
         ("sales by year", "date_trunc('year', invoice_date)"),  # the address names no invoice
-        ("total per quarter in 2024 by invoice date", "GROUP BY date_trunc('quarter'"),
+        (
+            "2024年每个季度的退款金额合计（按退货日期）",  # the date of the quarters, no group
+            "GROUP BY date_trunc('quarter', rq)::date ORDER",
+        ),
     ],
 )
 def test_what_is_meant_is_asked(question: str, part: str) -> None:

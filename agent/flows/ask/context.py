@@ -41,7 +41,7 @@ class Behaviour:
 
 @dataclass(frozen=True)
 class AskContext:
-    """One question's services.
+    """Services that one question needs, with its actor's rights.
 
     Attributes:
         skills: thinks with the model if there is one; made for this question alone.

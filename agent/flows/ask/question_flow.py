@@ -15,7 +15,7 @@ from common.values import Turn, Usage
 
 
 class QuestionFlow:
-    """Implements `Flow`.
+    """The flow that answers by one query, or talks.
 
     Args:
         new_context: makes the services for one question.

@@ -23,7 +23,7 @@ _ANSWER_CHARS = 16_000
 
 
 class EtlFlow:
-    """Implements `Flow`.
+    """The flow that drafts, builds and tests a transformation.
 
     Args:
         new_context: makes the services for one request.

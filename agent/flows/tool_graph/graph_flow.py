@@ -23,7 +23,7 @@ from common.values import Turn
 
 
 class ToolGraphFlow:
-    """Implements `Flow`.
+    """The flow in which a model takes prescribed steps with tools.
 
     Args:
         new_context: makes the services for one question.

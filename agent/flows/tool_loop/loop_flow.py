@@ -17,7 +17,7 @@ from common.values import Turn
 
 
 class LoopFlow:
-    """Implements `Flow`.
+    """The flow in which a model calls tools until it answers.
 
     Args:
         new_context: makes the services for one question.

@@ -143,7 +143,7 @@ class LearningService:
         return shown(reviewed.item)
 
     async def delete(self, kind: Kind, item_id: str, actor: Actor, *, is_reviewer: bool) -> None:
-        """Forget the item.
+        """Delete what was learnt, for everybody who may see it.
 
         Raises:
             NotFound: there is none that the actor may see.

@@ -27,7 +27,7 @@ def classification_of(reply: str, lang: Lang) -> tuple[Classification, tuple[str
     model that chats about data would invent some.
     """
     text = without_reasoning(reply)
-    verdict = _object(text)
+    verdict = object_in(text)
     word = next((str(verdict[key]) for key in _KIND_KEYS if key in verdict), text)
     kinds = [kind for kind in _KINDS if re.search(rf"\b{kind}\b", word, re.IGNORECASE)]
     if len(kinds) != 1:
@@ -54,8 +54,8 @@ def _analysis(value: Any) -> tuple[AnalysisKind, ...]:
     return tuple(kind for kind in ANALYSIS_KINDS if kind in given)
 
 
-def _object(text: str) -> dict[str, Any]:
-    """Return the JSON object in `text`, or an empty one."""
+def object_in(text: str) -> dict[str, Any]:
+    """Return the JSON object in a reply without its reasoning; an empty one where there is none."""
     start, end = text.find("{"), text.rfind("}")
     if start < 0 or end < start:
         return {}

@@ -1,11 +1,10 @@
 """Lets a model say which of a few databases a question is about."""
 
 import json
-import re
 from collections.abc import Sequence
-from typing import Any
 
 from agent.thinking import DatabaseOption
+from agent.thinking.llm.classification_reply import object_in
 from agent.thinking.llm.prompt_files import prompt
 from agent.thinking.llm.question_parts import QuestionParts, asked
 from agent.thinking.llm.reasoning import without_reasoning
@@ -16,7 +15,6 @@ from llm import ChatModel
 
 _OVERVIEW_TOKENS = 800  # of one database
 _MOST_ABOUT = 300  # characters of what an operator says of a database
-_OBJECT = re.compile(r"\{[^{}]*\}")
 
 
 class DatabasePick:
@@ -44,7 +42,8 @@ class DatabasePick:
             question=asked(options[0].inquiry),
         )
         completion = await self._model.complete(messages)
-        named = _named(completion.text or completion.reasoning)
+        reply = without_reasoning(completion.text or completion.reasoning)
+        named = object_in(reply).get("database")
         names = [option.name for option in options]
         return SkillResult(named if named in names else None, completion.usage)
 
@@ -53,13 +52,3 @@ class DatabasePick:
         about = one_line(option.about, _MOST_ABOUT)
         tables = schema.overview(option.inquiry.question, _OVERVIEW_TOKENS)
         return f"Database {json.dumps(option.name)}: {about}\n{tables}"
-
-
-def _named(reply: str) -> Any:
-    """Return what the last JSON object of a reply calls the database."""
-    for text in reversed(_OBJECT.findall(without_reasoning(reply))):
-        try:
-            return json.loads(text).get("database")
-        except ValueError:
-            continue
-    return None

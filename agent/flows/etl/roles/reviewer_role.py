@@ -43,7 +43,7 @@ class Opinion:
         self.issues: list[ReviewIssue] = []
 
     async def take(self, given: SubmitReview) -> str:
-        """Take the issues.
+        """Keep the issues that the model hands in, and return what it is told.
 
         Raises:
             InvalidRequest: one is at a node that there is not.

@@ -45,7 +45,7 @@ class Casework:
         self.disagreed: list[str] = []
 
     async def take(self, given: SubmitTestCases) -> str:
-        """Take the cases.
+        """Compute the model's cases by the interpreter, and return what it is told.
 
         Raises:
             InvalidRequest: rows of one are no rows of these tables.
