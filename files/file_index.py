@@ -175,19 +175,26 @@ class FileIndex:
         now = time.monotonic()
         if now < self._next_look or not self.is_used():
             return
+        reading = self._started_reading(now)
+        if self._is_away:
+            return
+        try:
+            reading.result(_PATIENCE_S)
+        except NotInTime:
+            self._is_away = True
+        except DatabaseUnavailable:
+            pass
+
+    def _started_reading(self, now: float) -> Future[None]:
+        """Return the reading that is under way, or begin one."""
         with self._lock:
-            if self._reading is None or self._reading.done():
-                self._next_look = now + (_RETRY_S if self._is_away else _LOOK_S)
-                self._executor = self._executor or ThreadPoolExecutor(1, "files")
-                self._reading = self._executor.submit(self.read)
-            reading = self._reading
-        if not self._is_away:
-            try:
-                reading.result(_PATIENCE_S)
-            except NotInTime:
-                self._is_away = True
-            except DatabaseUnavailable:
-                pass
+            if self._reading is not None and not self._reading.done():
+                return self._reading
+            self._next_look = now + (_RETRY_S if self._is_away else _LOOK_S)
+            if self._executor is None:
+                self._executor = ThreadPoolExecutor(1, "files")
+            self._reading = self._executor.submit(self.read)
+            return self._reading
 
     def is_used(self) -> bool:
         """Tell whether there may be files: whether it is worth looking."""

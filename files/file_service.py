@@ -66,7 +66,7 @@ class FileLimits:
 
 
 class FileService:
-    """Does it, for any number of callers at once.
+    """Reads, confirms, shares and removes files, for any number of callers at once.
 
     Args:
         writes: gives the address of the workspace for the role that makes tables.
@@ -108,7 +108,7 @@ class FileService:
             NotFound: there is no such file.
             InvalidRequest: the new one can't be read, or has nothing of the other.
         """
-        self._check_owner(actor)
+        await asyncio.to_thread(self._check_owner, actor)
         target = None
         if changes is not None:
             target = await self._owned(actor, changes)
@@ -161,11 +161,8 @@ class FileService:
         draft = self._draft_of(actor, file_id)
         if draft is not None:
             return self._shown(draft, self._tables(draft), lang)
-        await self._refresh()
-        for record in self._index.of(actor):
-            if record.id == file_id:
-                return shown_record(record, is_own=self._index.is_owner(record, actor))
-        raise NotFound(_UNKNOWN)
+        record = await self._record(actor, file_id)
+        return shown_record(record, is_own=self._index.is_owner(record, actor))
 
     async def corrected(
         self, actor: Actor, file_id: str, corrections: Sequence[dict[str, Any]], lang: Lang
@@ -215,9 +212,11 @@ class FileService:
         draft = await self._with_corrections(draft, corrections)
         self.folder.save(file_id, draft)
         await self._refresh()
-        target = await self._target(draft)
+        target = self._target(draft)
         tables = self._tables(draft)
-        await self._in_workspace(self._ensure)
+        if not self._has_records:
+            await self._in_workspace(ensure_records)
+            self._has_records = True
         url = await asyncio.to_thread(self._writes)
         plan = self._plan(draft, tables, target, url)
         loaded = await self._worker.load(self._source(draft), plan, told)
@@ -316,19 +315,23 @@ class FileService:
             return None
         return draft
 
-    async def _owned(self, actor: Actor, file_id: str) -> FileRecord:
+    async def _record(self, actor: Actor, file_id: str) -> FileRecord:
         await self._refresh()
         for record in self._index.of(actor):
             if record.id == file_id:
-                if not self._index.is_owner(record, actor):
-                    raise Forbidden(_NOT_YOURS)
                 return record
         raise NotFound(_UNKNOWN)
+
+    async def _owned(self, actor: Actor, file_id: str) -> FileRecord:
+        record = await self._record(actor, file_id)
+        if not self._index.is_owner(record, actor):
+            raise Forbidden(_NOT_YOURS)
+        return record
 
     def _owned_by(self, actor: Actor) -> list[FileRecord]:
         return [one for one in self._index.records() if self._index.is_owner(one, actor)]
 
-    async def _target(self, draft: dict[str, Any]) -> FileRecord | None:
+    def _target(self, draft: dict[str, Any]) -> FileRecord | None:
         """Return the file that a draft changes; raises `Conflict` if it is another one by now."""
         if draft["target"] is None:
             return None
@@ -357,11 +360,6 @@ class FileService:
         """Look at the files as they are now, also where another process has changed them."""
         if self._index.is_used():
             await asyncio.to_thread(self._index.read)
-
-    def _ensure(self, connection: psycopg.Connection[tuple[Any, ...]]) -> None:
-        if not self._has_records:
-            ensure_records(connection)
-            self._has_records = True
 
     async def _in_workspace(self, act: Callable[[psycopg.Connection[tuple[Any, ...]]], T]) -> T:
         """Return what `act` gives, in one transaction of the workspace."""

@@ -21,6 +21,8 @@ export class Files {
   #drafts = element("div");
   #list = element("div");
   #sending = new AbortController();
+  #listing = Promise.resolve();
+  #listings = 0;
 
   constructor(dialog, { onChange, onAsk }) {
     this.#dialog = dialog;
@@ -35,7 +37,8 @@ export class Files {
     this.#sending = new AbortController();
     this.#zone = fileChooser("files_drop", (file) => this.bring(file), "file-zone");
     this.#body.replaceChildren(this.#zone, this.#state, this.#drafts, this.#list);
-    this.#state.replaceChildren();
+    // What was listed when the drawer was last open may be gone: nothing of it is offered again.
+    for (const part of [this.#state, this.#drafts, this.#list]) part.replaceChildren();
     if (!this.#dialog.open) this.#dialog.showModal();
     void this.#show();
   }
@@ -49,8 +52,11 @@ export class Files {
       bar.value = part;
       said.replaceChildren(part < 1 ? label("files_sending", { percent: Math.floor(100 * part) }) : label("files_reading"));
     };
-    const envelope = await sendFile(path, file, { onProgress, signal: this.#sending.signal });
-    if (this.#sending.signal.aborted) return;
+    const { signal } = this.#sending;
+    await this.#listing; // or it would come later, and not have the new draft
+    if (signal.aborted) return;
+    const envelope = await sendFile(path, file, { onProgress, signal });
+    if (signal.aborted) return;
     if (!envelope.success) {
       this.#state.replaceChildren(failureBox(envelope, () => this.bring(file, path)));
       return;
@@ -60,9 +66,18 @@ export class Files {
     this.#drafts.querySelector("input, select")?.focus();
   }
 
-  async #show() {
+  /** Lists drafts and files as they are now, in place of what was asked for before. */
+  #show() {
+    this.#listing = this.#askForList();
+    return this.#listing;
+  }
+
+  async #askForList() {
+    this.#listings += 1;
+    const number = this.#listings;
     try {
       const [listed, me] = await Promise.all([request(`files?lang=${language()}`), request("me")]);
+      if (number < this.#listings) return;
       this.#drafts.replaceChildren(...listed.drafts.map((draft) => this.#draftForm(draft)));
       const items = listed.files.map((file) => this.#fileItem(file, me.groups));
       const none = element("p", { class: "drawer-note" }, label("files_none"));
@@ -123,7 +138,7 @@ export class Files {
 
   /** Says what became of a file's tables, beside the file. */
   #report(file) {
-    const item = this.#list.querySelector(`[data-file="${file.id}"]`);
+    const item = this.#itemOf(file);
     for (const table of file.loaded) {
       const said = [
         ...table.left_out.map((one) => label("files_left_out", one)),
@@ -179,6 +194,10 @@ export class Files {
     return item;
   }
 
+  #itemOf(file) {
+    return this.#list.querySelector(`[data-file="${file.id}"]`);
+  }
+
   #addOwnersChoices(item, file, groups) {
     const remove = button("files_delete", "danger");
     remove.addEventListener("click", () => this.#remove(file, item));
@@ -211,7 +230,8 @@ export class Files {
     if (!confirm(translate("files_delete_question"))) return;
     await this.#busy(item, "files_reading", async () => {
       await request(`files/${file.id}`, { method: "DELETE" });
-      item.remove();
+      await this.#listing; // it may have the file still, and put it there anew
+      this.#itemOf(file)?.remove();
       this.#onChange();
       this.#zone.querySelector("input").focus();
     });

@@ -250,22 +250,26 @@ class _Loading:
         result.notes.append((note.zh, note.en))
 
     def _check_quota(self) -> None:
-        row = self._connection.execute(
-            "SELECT count(*), coalesce(sum(pg_total_relation_size(c.oid)), 0) FROM pg_class AS c"
-            " JOIN pg_namespace AS n ON n.oid = c.relnamespace"
-            " WHERE n.nspname = %s AND c.relkind = 'r'",
-            [self._plan.schema],
-        ).fetchone()
-        assert row is not None
-        tables, size = row
+        sizes = self._table_sizes()
+        tables = len(sizes)
         if tables > self._plan.max_tables:
             raise refusal(
                 f"您的表会有 {tables} 张，最多 {self._plan.max_tables} 张：请先删除一些文件。",
                 f"You would have {tables} tables; at most {self._plan.max_tables} are kept: delete "
                 "some files first.",
             )
-        if size > self._plan.max_bytes:
+        if sum(sizes.values()) > self._plan.max_bytes:
             raise _too_much(self._plan.max_bytes)
+
+    def _table_sizes(self) -> dict[str, int]:
+        """Return the bytes of each of the owner's tables, by name."""
+        rows = self._connection.execute(
+            "SELECT c.relname, pg_total_relation_size(c.oid) FROM pg_class AS c"
+            " JOIN pg_namespace AS n ON n.oid = c.relnamespace"
+            " WHERE n.nspname = %s AND c.relkind = 'r'",
+            [self._plan.schema],
+        )
+        return dict(rows.fetchall())
 
     def _keep_record(self, loaded: list[LoadedTable]) -> None:
         record = dict(self._plan.record)
@@ -275,17 +279,10 @@ class _Loading:
         for planned, result in zip(self._plan.tables, loaded, strict=True):
             before = kept.get(planned.name, {})
             kept[planned.name] = _recorded(planned, result, before)
+        sizes = self._table_sizes()
         for name, table in kept.items():
-            (table["bytes"],) = self._execute(
-                "SELECT pg_total_relation_size({name}::regclass)".replace(
-                    "{name}", sql.Literal(self._qualified(name)).as_string(self._connection)
-                )
-            ).fetchone()
+            table["bytes"] = sizes.get(name, 0)
         save_record(self._connection, record, list(kept.values()))
-
-    def _qualified(self, name: str) -> str:
-        place = sql.SQL(".").join(map(sql.Identifier, (self._plan.schema, name)))
-        return place.as_string(self._connection)
 
 
 def _recorded(
@@ -317,26 +314,29 @@ def _place(column: PlannedColumn) -> int:
     return column.place
 
 
+_REFUSED_ROWS: dict[type[psycopg.Error], Text] = {
+    errors.UniqueViolation: Text(
+        "新的行有表中已有的键：没有导入任何行。",
+        "The new rows have keys that the table has already: none of them was loaded.",
+    ),
+    errors.ForeignKeyViolation: Text(
+        "新的行引用了另一张表中没有的键：没有导入任何行。",
+        "The new rows refer to keys that another table does not have: none was loaded.",
+    ),
+    errors.NotNullViolation: Text(
+        "新的行没有键的值：没有导入任何行。",
+        "The new rows have no values for the key: none was loaded.",
+    ),
+}
+
+
 @contextmanager
 def _told_of_values() -> Iterator[None]:
     """Say what PostgreSQL does not take of the rows without quoting its own words alone."""
     try:
         yield
-    except errors.UniqueViolation as error:
-        raise refusal(
-            "新的行有表中已有的键：没有导入任何行。",
-            "The new rows have keys that the table has already: none of them was loaded.",
-        ) from error
-    except errors.ForeignKeyViolation as error:
-        raise refusal(
-            "新的行引用了另一张表中没有的键：没有导入任何行。",
-            "The new rows refer to keys that another table does not have: none was loaded.",
-        ) from error
-    except errors.NotNullViolation as error:
-        raise refusal(
-            "新的行没有键的值：没有导入任何行。",
-            "The new rows have no values for the key: none was loaded.",
-        ) from error
+    except tuple(_REFUSED_ROWS) as error:
+        raise UnreadableFile(_REFUSED_ROWS[type(error)]) from error
     except errors.DataError as error:
         said = error.diag.message_primary or ""
         raise refusal(

@@ -168,13 +168,18 @@ def _name(entry: zipfile.ZipInfo) -> str:
 
 def _unknown_kind(name: str) -> UnreadableFile:
     if name.lower().endswith((".zip", ".gz", ".7z", ".rar", ".tar", ".bz2", ".xz")):
-        return refusal(
-            f"压缩文件里还有压缩文件（{name}）：请只压缩一层。",
-            f"The archive holds another archive ({name}): pack the files once.",
-        )
+        return nested_archive(name)
     return refusal(
         f"压缩文件里的 {name} 不是 CSV、TSV 或 XLSX。",
         f"{name} in the archive is no CSV, TSV or XLSX.",
+    )
+
+
+def nested_archive(name: str) -> UnreadableFile:
+    """Return the error for an archive in an archive."""
+    return refusal(
+        f"压缩文件里还有压缩文件（{name}）：请只压缩一层。",
+        f"The archive holds another archive ({name}): pack the files once.",
     )
 
 

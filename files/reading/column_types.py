@@ -5,11 +5,10 @@ from dataclasses import dataclass, field
 
 from files.reading.value_forms import (
     FORMS,
-    NULLS,
     SEPARATOR,
-    SHEET_ERRORS,
     ColumnType,
     ValueForm,
+    is_null,
 )
 
 _ENOUGH = 200  # values after which a form that reads too few of them is given up
@@ -50,7 +49,6 @@ class ColumnObserver:
         self.empty = 0
         self.markers = Misfits()
         self.examples: list[str] = []
-        self.longest = 0
         self._misfits: dict[str, Misfits] = {form.name: Misfits() for form in FORMS}
         self._open: list[ValueForm] = list(FORMS)
         self._well_read: set[str] = set()  # values that all open forms read
@@ -144,15 +142,19 @@ class ColumnObserver:
         for value, row in zip(values, rows, strict=True):
             if not value or value in known:
                 continue
-            lowered = value.lower()
-            if lowered in NULLS or lowered in SHEET_ERRORS:
+            if is_null(value):
                 self.markers.add(row)
                 continue
-            unread = [form for form in forms if form.read(value) is None]
-            for form in unread:
-                self._misfits[form.name].add(row)
-            if not unread and len(forms) == len(self._open):
+            is_read = self._try_value(forms, value, row)
+            if is_read and len(forms) == len(self._open):
                 known.add(value)
+
+    def _try_value(self, forms: Sequence[ValueForm], value: str, row: int) -> bool:
+        """Note the forms that do not read a value; tell whether all of them do."""
+        unread = [form for form in forms if form.read(value) is None]
+        for form in unread:
+            self._misfits[form.name].add(row)
+        return not unread
 
     def _give_up(self, tried: int) -> None:
         """Drop the forms that read too little; the others may still be proposed."""

@@ -48,7 +48,7 @@ class DelimitedSheet:
     merged: tuple[MergedCells, ...] = ()
 
     def rows(self) -> Iterator[Row]:
-        """Yield the rows.
+        """Yield the rows of the text file, empty ones included.
 
         Raises:
             UnreadableFile: a line, a value or a row is too long.

@@ -53,14 +53,11 @@ def layout_of(
         return None
     width = _width([sample[number] for number in filled])
     if header_row is not None:
-        return _told(sample, merged, header_row, header_rows or 1, width)
+        return _told(sample, merged, header_row, header_rows, width)
     first = _first_full(sample, filled, width)
     below = [sample[number] for number in filled if number > first]
     if not _is_header(sample[first], below):
-        titles = _texts(sample[:first])
-        names = ("",) * width
-        reason = Text("第一行已经是数据", "the first row is data already")
-        return SheetLayout(0, 0, first + 1, titles, names, reason)
+        return _without_header(sample, first, width)
     top, count = _extent(sample, merged, first, below, width)
     reason = Text("这一行是名称，下面是数据", "this row holds names, and data stands below")
     if count > 1:
@@ -70,15 +67,22 @@ def layout_of(
 
 
 def _told(
-    sample: Sequence[Row], merged: Sequence[MergedCells], row: int, count: int, width: int
+    sample: Sequence[Row], merged: Sequence[MergedCells], row: int, rows: int | None, width: int
 ) -> SheetLayout:
-    """Return the layout that a caller has said."""
+    """Return the layout that a caller has said; a header has one row unless told otherwise."""
     reason = Text("由您指定", "said by you")
     if row == 0:
         return SheetLayout(0, 0, 1, (), ("",) * width, reason)
     top = row - 1
+    count = rows or 1
     names = _names(sample[top : top + count], merged, top, width)
     return SheetLayout(row, count, row + count, _texts(sample[:top]), names, reason)
+
+
+def _without_header(sample: Sequence[Row], first: int, width: int) -> SheetLayout:
+    """Return the layout of a sheet whose data begins at a row, counted from 0."""
+    reason = Text("第一行已经是数据", "the first row is data already")
+    return SheetLayout(0, 0, first + 1, _texts(sample[:first]), ("",) * width, reason)
 
 
 def _width(rows: Sequence[Row]) -> int:
@@ -123,10 +127,13 @@ def _is_value(cell: str) -> bool:
 
 def _is_period(cell: str) -> bool:
     """Tell whether a text may head a column of figures: a year, a month."""
-    return (cell.isdigit() and 1900 <= int(cell) <= 2100) if len(cell) == 4 else "年" in cell
+    if len(cell) != 4:
+        return "年" in cell
+    return cell.isdigit() and 1900 <= int(cell) <= 2100
 
 
 def _is_header(row: Row, below: Sequence[Row]) -> bool:
+    """Tell whether a row that is not empty holds names of the values below it."""
     cells = [cell for cell in row if cell]
     if max(map(len, cells)) > _LONGEST_NAME:
         return False

@@ -57,7 +57,7 @@ class ColumnDraft:
         name: in SQL.
         forms: names of the forms that its values are read by.
         examples: of values as written.
-        left_out: values that the type does not hold: they would be left empty.
+        distinct: its values, where they are few; None: where they are many.
     """
 
     title: str
@@ -138,9 +138,7 @@ def is_total(row: Row) -> bool:
     """Tell whether a row says that it sums those before it."""
     first = next((cell for cell in row if cell), "")
     word = first.rstrip(":： ").replace(" ", "").lower()
-    return (
-        word in [total.replace(" ", "") for total in _TOTALS] and len(list(filter(None, row))) > 1
-    )
+    return word in _TOTALS and sum(map(bool, row)) > 1
 
 
 def columns_of(batch: Batch, width: int) -> list[list[str]]:
@@ -264,28 +262,40 @@ def _reason(form: ValueForm | None, observed: ColumnObserver) -> Text:
 def _column_problems(
     observed: ColumnObserver, form: ValueForm | None, told: ColumnType | None
 ) -> Iterator[RowProblem]:
-    if form is not None and observed.markers.count:
+    """Yield the problems of a column that is read by a form, or as text where there is none."""
+    if form is None:
+        if told is None:
+            yield from _nearly_fitting_problem(observed)
+        return
+    if observed.markers.count:
         text = Text("这些写法表示没有值", "what stands there means that there is no value")
         yield _problem(text, observed.markers)
-    if told is not None and form is not None and observed.misfits(form.name).count:
-        text = Text(
-            f"不符合类型 {told} 的值会留空", f"values that are no {told} would be left empty"
-        )
-        yield _problem(text, observed.misfits(form.name))
-    if form is None and told is None:
-        near = observed.nearly_fitting()
-        if near is not None:
-            text = Text(
-                f"其余的值都是 {near.type}：选这个类型时，这些值会留空",
-                f"all other values are {near.type}: with that type, these would be left empty",
-            )
-            yield _problem(text, observed.misfits(near.name))
-    if form is not None and told is None and is_ambiguous(observed):
+    if told is not None:
+        yield from _told_type_problem(observed.misfits(form.name), told)
+    elif is_ambiguous(observed):
         text = Text(
             "日和月无法区分：按日/月/年读取",
             "days and months can't be told apart: read as day/month/year",
         )
         yield RowProblem(text, observed.values, ())
+
+
+def _told_type_problem(misfits: Misfits, told: ColumnType) -> Iterator[RowProblem]:
+    if misfits.count:
+        text = Text(
+            f"不符合类型 {told} 的值会留空", f"values that are no {told} would be left empty"
+        )
+        yield _problem(text, misfits)
+
+
+def _nearly_fitting_problem(observed: ColumnObserver) -> Iterator[RowProblem]:
+    near = observed.nearly_fitting()
+    if near is not None:
+        text = Text(
+            f"其余的值都是 {near.type}：选这个类型时，这些值会留空",
+            f"all other values are {near.type}: with that type, these would be left empty",
+        )
+        yield _problem(text, observed.misfits(near.name))
 
 
 _ALL_READ: dict[ColumnType, Text] = {

@@ -5,7 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from common.text import Text
-from files.reading.archives import check_workbook, is_archive, is_workbook, unpacked
+from files.reading.archives import (
+    check_workbook,
+    is_archive,
+    is_workbook,
+    nested_archive,
+    unpacked,
+)
 from files.reading.delimited import DELIMITERS, DelimitedSheet, Delimiter, delimiter_of
 from files.reading.encodings import encoding_of, named_encoding
 from files.reading.reading_limits import ReadingLimits
@@ -87,10 +93,7 @@ class UploadedFile:
         elif is_workbook(path):
             yield from self._workbook(path, name, key)
         else:
-            raise refusal(
-                f"压缩文件里还有压缩文件（{name}）：请只压缩一层。",
-                f"The archive holds another archive ({name}): pack the files once.",
-            )
+            raise nested_archive(name)
 
     def _workbook(self, path: Path, name: str, key: str) -> Iterator[FoundSheet]:
         check_workbook(path, self._limits)

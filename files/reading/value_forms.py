@@ -283,7 +283,8 @@ WIDER: dict[ColumnType, tuple[ColumnType, ...]] = {
 
 def is_null(value: str) -> bool:
     """Tell whether a text stands for no value, where the column is no text."""
-    return value.lower() in NULLS or value.lower() in SHEET_ERRORS
+    lowered = value.lower()
+    return lowered in NULLS or lowered in SHEET_ERRORS
 
 
 def readers(wanted: ColumnType, found: Sequence[str]) -> list[ValueForm]:

@@ -6,7 +6,7 @@ of a workbook are measured before, and why this runs in a process of bounded mem
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import date, datetime, time, timedelta
+from datetime import date, datetime, time
 from pathlib import Path
 from typing import Any
 
@@ -98,8 +98,6 @@ def _text(cell: Any) -> str:
         return cell.isoformat(" ", "seconds")
     if isinstance(cell, date | time):
         return cell.isoformat()
-    if isinstance(cell, timedelta):
-        return str(cell)
     return str(cell)
 
 

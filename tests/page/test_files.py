@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Route, expect
 
 from tests.page.browsing import ask, axe_violations, expect_state, load_axe, opened
 from tests.support.live import serving
@@ -64,7 +64,12 @@ def test_a_file_is_checked_loaded_asked_and_deleted(
         turn = ask(page, "total price by region")
         expect_state(turn, "done")
         expect(turn).to_contain_text("1,200")
-        page.get_by_role("button", name="Files").click()
+        held: list[Route] = []
+        page.route("**/api/v0/files?*", lambda route: held.append(route), times=1)
+        with page.expect_request("**/api/v0/files?*"):
+            page.get_by_role("button", name="Files").click()
+        expect(item).to_have_count(0)  # nothing of the list before is offered meanwhile
+        held[0].continue_()
         page.on("dialog", lambda dialog: dialog.accept())
         item.get_by_role("button", name="Delete").click()
         expect(item).to_have_count(0)
