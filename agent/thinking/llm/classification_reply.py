@@ -1,6 +1,5 @@
 """Reads from a model's reply what kind of question it was asked, in whatever form the reply is."""
 
-import json
 import re
 from typing import Any
 
@@ -8,6 +7,7 @@ from agent.thinking.llm.reasoning import without_reasoning
 from common.text import Lang, Text
 from common.values import ANALYSIS_KINDS, AnalysisKind, Classification, QuestionType
 from knowledge.language.safe_text import one_line
+from llm.loose_fields import object_in
 
 _KINDS: dict[str, QuestionType] = {"DATABASE": "DATABASE", "CHAT": "CHAT"}
 _KIND_KEYS = ("type", "question_type", "classification", "category")
@@ -27,7 +27,7 @@ def classification_of(reply: str, lang: Lang) -> tuple[Classification, tuple[str
     model that chats about data would invent some.
     """
     text = without_reasoning(reply)
-    verdict = _object(text)
+    verdict = object_in(text)
     word = next((str(verdict[key]) for key in _KIND_KEYS if key in verdict), text)
     kinds = [kind for kind in _KINDS if re.search(rf"\b{kind}\b", word, re.IGNORECASE)]
     if len(kinds) != 1:
@@ -52,18 +52,6 @@ def _reason(value: Any, lang: Lang) -> str:
 def _analysis(value: Any) -> tuple[AnalysisKind, ...]:
     given = value if isinstance(value, list) else [value]
     return tuple(kind for kind in ANALYSIS_KINDS if kind in given)
-
-
-def _object(text: str) -> dict[str, Any]:
-    """Return the JSON object in `text`, or an empty one."""
-    start, end = text.find("{"), text.rfind("}")
-    if start < 0 or end < start:
-        return {}
-    try:
-        value = json.loads(text[start : end + 1], strict=False)
-    except (ValueError, RecursionError):
-        return {}
-    return value if isinstance(value, dict) else {}
 
 
 def _confidence(value: Any) -> float:
