@@ -34,6 +34,7 @@ from llm.call_failures import MEANINGS, FailureKind, kind_of_failure
 from llm.chat_model import Completion
 from llm.contexts import context_tokens
 from llm.known_endpoints import known_endpoint
+from llm.loose_fields import object_in
 from llm.providers import Endpoint, ModelSettings
 from llm.tool_calls import ToolDefinition, ToolOffer
 
@@ -219,12 +220,7 @@ class _Check:
             reply = await self._ask(prompt)
         except LlmUnavailable as error:
             return _failure("model.json", error)
-        begin, end = reply.text.find("{"), reply.text.rfind("}") + 1
-        try:
-            value = json.loads(reply.text[begin:end]) if 0 <= begin < end else None
-        except (ValueError, RecursionError):
-            value = None
-        if isinstance(value, dict) and "type" in value:
+        if "type" in object_in(reply.text):
             return passed("model.json", Text("能按要求给出 JSON。", "It gives JSON as asked."))
         return warned(
             "model.json",

@@ -1,5 +1,6 @@
 """Reads fields of replies whose type nobody vouches for."""
 
+import json
 import re
 from typing import Any
 
@@ -12,6 +13,18 @@ def dict_of(value: Any) -> dict[str, Any]:
     if isinstance(value, dict):
         return value
     return {}
+
+
+def object_in(text: str) -> dict[str, Any]:
+    """Return the JSON object in `text`, whatever surrounds it, or an empty one."""
+    start, end = text.find("{"), text.rfind("}")
+    if start < 0 or end < start:
+        return {}
+    try:
+        value = json.loads(text[start : end + 1], strict=False)
+    except (ValueError, RecursionError):
+        return {}
+    return dict_of(value)
 
 
 def text_of(content: Any) -> str:

@@ -1,12 +1,13 @@
 """Measures a service: takes the spans and measurements of the extension point as metrics."""
 
-import time
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from agent.extensions.points import ObservabilityProvider
+from agent.extensions.span_timing import timed
 from common.audit import Audit, CallOutcome, Occasion, StatementOutcome
 from common.metrics import Metrics
 
@@ -16,7 +17,8 @@ class _Recorded:
     """The metric that a span or a measurement belongs to.
 
     Attributes:
-        labels: names of its labels, by the names of the attributes that give them.
+        labels: names of its labels, by the names of the attributes that give them; a span has
+            `outcome` and `provider` besides its own.
         fixed: labels that are always the same.
     """
 
@@ -27,13 +29,14 @@ class _Recorded:
 
 _SPANS = {
     "model_call": _Recorded(
-        "gen_ai_client_operation_duration_seconds", {"model": "model"}, {"operation": "chat"}
+        "gen_ai_client_operation_duration_seconds",
+        {"model": "model", "provider": "provider"},
+        {"operation": "chat"},
     ),
     "statement": _Recorded("db_client_operation_duration_seconds", {"act": "operation"}, {}),
-    "catalog_read": _Recorded("citu_catalog_read_duration_seconds", {}, {}),
-    "store_write": _Recorded("citu_store_write_duration_seconds", {}, {}),
+    "catalog_read": _Recorded("citu_catalog_read_duration_seconds", {"outcome": "outcome"}, {}),
+    "store_write": _Recorded("citu_store_write_duration_seconds", {"outcome": "outcome"}, {}),
 }
-_WITH_OUTCOME = frozenset({"catalog_read", "store_write"})
 _COUNTS = {
     "questions": _Recorded(
         "citu_questions_total",
@@ -62,25 +65,18 @@ class MetricsObserver:
         self._metrics = metrics
         self._provider = provider
 
-    @contextmanager
-    def span(self, name: str, attributes: Mapping[str, Any]) -> Iterator[None]:
+    def span(self, name: str, attributes: Mapping[str, Any]) -> AbstractContextManager[None]:
         """Measure how long the context lasts."""
         recorded = _SPANS.get(name)
         if recorded is None:
-            yield
-            return
-        started = time.perf_counter()
-        outcome = "failed"
-        try:
-            yield
-            outcome = "done"
-        finally:
-            labels = _labels(recorded, attributes)
-            if name == "model_call":
-                labels["provider"] = self._provider
-            if name in _WITH_OUTCOME:
-                labels["outcome"] = outcome
-            self._metrics.observe(recorded.metric, time.perf_counter() - started, labels)
+            return nullcontext()
+        return timed(partial(self._observe_span, recorded, attributes))
+
+    def _observe_span(
+        self, recorded: _Recorded, attributes: Mapping[str, Any], seconds: float, outcome: str
+    ) -> None:
+        known = {**attributes, "outcome": outcome, "provider": self._provider}
+        self._metrics.observe(recorded.metric, seconds, _labels(recorded, known))
 
     def metric(self, name: str, value: float, attributes: Mapping[str, Any]) -> None:
         counted = _COUNTS.get(name)

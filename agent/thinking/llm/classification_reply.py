@@ -1,6 +1,5 @@
 """Reads from a model's reply what kind of question it was asked, in whatever form the reply is."""
 
-import json
 import re
 from typing import Any
 
@@ -8,6 +7,7 @@ from agent.thinking.llm.reasoning import without_reasoning
 from common.text import Lang, Text
 from common.values import ANALYSIS_KINDS, AnalysisKind, Classification, QuestionType
 from knowledge.language.safe_text import one_line
+from llm.loose_fields import object_in
 
 _KINDS: dict[str, QuestionType] = {"DATABASE": "DATABASE", "CHAT": "CHAT"}
 _KIND_KEYS = ("type", "question_type", "classification", "category")
@@ -52,18 +52,6 @@ def _reason(value: Any, lang: Lang) -> str:
 def _analysis(value: Any) -> tuple[AnalysisKind, ...]:
     given = value if isinstance(value, list) else [value]
     return tuple(kind for kind in ANALYSIS_KINDS if kind in given)
-
-
-def object_in(text: str) -> dict[str, Any]:
-    """Return the JSON object in a reply without its reasoning; an empty one where there is none."""
-    start, end = text.find("{"), text.rfind("}")
-    if start < 0 or end < start:
-        return {}
-    try:
-        value = json.loads(text[start : end + 1], strict=False)
-    except (ValueError, RecursionError):
-        return {}
-    return value if isinstance(value, dict) else {}
 
 
 def _confidence(value: Any) -> float:

@@ -4,7 +4,6 @@ import json
 from collections.abc import Sequence
 
 from agent.thinking import DatabaseOption
-from agent.thinking.llm.classification_reply import object_in
 from agent.thinking.llm.prompt_files import prompt
 from agent.thinking.llm.question_parts import QuestionParts, asked
 from agent.thinking.llm.reasoning import without_reasoning
@@ -12,6 +11,7 @@ from common.text import Lang
 from common.values import SkillResult
 from knowledge.language.safe_text import one_line
 from llm import ChatModel
+from llm.loose_fields import object_in
 
 _OVERVIEW_TOKENS = 800  # of one database
 _MOST_ABOUT = 300  # characters of what an operator says of a database
