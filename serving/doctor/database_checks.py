@@ -38,7 +38,7 @@ def examine_database(name: str, url: str, options: DatabaseOptions) -> list[Chec
         found += _abilities(check, capabilities)
         with closing(psycopg2.connect(url, connect_timeout=_CONNECT_S)) as connection:
             connection.autocommit = True
-            found += _looked_over(check, connection, options)
+            found += _database_findings(check, connection, options)
             return found
     except Unreachable as error:
         advice = Text(
@@ -52,7 +52,7 @@ def examine_database(name: str, url: str, options: DatabaseOptions) -> list[Chec
         return [failed(f"{check}.statements", Text(said, said), advice)]
 
 
-def _looked_over(
+def _database_findings(
     check: str, connection: Connection, options: DatabaseOptions
 ) -> Iterator[CheckResult]:
     yield from _role(f"{check}.role", connection)

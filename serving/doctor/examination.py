@@ -102,7 +102,7 @@ def _served(settings: Settings) -> list[CheckResult]:
         for database in services.asked.all():
             if database.name != FILES:  # made by Citu itself, with roles of its own
                 found += _database(database, settings)
-        found += asyncio.run(_kept_and_meant(services, settings, found))
+        found += asyncio.run(_store_and_semantic_files(services, settings, found))
         return found
     finally:
         services.sources.hold.release()
@@ -122,7 +122,7 @@ def _database(database: AskedDatabase, settings: Settings) -> list[CheckResult]:
     return examine_database(database.name, url, database.datasource.options)
 
 
-async def _kept_and_meant(
+async def _store_and_semantic_files(
     services: Services, settings: Settings, before: Iterable[CheckResult]
 ) -> list[CheckResult]:
     """Look at the store, and at the files about databases that can be reached."""

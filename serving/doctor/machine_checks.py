@@ -23,12 +23,13 @@ def python_version(version: tuple[int, int] = sys.version_info[:2]) -> CheckResu
     """Say whether Citu was tried with this version of Python."""
     name = f"{version[0]}.{version[1]}"
     first, last = _TRIED_PYTHON
+    oldest, newest = (".".join(map(str, version)) for version in _TRIED_PYTHON)
     if first <= version <= last:
         return passed("versions.python", Text(f"Python {name}。", f"Python {name}."))
     return warned(
         "versions.python",
         Text(f"没有在 Python {name} 上试过。", f"Python {name} was not tried."),
-        Text("使用 3.11 到 3.13。", "Use 3.11 to 3.13."),
+        Text(f"使用 {oldest} 到 {newest}。", f"Use {oldest} to {newest}."),
     )
 
 
