@@ -12,6 +12,7 @@ import json
 import os
 import runpy
 import selectors
+import signal
 import socket
 import sys
 import traceback
@@ -78,6 +79,7 @@ class _ForkServer:
             self._clients.remove(client)
             self._selector.unregister(client)
             client.close()
+            self._end_programs_of(client)
             return None
         pid = os.fork()
         if pid == 0:
@@ -91,6 +93,12 @@ class _ForkServer:
         with suppress(OSError):
             client.send(str(pid).encode())
         return None
+
+    def _end_programs_of(self, client: socket.socket) -> None:
+        """End what a client has left running: it leaves before the end only when it was killed."""
+        for pid, asker in self._askers.values():
+            if asker is client:
+                os.kill(pid, signal.SIGTERM)
 
     def _report(self, ending: int) -> None:
         pid, client = self._askers.pop(ending)
