@@ -34,6 +34,7 @@ from store.learned import (
     Verdict,
     Visible,
 )
+from store.spending import Spending
 from store.vectors import VectorRepository
 
 __all__ = [
@@ -468,6 +469,7 @@ class Store:
         aclose: closes its connections, on the event loop that used them; the next use opens new
             ones.
         artefacts: files that runs made.
+        spending: what models have cost.
         vectors: vectors of texts; None where they can't be kept.
     """
 
@@ -479,4 +481,5 @@ class Store:
     ping: Callable[[], Awaitable[None]]
     aclose: Callable[[], Awaitable[None]]
     artefacts: Artefacts
+    spending: Spending
     vectors: VectorRepository | None = None

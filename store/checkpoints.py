@@ -3,6 +3,9 @@ versions.
 
 A checkpoint is the state of a graph between two steps. With it any process can go on with a run
 that waits for its user, or whose worker died. `thread_id` is the run's id.
+
+A worker may lose its run to another without noticing, because it was stopped or slow. What it does
+within `held_by` is written only while the run is its own, which the store checks with the write.
 """
 
 import dataclasses
@@ -14,6 +17,7 @@ from enum import Enum
 from typing import Any
 
 import ormsgpack
+from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.serde.jsonplus import (
     EXT_CONSTRUCTOR_KW_ARGS,
@@ -46,6 +50,21 @@ _plain = JsonPlusSerializer()
 _room: ContextVar[list[int] | None] = ContextVar(
     "room", default=None
 )  # bytes that may still be written
+
+holder: ContextVar[str | None] = ContextVar("holder", default=None)  # id of the worker that writes
+
+
+@contextmanager
+def held_by(worker_id: str) -> Iterator[None]:
+    """Have checkpoints that are written in this context refused once another worker has the run.
+
+    `LeaseLost` is what the writes then raise. Tasks that are started in the context are in it too.
+    """
+    token = holder.set(worker_id)
+    try:
+        yield
+    finally:
+        holder.reset(token)
 
 
 def name_of(kind: type) -> _Name:
@@ -147,6 +166,11 @@ def _is_made_by_name(value: Any) -> bool:
     if isinstance(value, Enum) or dataclasses.is_dataclass(value):
         return True
     return any(hasattr(value, method) for method in _NAMING_METHODS)
+
+
+def thread_of(config: RunnableConfig) -> str:
+    """Return the thread that a config names."""
+    return str(config["configurable"]["thread_id"])
 
 
 @contextmanager

@@ -296,7 +296,7 @@ class LearnedRepository:
         example_ids: Iterable[str],
     ) -> None:
         """Count an answer for each of the examples."""
-        keys = [item_key(known) for known in dict.fromkeys(example_ids)]
+        keys = [item_key(known) for known in example_ids]
         if keys:
             await self._record_sets.count_use(keys)
 

@@ -15,6 +15,7 @@ from store.postgres_checkpoints import PostgresCheckpoints
 from store.postgres_conversations import PostgresConversations
 from store.postgres_records import PostgresRecords
 from store.postgres_runs import PostgresRuns
+from store.postgres_spending import PostgresSpending
 from store.postgres_vectors import PostgresVectors
 from store.redis_access import RedisAccess
 from store.redis_artefacts import RedisArtefacts
@@ -22,6 +23,7 @@ from store.redis_checkpoints import RedisCheckpoints
 from store.redis_conversations import RedisConversations
 from store.redis_records import RedisRecords
 from store.redis_runs import RedisRuns
+from store.redis_spending import RedisSpending
 
 Opener = Callable[[UrlSource, Retention, float], Store]
 
@@ -52,6 +54,7 @@ def _open_postgres(source: UrlSource, retention: Retention, timeout_s: float) ->
         ping,
         aclose,
         PostgresArtefacts(access, retention),
+        PostgresSpending(access),
         PostgresVectors(access),
     )
 
@@ -71,6 +74,7 @@ def _open_redis(source: UrlSource, retention: Retention, timeout_s: float) -> St
         ping,
         access.aclose,
         RedisArtefacts(access, retention),
+        RedisSpending(access),
     )
 
 

@@ -23,9 +23,9 @@ from langgraph.checkpoint.base import (
 )
 
 from common.after_fork import keep_for_parent, restart_after_fork
-from common.errors import StoreUnavailable
+from common.errors import LeaseLost, StoreUnavailable
 from common.ports import UrlSource
-from store.checkpoints import Checkpoints, limited
+from store.checkpoints import Checkpoints, holder, limited, thread_of
 from store.postgres_access import PostgresAccess
 from store.postgres_values import read_bytes
 from store.record_json import key
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+Held = tuple[bytes, bytes, bool]  # run key, worker key, whether it deletes
+_NOT_HELD = "CT001"  # SQLSTATE of `citu.require_lease`
 
 _SAVER = "store.psycopg_saver"
 _POOL_SIZE = 4
@@ -46,11 +48,22 @@ _SWEPT_AT_ONCE = 500
 _ARE_THERE = "SELECT to_regclass('citu.checkpoints')"
 # Young threads are not idle: a sync run has checkpoints before its first write makes it known to
 # the store.
+# Writes without a checkpoint have no time: nothing can go on from them.
 _IDLE = """
-SELECT thread_id, max((checkpoint ->> 'ts')::timestamptz) <= now() - %s * interval '1 second'
-FROM citu.checkpoints WHERE thread_id IN (
-    SELECT DISTINCT thread_id FROM citu.checkpoints WHERE thread_id > %s ORDER BY thread_id LIMIT %s
-) GROUP BY thread_id ORDER BY thread_id
+WITH given (idle_s, after, most) AS (VALUES (%s::float8, %s::text, %s::integer)),
+next_thread AS (
+    (SELECT DISTINCT thread_id FROM citu.checkpoints, given
+        WHERE thread_id > after ORDER BY thread_id LIMIT (SELECT most FROM given))
+    UNION
+    (SELECT DISTINCT thread_id FROM citu.checkpoint_writes, given
+        WHERE thread_id > after ORDER BY thread_id LIMIT (SELECT most FROM given))
+    ORDER BY thread_id LIMIT (SELECT most FROM given)
+)
+SELECT thread_id, coalesce(
+    max((checkpoint ->> 'ts')::timestamptz) <= now() - max(idle_s) * interval '1 second', true
+)
+FROM given, next_thread LEFT JOIN citu.checkpoints USING (thread_id)
+GROUP BY thread_id ORDER BY thread_id
 """
 _NEEDED = """
 SELECT run_key FROM citu.run
@@ -104,12 +117,13 @@ class PostgresCheckpoints(Checkpoints):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        """Keep a checkpoint; return the config that names it. Raises `StateTooLarge`,
+        """Keep a checkpoint; return the config that names it. Raises `StateTooLarge`, `LeaseLost`,
         `StoreUnavailable`.
         """
         with limited():
             return await self._call(
-                lambda saver: saver.aput(config, checkpoint, metadata, new_versions)
+                lambda saver: saver.aput(config, checkpoint, metadata, new_versions),
+                _held(thread_of(config)),
             )
 
     async def aput_writes(
@@ -119,9 +133,12 @@ class PostgresCheckpoints(Checkpoints):
         task_id: str,
         task_path: str = "",
     ) -> None:
-        """Keep what a task wrote."""
+        """Keep what a task wrote; raises what `aput` raises."""
         with limited():
-            await self._call(lambda saver: saver.aput_writes(config, writes, task_id, task_path))
+            await self._call(
+                lambda saver: saver.aput_writes(config, writes, task_id, task_path),
+                _held(thread_of(config)),
+            )
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """Return the checkpoint that `config` names, else the thread's latest; None when there is
@@ -159,8 +176,10 @@ class PostgresCheckpoints(Checkpoints):
         return await self._call(history)
 
     async def adelete_thread(self, thread_id: str) -> None:
-        """Forget all checkpoints of a thread."""
-        await self._call(lambda saver: saver.adelete_thread(thread_id))
+        """Forget all checkpoints of a thread. Raises `LeaseLost`, `StoreUnavailable`."""
+        await self._call(
+            lambda saver: saver.adelete_thread(thread_id), _held(thread_id, is_deletion=True)
+        )
 
     async def aclose(self) -> None:
         """Close the connections that this event loop opened."""
@@ -169,9 +188,14 @@ class PostgresCheckpoints(Checkpoints):
                 await opened.pool.close(self._timeout_s)
         self._held.clear()
 
-    async def _call(self, operation: "Callable[[Saver], Awaitable[T]]") -> T:
+    async def _call(
+        self, operation: "Callable[[Saver], Awaitable[T]]", held: Held | None = None
+    ) -> T:
         """Run the operation, and once more if it fails, because the first call after a server
         restart fails.
+
+        Args:
+            held: what an operation that writes needs.
         """
         await _import()
         import psycopg
@@ -183,16 +207,18 @@ class PostgresCheckpoints(Checkpoints):
         token = deadline.set(ends_at)
         try:
             try:
-                found = await self._attempt(operation)
+                found = await self._attempt(operation, held)
             except (psycopg.OperationalError, psycopg.InterfaceError, psycopg.ProgrammingError):
                 if clock() >= ends_at:
                     raise
                 await self._begin_anew()
-                found = await self._attempt(operation)
+                found = await self._attempt(operation, held)
         except TimeoutError as exc:
             self._trouble.fails("no answer in time")
             raise StoreUnavailable(SLOW) from exc
         except psycopg.Error as exc:
+            if exc.sqlstate == _NOT_HELD:
+                raise LeaseLost from exc
             # Its message names hosts.
             self._trouble.fails(f"{type(exc).__name__} {exc.sqlstate or ''}".strip())
             raise StoreUnavailable(SLOW if clock() >= ends_at else UNREACHABLE) from exc
@@ -201,11 +227,11 @@ class PostgresCheckpoints(Checkpoints):
         self._trouble.works()
         return found
 
-    async def _attempt(self, operation: "Callable[[Saver], Awaitable[T]]") -> T:
+    async def _attempt(self, operation: "Callable[[Saver], Awaitable[T]]", held: Held | None) -> T:
         from store.psycopg_saver import Saver
 
         opened = self._opened()
-        saver = Saver(opened.pool, self.serde)
+        saver = Saver(opened.pool, self.serde, held)
         if not opened.is_set_up:
             await self._set_up(opened, saver)
         return await operation(saver)
@@ -244,6 +270,12 @@ class PostgresCheckpoints(Checkpoints):
             pool = pool_of(self._source, size=_POOL_SIZE, timeout_s=self._timeout_s)
             self._held.append(_Opened(loop, pool, asyncio.Lock()))
         return self._held[0]
+
+
+def _held(thread_id: str, *, is_deletion: bool = False) -> Held | None:
+    """Return what a write has to find; None when any may write."""
+    worker_id = holder.get()
+    return None if worker_id is None else (key(thread_id), key(worker_id), is_deletion)
 
 
 async def _import() -> None:

@@ -28,10 +28,15 @@ _LEARN = f"SELECT citu.learn({', '.join(['%s'] * 10)})"
 # A record that is just being changed is not waited for: a use that isn't counted does no harm.
 _COUNT_USE = """
 SET LOCAL synchronous_commit = off;
-UPDATE citu.learned SET uses = uses + 1 WHERE record_key IN (
-    SELECT record_key FROM citu.learned WHERE record_key = ANY (%s)
-    ORDER BY record_key FOR UPDATE SKIP LOCKED
-) RETURNING 1
+WITH counted AS (
+    SELECT record_key, count(*) AS times FROM unnest(%s::bytea[]) AS used (record_key) GROUP BY 1
+), locked AS (
+    SELECT record_key FROM citu.learned WHERE record_key IN (SELECT record_key FROM counted)
+    ORDER BY record_key FOR UPDATE
+)
+UPDATE citu.learned AS known SET uses = known.uses + counted.times
+FROM counted JOIN locked USING (record_key) WHERE known.record_key = counted.record_key
+RETURNING 1
 """
 _APPLIED: Mapping[str, Applied] = {"done": "done", "changed": "changed", "full": "full"}
 

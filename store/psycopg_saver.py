@@ -42,23 +42,32 @@ logging.getLogger("psycopg.pool").setLevel(
 _LOCK = 0x43697478  # advisory lock number, arbitrary but ours
 _CHANNELS = "kept_channels"  # of a checkpoint as it is kept: the channels that have values
 
+_REQUIRE_LEASE = "SELECT citu.require_lease(%s, %s, %s)"
+
 Pool = AsyncConnectionPool[AsyncConnection[DictRow]]
 
 deadline: ContextVar[float] = ContextVar("deadline")  # of the call in progress, on the loop's clock
 
 
 class Saver(AsyncPostgresSaver):
-    """Differs from LangGraph's in four ways.
+    """Differs from LangGraph's in five ways.
 
     Each put is one transaction, so a worker killed in the middle leaves the previous checkpoint.
     All values are kept as bytes; LangGraph keeps texts and numbers as JSONB, which PostgreSQL
     refuses for some. A checkpoint that lacks values is refused; LangGraph would go on without them.
-    Calls run at the same time, on connections of a pool.
+    Calls run at the same time, on connections of a pool. Nothing is written of a run that another
+    worker holds.
+
+    Args:
+        held: parameters of `citu.require_lease`; None: any may write.
     """
 
-    def __init__(self, pool: Pool, serde: SerializerProtocol) -> None:
+    def __init__(
+        self, pool: Pool, serde: SerializerProtocol, held: tuple[bytes, bytes, bool] | None
+    ) -> None:
         super().__init__(pool, serde=serde)
         self._pool = pool
+        self._held = held
 
     @asynccontextmanager
     async def _cursor(self, *, pipeline: bool = False) -> AsyncIterator[AsyncCursor[DictRow]]:
@@ -74,6 +83,8 @@ class Saver(AsyncPostgresSaver):
                     connection.transaction(),
                     connection.cursor(binary=True, row_factory=dict_row) as cursor,
                 ):
+                    if self._held is not None:
+                        await cursor.execute(_REQUIRE_LEASE, self._held)
                     yield cursor
 
     async def aput(

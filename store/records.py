@@ -114,4 +114,4 @@ class RecordRepository(Protocol):
         """
 
     async def count_use(self, keys: Collection[bytes]) -> None:
-        """Add one use to each of these records that exists; revisions stay as they are."""
+        """Add one use for each time that a record is among the keys; revisions stay as they are."""

@@ -32,18 +32,42 @@ from langgraph.checkpoint.base import (
     writes_sort_key,
 )
 
-from common.errors import StateLost
+from common.errors import LeaseLost, StateLost
 from store import Retention, redis_keys
-from store.checkpoints import Checkpoints, limited
+from store.checkpoints import Checkpoints, holder, limited, thread_of
 from store.record_json import from_text, to_text
 from store.redis_access import RedisAccess, Script
 
 _Field = tuple[str, ...]
 
-_PUT = Script("""
-for i = 2, #ARGV, 3 do redis.call(ARGV[i], KEYS[1], ARGV[i + 1], ARGV[i + 2]) end
-redis.call('PEXPIRE', KEYS[1], ARGV[1])
-""")
+# Tells how a run stands to a worker: whether it is running and the worker's, or unknown, or has
+# ended. Without a worker all is the caller's.
+_HELD = """
+local function held(run, worker)
+    if worker == '' then return 'mine' end
+    local known = redis.call('HMGET', run, 'state', 'worker')
+    if not known[1] or known[1] == 'running' and known[2] == worker then return 'mine' end
+    return (known[1] == 'running' or known[1] == 'waiting') and 'taken' or 'ended'
+end
+"""
+# Both return whether they did it.
+_PUT = Script(
+    _HELD
+    + """
+if held(KEYS[2], ARGV[1]) ~= 'mine' then return 0 end
+for i = 3, #ARGV, 3 do redis.call(ARGV[i], KEYS[1], ARGV[i + 1], ARGV[i + 2]) end
+redis.call('PEXPIRE', KEYS[1], ARGV[2])
+return 1
+"""
+)
+_DELETE = Script(
+    _HELD
+    + """
+if held(KEYS[2], ARGV[1]) == 'taken' then return 0 end
+redis.call('UNLINK', KEYS[1])
+return 1
+"""
+)
 _REPLACE, _KEEP = "HSET", "HSETNX"
 
 
@@ -68,7 +92,7 @@ class RedisCheckpoints(Checkpoints):
     ) -> RunnableConfig:
         """Keep a checkpoint, and return the config that names it.
 
-        Raises `StateTooLarge`, `StoreUnavailable`.
+        Raises `StateTooLarge`, `LeaseLost`, `StoreUnavailable`.
         """
         thread_id, namespace, parent_id = _names(config)
         values = checkpoint["channel_values"]
@@ -107,7 +131,14 @@ class RedisCheckpoints(Checkpoints):
             return
         with limited():
             arguments = await asyncio.to_thread(self._written, fields)
-        await self._access.reply(_PUT.command([_key(thread_id)], self._ttl, *arguments))
+        await self._write(thread_id, _PUT, self._ttl, *arguments)
+
+    async def _write(self, thread_id: str, script: Script, *arguments: Any) -> None:
+        worker_id = holder.get()
+        worker = "" if worker_id is None else redis_keys.digest(worker_id)
+        keys = [_key(thread_id), redis_keys.run(redis_keys.digest(thread_id))]
+        if not await self._access.reply(script.command(keys, worker, *arguments)):
+            raise LeaseLost
 
     def _written(self, fields: Sequence[tuple[str, _Field, Any]]) -> list[Any]:
         parts: list[Any] = []
@@ -165,8 +196,8 @@ class RedisCheckpoints(Checkpoints):
                 yield each
 
     async def adelete_thread(self, thread_id: str) -> None:
-        """Forget all checkpoints of a thread."""
-        await self._access.reply(("UNLINK", _key(thread_id)))
+        """Forget all checkpoints of a thread. Raises `LeaseLost`, `StoreUnavailable`."""
+        await self._write(thread_id, _DELETE)
 
     async def _fields(self, thread_id: str) -> list[_Field]:
         names = await self._access.reply(("HKEYS", _key(thread_id)))
@@ -242,7 +273,7 @@ def _names(config: RunnableConfig) -> tuple[str, str, str | None]:
     """Return thread, namespace, and the checkpoint when one is named."""
     configurable = config["configurable"]
     return (
-        str(configurable["thread_id"]),
+        thread_of(config),
         configurable.get("checkpoint_ns", ""),
         get_checkpoint_id(config),
     )

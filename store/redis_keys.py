@@ -63,6 +63,11 @@ def checkpoints(thread_key: str) -> str:
     return f"citu:checkpoints:{thread_key}"
 
 
+def spending(day: str, account: str) -> str:
+    """Hash: `tokens` and `micros` that an account spent on a day."""
+    return f"citu:spending:{day}:{digest(account)}"
+
+
 def idempotency_key(user_id: str, name: str) -> str:
     """Hash: `run_id` and `fingerprint` (JSON) of a user's Idempotency-Key."""
     return f"citu:claim:{digest(user_id, name)}"
