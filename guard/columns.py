@@ -150,20 +150,18 @@ class ColumnCheck(ABC):
     ) -> Iterator[ForbiddenObject]:
         """Refuse what `column` may read: `name`, `t.name`, `schema.t.name`, or a row `t`."""
         last = column[-1]
-        written = qualifier_of(column)
-        qualifier = folded(written or "")
-        is_qualified = written is not None
-        owners = exposed.get(qualifier, set())
-        if not is_qualified:
+        qualifier = qualifier_of(column)
+        called_so = sorted(exposed.get(folded(last), ()))
+        if qualifier is None:
             owners = set().union(*exposed.values())
+            rows = [read for read in called_so if last not in self.columns_of(read.key)]
+        else:
+            owners = exposed.get(folded(qualifier), set())
+            rows = [read for read in called_so if read.key[0] == folded(qualifier)]
         for read in sorted(owners):
             yield from self._closed_among(read, [last])
-        called_so = exposed.get(folded(last), ())
-        for read in sorted(called_so):
-            is_row = not is_qualified and last not in self.columns_of(read.key)
-            has_schema = is_qualified and qualifier == read.key[0]
-            if is_row or has_schema:
-                yield self.closed_row(read)
+        for read in rows:
+            yield self.closed_row(read)
 
     def _may_mean(self, read: Read, column: str) -> bool:
         """Tell whether `column` may be read, in whatever way the server may read the name."""
@@ -233,9 +231,10 @@ class ColumnCheck(ABC):
 
         What a later view reads is not known.
         """
+        if key in self.facts.relations:
+            return True
         has_catalog = self.facts.is_complete or self.facts.relations
-        is_listed = key in self.facts.relations
-        if is_listed or not has_catalog:
+        if not has_catalog:
             return True
         schemas: Sequence[str] = self.facts.search_path
         if relation.schema is not None:

@@ -158,7 +158,7 @@ class Expressions(ABC):
     # limits
 
     def _built(self, name: str, size: Size) -> Size:
-        """Return `size`.
+        """Return `size` if values of it may be built.
 
         Raises:
             TooLong: it is too long, or too much is built by now.

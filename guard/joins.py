@@ -60,15 +60,12 @@ class JoinRule:
         """Tell whether the statement has few relations, and each stands for one alone."""
         if found.cte_names or len(found.selects) > MAX_JOINED:
             return False
-        has_views = bool(self._facts.view_definitions)
-        if has_views and any(map(self._is_view, found.relations)):
+        read = map(self._key_of, found.relations)
+        if not self._facts.view_definitions.keys().isdisjoint(read):
             return False
         widths = [len(joined_items(select)) for select, _ in found.selects]
         total = sum(widths)
         return total <= MAX_JOINED
-
-    def _is_view(self, relation: Relation) -> bool:
-        return self._key_of(relation) in self._facts.view_definitions
 
     def _key_of(self, relation: Relation) -> Key:
         return self._facts.key(relation.schema, relation.name)

@@ -9,12 +9,12 @@ it does not matter which one is meant.
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, zip_longest
 from typing import Any
 
 from guard.facts import POPULATING, Key, ServerFacts, qualifier_of
 from guard.scopes import NOWHERE, Scope, with_queries
-from guard.walk import column_parts, cte_of, strings
+from guard.walk import column_parts, cte_of, field_names, strings
 from sqltree.parsing import Node, nodes
 
 
@@ -33,18 +33,19 @@ class Row:
     is_open: bool = False
     is_array: bool = False
 
+    @property
+    def names(self) -> "list[str | None]":
+        """Return the names of its columns."""
+        return [name for name, _ in self.columns]
+
     def has(self, name: str) -> bool:
         """Tell whether it surely has the column."""
-        names = [column for column, _ in self.columns]
-        return name in names
+        return name in self.names
 
     @property
     def is_sure(self) -> bool:
         """Tell whether all its columns are known by name."""
-        if self.is_open:
-            return False
-        names = [name for name, _ in self.columns]
-        return None not in names
+        return not self.is_open and None not in self.names
 
     def value(self, name: str) -> "Row | None":
         """Return the row that the column holds; None when it holds none or that isn't sure."""
@@ -56,16 +57,13 @@ class Row:
 
     def renamed(self, names: Iterable[str]) -> "Row":
         """Return the row with its first columns called `names`."""
-        columns: list[tuple[str | None, Row | None]] = []
-        for place, name in enumerate(names):
-            is_known = not self.is_open and place < len(self.columns)
-            row = None
-            if is_known:
-                row = self.columns[place][1]
-            columns.append((name, row))
-        if not self.is_open:
-            columns += self.columns[len(columns) :]
-        return Row(tuple(columns), self.is_open)
+        if self.is_open:
+            return _scalars(names, is_open=True)
+        called = list(names)
+        first, rest = self.columns[: len(called)], self.columns[len(called) :]
+        held = [row for _, row in first]
+        renamed = zip_longest(called, held)  # names beyond the columns hold no rows
+        return Row((*renamed, *rest))
 
 
 _MAX_COLUMNS = 1664  # PostgreSQL's own limit
@@ -160,7 +158,7 @@ class FieldCheck:
         if alias:
             columns: Sequence[str | None] = strings(alias.get("colnames", ()))
             if not columns:
-                columns = _names_of(sides)
+                columns = list(chain.from_iterable(side.names for side in sides))
             yield alias["aliasname"], _scalars(columns, is_open=True)
         if "join_using_alias" in node:
             merged = strings(node.get("usingClause", ()))
@@ -407,7 +405,8 @@ class FieldCheck:
         if not is_known:
             return None
         if len(names) > 1:
-            found = self._meanings_of_field(names[-2], names[-1])
+            table, name = names[-2:]
+            found = [row.value(name) for row in self.tables.get(table, ())]
         else:
             found = self._meanings_of_name(names[0])
         if not found:
@@ -417,11 +416,6 @@ class FieldCheck:
         if are_equal:
             return first
         return None
-
-    def _meanings_of_field(self, table: str, name: str) -> list[Row | None]:
-        """Return what `table.name` may mean, for each part of a FROM of that name."""
-        rows = self.tables.get(table, ())
-        return [row.value(name) for row in rows]
 
     def _meanings_of_name(self, name: str) -> list[Row | None]:
         """Return what a name without a dot may mean: a column, or a table's row."""
@@ -466,11 +460,6 @@ class FieldCheck:
         return bool(rows) and all(has_name)
 
 
-def _names_of(rows: Iterable[Row]) -> list[str | None]:
-    columns = chain.from_iterable(row.columns for row in rows)
-    return [name for name, _ in columns]
-
-
 def _scalars(names: Iterable[str | None], *, is_open: bool = False) -> Row:
     """Return a row of columns that hold no rows, or of which that isn't known."""
     columns = [(name, None) for name in names]
@@ -507,9 +496,7 @@ def _fields(node: Node) -> tuple[str, ...]:
     if "ColumnRef" in node:
         names = strings(node["ColumnRef"]["fields"])
         return names[1:]
-    steps = node["A_Indirection"]["indirection"]
-    names_only = [step for step in steps if "String" in step]
-    return strings(names_only)
+    return field_names(node["A_Indirection"]["indirection"])
 
 
 def _stepped(row: Row | None, step: Node) -> Row | None:

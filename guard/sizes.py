@@ -156,12 +156,12 @@ def one_of(sizes: Iterable[Size]) -> Size:
 
 def _longest_item(sizes: list[Size]) -> float | None:
     """Return how long an element of any of the arrays is at most; None where one is not known."""
-    lengths = [size.item for size in sizes]
-    known = [length for length in lengths if length is not None]
-    is_known = len(known) == len(lengths)
-    if is_known:
-        return max(known)
-    return None
+    longest = 0.0
+    for size in sizes:
+        if size.item is None:
+            return None
+        longest = max(longest, size.item)
+    return longest
 
 
 def element_of(size: Size) -> Size:

@@ -403,6 +403,11 @@ def strings(items: Iterable[Node]) -> Name:
     return tuple(names)
 
 
+def field_names(steps: Iterable[Node]) -> Name:
+    """Return the fields among the steps of an indirection, without its subscripts and stars."""
+    return strings(step for step in steps if "String" in step)
+
+
 def column_parts(value: Node) -> Name:
     """Return the parts of a reference to a column; none for any other expression."""
     if "ColumnRef" not in value:
@@ -464,8 +469,7 @@ def _column(node: Node, _: Scope, found: Findings) -> None:
 
 
 def _indirection(node: Node, _: Scope, found: Findings) -> None:
-    names = [step for step in node["indirection"] if "String" in step]
-    found.fields.extend(strings(names))
+    found.fields.extend(field_names(node["indirection"]))
 
 
 def _cast(node: Node, _: Scope, found: Findings) -> None:

@@ -18,11 +18,12 @@ from common.values import (
     SkillResult,
     Sql,
 )
+from knowledge.results.seen_rows import no_rows_said
 from knowledge.tables.near_names import KNOWN_NAMES
 from rules.answering.chat import chat_pieces
 from rules.answering.classify import classified
 from rules.answering.dated import dated_by, dated_in
-from rules.answering.instead import choices, rewrites
+from rules.answering.instead import choices, examples, rewrites
 from rules.answering.named_columns import changes_of, columns_of
 from rules.answering.repair import repaired
 from rules.answering.summarize import (
@@ -39,6 +40,7 @@ from rules.query.query_json import to_json
 from rules.query.refusals import Refusal
 from rules.schema.lexicon import LEXICON, lexicon_of
 from rules.steps import computed
+from rules.words import speech
 from rules.words.limits import OFFERS_S, STEP_S, shortened
 from rules.words.statements import pasted_sql
 
@@ -57,6 +59,7 @@ class OfflineSkills:
         """
         await LEXICON.ready(catalog)
         await KNOWN_NAMES.ready(catalog)
+        await asyncio.to_thread(speech.prepare)
 
     async def classify(self, inquiry: Inquiry) -> SkillResult[Classification]:
         """Classify the question; see `Skills.classify`."""
@@ -137,20 +140,31 @@ def _refused(inquiry: Inquiry, refusal: Refusal) -> NoSql:
     text = refusal.text.to(inquiry.lang)
     pending = refusal.pending
     if pending is None:
-        return NoSql(refusal.reason, text, None, rewrites=_rewrites(inquiry, refusal))
+        rewritten = _rewrites(inquiry, refusal)
+        asked_instead = () if rewritten else _examples(inquiry, refusal)
+        return NoSql(refusal.reason, text, rewrites=rewritten, examples=asked_instead)
+    answers = within(OFFERS_S, lambda: choices(inquiry, pending), ())
     # after a clarifying question, the words in doubt are not those of this question
     is_resumed = pending.turns > 1
+    rewritten = () if is_resumed else _rewrites(inquiry, refusal, answers)
     return NoSql(
         refusal.reason,
         text,
         to_json(pending),
-        choices=within(OFFERS_S, lambda: choices(inquiry, pending), ()),
-        rewrites=() if is_resumed else _rewrites(inquiry, refusal),
+        choices=answers,
+        rewrites=rewritten,
+        examples=() if answers or rewritten else _examples(inquiry, refusal),
     )
 
 
-def _rewrites(inquiry: Inquiry, refusal: Refusal) -> tuple[Offer, ...]:
-    return within(OFFERS_S, lambda: rewrites(inquiry, refusal), ())
+def _rewrites(
+    inquiry: Inquiry, refusal: Refusal, answers: tuple[Offer, ...] = ()
+) -> tuple[Offer, ...]:
+    return within(OFFERS_S, lambda: rewrites(inquiry, refusal, answers), ())
+
+
+def _examples(inquiry: Inquiry, refusal: Refusal) -> tuple[Offer, ...]:
+    return within(OFFERS_S, lambda: examples(inquiry, refusal), ())
 
 
 def _answered(inquiry: Inquiry, sql: str, result: QueryResult, query: Query | None) -> Answered:
@@ -172,6 +186,7 @@ def _answered(inquiry: Inquiry, sql: str, result: QueryResult, query: Query | No
         dated=dated,
         changes=changes_of(query, len(result.columns), schema, lang, today),
         notes=notes_on(query),
+        none=no_rows_said(sql, catalog),
     )
 
 

@@ -156,6 +156,15 @@ def fingerprint(sql: str) -> str:
     return str(postgast.fingerprint(sql).hex)
 
 
+def without_literals(sql: str) -> str:
+    """Return the statement with `$1`, `$2` … for its constants; `?` if it can't be parsed."""
+    try:
+        parse(sql)
+        return str(postgast.normalize(sql))
+    except (InvalidSql, ValidationFailed, PgQueryError):
+        return "?"
+
+
 def _encoded(sql: str, most_chars: int) -> bytes:
     if len(sql) > most_chars:
         raise ValidationFailed(TOO_LONG)

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import TypeVar
 
 from common.yaml_tree import (
-    MAX_BYTES,
     Scalar,
     Tree,
     UnreadableYaml,
     YamlFields,
     YamlItems,
+    read_file_bytes,
     read_tree,
 )
 from guard import AccessRuleError, parse_rule
@@ -96,10 +96,9 @@ def read_file(path: Path) -> RuleFile:
         RowRulesError: it can't be read or is not valid.
     """
     try:
-        with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)  # one byte too many is enough to be refused
-    except OSError as error:
-        raise RowRulesError(f"{path}:1: the file can't be read: {error.strerror}") from error
+        data = read_file_bytes(path)
+    except UnreadableYaml as error:
+        raise RowRulesError(f"{path}:{error.line}: {error.text}") from error
     return read_text(data, str(path))
 
 

@@ -26,17 +26,19 @@ _FIRST_OF_SEVERAL = Text("，第一条是：", "; the first is ")
 _ONLY_ONE = Text("：", ": ")
 _TIMES = ("date", "timestamp")
 _LEAST_SERIES = 2  # rows
+_NO_MODEL = Text("现在没有接入大模型", "Without a language model")
+_MODEL_DOWN = Text("大模型暂时不可用", "The language model is down, so")
 _CANNOT: dict[Doubt | Course, Text] = {
     "trend": _NO_COURSE,
     "change": _NO_COURSE,
     "outlook": Text("这个结果算不出预测。", "No forecast could be computed from it. "),
     "why": Text(
-        "查询结果只说明数值是多少，看不出原因；没有接入大模型时我不会猜测。",
-        "The rows say how much, not why, and without a language model I won't guess. ",
+        "查询结果只说明数值是多少，看不出原因；{}，我不会猜测。",
+        "The rows say how much, not why. {} I won't guess. ",
     ),
     "meaning": Text(
-        "没有接入大模型时，我只能给出查询到的数字，不能替您解读。",
-        "Without a language model I can state the figures, but not interpret them. ",
+        "{}，我只能给出查询到的数字，不能替您解读。",
+        "{} I can state the figures, but not interpret them. ",
     ),
     "reliability": Text(
         (
@@ -47,6 +49,12 @@ _CANNOT: dict[Doubt | Course, Text] = {
         "whether what is recorded there is right and complete, I can't tell. ",
     ),
 }
+
+
+def without_model(inquiry: Inquiry) -> str:
+    """Say that there is no model, or that it is down, at the beginning of a sentence."""
+    why = _MODEL_DOWN if inquiry.is_model_down else _NO_MODEL
+    return why.to(inquiry.lang)
 
 
 def asked_of_last(inquiry: Inquiry) -> tuple[Turn, Doubt | Course] | None:
@@ -94,7 +102,7 @@ def result_pieces(
 def _computed(inquiry: Inquiry, doubt: Doubt | Course) -> list[str]:
     """Return the figures computed from the rows; without any, why the rules have nothing to say."""
     if not inquiry.findings:
-        return [_CANNOT[doubt].to(inquiry.lang)]
+        return [_CANNOT[doubt].to(inquiry.lang).format(without_model(inquiry))]
     reason = _ONLY_FIGURES.to(inquiry.lang) if doubt == "why" else _COMPUTED.to(inquiry.lang)
     return [reason, "".join(f"- {finding}\n" for finding in inquiry.findings)]
 

@@ -6,7 +6,7 @@ from common.cpu_clock import within
 from common.inquiry import Inquiry
 from common.text import Text
 from knowledge.language.spoken_names import spoken_name
-from rules.answering.about_results import asked_of_last, result_pieces
+from rules.answering.about_results import asked_of_last, result_pieces, without_model
 from rules.answering.offers import about_mentioned, example_questions, main_tables
 from rules.conversation.conversation import earlier_query
 from rules.conversation.follow_ups import goes_on, likely_change
@@ -25,8 +25,8 @@ _CITU = Text(
     "I'm Citu; I answer questions about a database in plain words. ",
 )
 _ONLY_DATA = Text(
-    "现在没有接入大模型，我只能根据数据库中的数据回答问题。",
-    "Without a language model I can only answer questions about the data. ",
+    "{}，我只能根据数据库中的数据回答问题。",
+    "{} I can only answer questions about the data. ",
 )
 _NO_TABLES = Text(
     "当前数据库中没有可以查询的表。", "The connected database has no table I may read."
@@ -38,9 +38,8 @@ _NOTHING_TO_CONTINUE = Text(
     "please ask the whole question. ",
 )
 _TAKEN_AS_TALK = Text(
-    "这句话我当作聊天来理解，而现在没有接入大模型，我只能根据数据库中的数据回答。如果您想查询数据，可以这样问：\n",
-    "I took this as conversation, and without a language model I can only answer questions "
-    "about the data. If you meant the data, ask for example:\n",
+    "这句话我当作聊天来理解，{}如果您想查询数据，可以这样问：\n",
+    "I took this as conversation. {}If you meant the data, ask for example:\n",
 )
 
 
@@ -62,9 +61,15 @@ def chat_pieces(inquiry: Inquiry) -> list[str]:
         return [_CITU.to(inquiry.lang), *_offer(inquiry)]
     offers = within(OFFERS_S, lambda: about_mentioned(inquiry), [])
     if offers:
-        return [_TAKEN_AS_TALK.to(inquiry.lang), _listed(offers)]
-    opening = _NOTHING_TO_CONTINUE if _lacks_beginning(inquiry) else _ONLY_DATA
-    return [opening.to(inquiry.lang), *_offer(inquiry)]
+        return [_TAKEN_AS_TALK.to(inquiry.lang).format(_only_data(inquiry)), _listed(offers)]
+    if _lacks_beginning(inquiry):
+        return [_NOTHING_TO_CONTINUE.to(inquiry.lang), *_offer(inquiry)]
+    return [_only_data(inquiry), *_offer(inquiry)]
+
+
+def _only_data(inquiry: Inquiry) -> str:
+    """Say that there is no model, or that it is down."""
+    return _ONLY_DATA.to(inquiry.lang).format(without_model(inquiry))
 
 
 def _lacks_beginning(inquiry: Inquiry) -> bool:

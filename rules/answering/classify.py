@@ -27,6 +27,7 @@ _FIGURES: tuple[Kind, ...] = (
     *("super", "rank", "top", "cmp", "between", "null", "notnull", "date_which", "per_entity"),
     *("above_average", "below_average", "compare"),
 )
+_GROUPS: tuple[Kind, ...] = ("each", "by", "bucket", "rank", "share", "per_entity", "trend")
 _DATA_INTENTS: tuple[Kind, ...] = (*_FIGURES, "list", "which", "distinct")
 _CLEAR_QUALITY = 0.6
 
@@ -75,6 +76,7 @@ _GENERAL_TALK = Text("问题像是闲聊或常识", "The question looks like gen
 _CONTEXT_WEIGHTS = {"DATABASE": 0.1, "CHAT": -0.1}  # by the kind of the turn before
 _BRIEF = 3  # words
 _MOST_UNREAD = 1  # words that name nothing, in a question that otherwise asks for figures
+_MOST_UNNAMED = 4  # words that name nothing, in a question that asks for figures of them
 _MOST_MISSPELT = 3  # words that are near to names, in a question that names nothing else
 
 
@@ -143,6 +145,17 @@ def _asks_for_figure(mark: Mark) -> bool:
     if mark.means(*_FIGURES) and mark.arg not in _NO_FIGURES:
         return True
     return mark.text.lower().split()[0] in _ORDERED
+
+
+def _asks_for_groups(mark: Mark) -> bool:
+    """Tell whether a word asks for a figure of each of several: hardly anybody talks so."""
+    return mark.means(*_GROUPS)
+
+
+def _orders(mark: Mark) -> bool:
+    """Tell whether a word orders a list or a number: `查询库存`, "count the rows"."""
+    text = mark.text.lower().split()[0]
+    return text in _ORDERED or (mark.start == 0 and mark.means("count", "list"))
 
 
 def _words_of(inquiry: Inquiry) -> _Words:
@@ -272,6 +285,8 @@ def _is_likely_data(inquiry: Inquiry, words: _Words) -> bool:
         return has_one_sign and words.figures and is_known
     if is_known or is_understood(inquiry):
         return True
+    if len(words.unknown) <= _MOST_UNNAMED and any(map(_asks_for_groups, words.asks)):
+        return True
     if len(words.unknown) > _MOST_UNREAD:
         return False
     if words.figures or words.is_brief:
@@ -287,6 +302,9 @@ def _unnamed_verdict(inquiry: Inquiry, words: _Words) -> Classification:
     has_no_signs = not words.signs
     goes_on = may_go_on and bool(words.asks)
     asks_like_query = len(words.asks) >= 2 and words.figures
+    if len(words.unknown) <= _MOST_UNNAMED and not asks_like_query:
+        asks_like_query = any(map(_asks_for_groups, words.asks))
+        asks_like_query |= any(map(_orders, words.asks[:1]))
     if has_no_signs and (goes_on or asks_like_query):
         confidence = min(0.5 + weight, _LIKELY)
         return _data(inquiry, confidence, "rule_based_default", _LIKE_QUERY)

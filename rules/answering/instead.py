@@ -3,9 +3,9 @@
 With a clarifying question, its answers: short texts that complete the pending question when they
 are asked next. A text that is not read as the choice that it stands for is not offered.
 
-Else questions that rules can answer: with misspelt words replaced by names of the database, with
-each meaning in the place of an ambiguous word, without the words that had no place; and as a last
-resort a plain question about the same tables.
+Rewrites are the refused question with misspelt words replaced by names of the database, or with a
+meaning in the place of an ambiguous word. No word is left out, because it may be a condition or a
+negation. Where no rewrite is understood, there are examples of what the tables can be asked.
 """
 
 import re
@@ -16,16 +16,14 @@ from itertools import islice
 
 from common.cpu_clock import within
 from common.inquiry import Inquiry
-from common.meanings import TableKey
 from common.text import Lang, Text, language_of
-from common.values import Offer, Table, Turn
-from knowledge.language.inflection import plural
+from common.values import Offer, Turn
 from knowledge.language.spelling import closest
 from knowledge.language.spoken_names import called
-from rules.composing.understanding import Understanding, understand
+from rules.answering.offers import askable
+from rules.composing.understanding import Understanding
 from rules.conversation.before import settled_by
 from rules.conversation.conversation import understand_in_context
-from rules.linking.marks import marks_of
 from rules.query.pending import Choice, Pending
 from rules.query.query_json import to_json
 from rules.query.refusals import Refusal, years_of
@@ -39,10 +37,9 @@ _OF = Text("{}的{}", "{} {}")
 _OFFERED = 4  # of which two that find something are shown
 _TRIED = 12
 _NEAR = 0.75  # how alike, from 0 to 1, a misspelt word and a word of the database are
-_TIES = rf"(?:\b(?:{WORDS.any_of('names.ties')})\s+)*"
 _AROUND = f" ,，、.。?？!！{WORDS.chinese.text('names.of')}"
 _BY = Text("{}，按{}", "{} by {}")
-_PLAIN = (Text("{}有多少", "how many {}"), Text("列出前10条{}", "show 10 {}"))
+_MOST_EXAMPLES = 6  # of which three that find something are shown
 
 
 def choices(inquiry: Inquiry, pending: Pending) -> tuple[Offer, ...]:
@@ -125,34 +122,60 @@ def _completing(text: str, after: Inquiry) -> Offer | None:
     return Offer(text) if made.pending is not None else None
 
 
-def rewrites(inquiry: Inquiry, refusal: Refusal) -> tuple[Offer, ...]:
-    """Return a few questions like the refused one that rules can answer, the most alike first."""
+def rewrites(
+    inquiry: Inquiry, refusal: Refusal, answers: tuple[Offer, ...] = ()
+) -> tuple[Offer, ...]:
+    """Return a few questions that say what the refused one says and that rules can answer.
+
+    The most alike come first.
+
+    Args:
+        answers: the choices of a clarifying question. A question that names one has to mean what
+            that choice means.
+    """
     lexicon = lexicon_for(inquiry)
-    candidates = dict.fromkeys(map(_tidied, _candidates(inquiry.question, refusal, lexicon)))
+    meant = frozenset(one.sql for one in answers)
+    candidates: dict[str, frozenset[str | None]] = {}
+    for text in _respelt_twice(inquiry.question, refusal.words, lexicon):
+        candidates.setdefault(_tidied(text), frozenset())
+    for choice in refusal.choices:
+        lang = language_of(inquiry.question)
+        for text in _with_choice(inquiry.question, refusal.words, choice.to(lang)):
+            candidates.setdefault(_tidied(text), meant)
     for no_question in ("", _tidied(inquiry.question)):
         candidates.pop(no_question, None)
-    tried = islice(candidates, _TRIED)
-    understood = (within(STEP_S, partial(_understood, inquiry, one), None) for one in tried)
+    after = refused_before(inquiry, refusal)
+    understood = (
+        within(STEP_S, partial(_understood, after, text, wanted), None)
+        for text, wanted in islice(candidates.items(), _TRIED)
+    )
     return tuple(islice(filter(None, understood), _OFFERED))
 
 
-def _understood(inquiry: Inquiry, question: str) -> Offer | None:
-    try:
-        return Offer(question, understand(replace(inquiry, question=question, history=())).sql)
-    except Refusal:
+def refused_before(inquiry: Inquiry, refusal: Refusal) -> Inquiry:
+    """Return the inquiry of a question that is asked after the refused one."""
+    understood = to_json(refusal.pending) if refusal.pending is not None else None
+    turn = Turn("", inquiry.question, "DATABASE", "", "", "", understood=understood)
+    return replace(inquiry, history=(*inquiry.history, turn))
+
+
+def _understood(after: Inquiry, question: str, wanted: frozenset[str | None]) -> Offer | None:
+    """Return the question as an offer, if it means by itself what it means when it is asked next.
+
+    Args:
+        wanted: the statements of which it has to mean one; any if empty.
+    """
+    alone = understand_in_context(replace(after, question=question, history=()))
+    if not isinstance(alone, Understanding) or (wanted and alone.sql not in wanted):
         return None
+    asked_next = understand_in_context(replace(after, question=question))
+    is_same = isinstance(asked_next, Understanding) and asked_next.sql == alone.sql
+    return Offer(question, alone.sql) if is_same else None
 
 
-def _candidates(question: str, refusal: Refusal, lexicon: Lexicon) -> Iterator[str]:
-    lang = language_of(question)
+def _respelt_twice(question: str, words: tuple[str, ...], lexicon: Lexicon) -> Iterator[str]:
     for spelling in range(2):
-        yield _respelt(question, refusal.words, lexicon, spelling)
-    for choice in refusal.choices:
-        yield from _with_choice(question, refusal.words, choice.to(lang))
-    if refusal.reason != "missing_database_info":
-        # without the name of somebody, it would be a question about all
-        yield _without(question, refusal.words)
-    yield from _plain(question, lexicon, lang)
+        yield _respelt(question, words, lexicon, spelling)
 
 
 def _with_choice(question: str, words: tuple[str, ...], choice: str) -> Iterator[str]:
@@ -178,29 +201,13 @@ def _respelt(question: str, words: tuple[str, ...], lexicon: Lexicon, which: int
     return question
 
 
-def _without(question: str, words: tuple[str, ...]) -> str:
-    for word in words:
-        pattern = re.escape(word)
-        if word.isascii():
-            pattern = rf"{_TIES}{pattern}"
-        question = re.sub(pattern, " ", question, count=1)
-    return question
-
-
 def _tidied(question: str) -> str:
     return re.sub(r"\s+", " ", question).strip(_AROUND)
 
 
-def _plain(question: str, lexicon: Lexicon, lang: Lang) -> Iterator[str]:
-    """Yield plain questions about the tables that the question names, else about any."""
-    tables: dict[TableKey, Table] = {}
-    for mark in marks_of(question, lexicon):
-        for link in mark.links:
-            table = lexicon.schema.table(link.table)
-            if table.kind == "table":
-                tables[table.key] = table
-    named = list(tables.values())[:2]
-    for table in named or lexicon.schema.catalog.tables[:1]:
-        name = called(table).to(lang)
-        for form in _PLAIN:
-            yield form.to(lang).format(plural(name) if lang == "en" else name)
+def examples(inquiry: Inquiry, refusal: Refusal) -> tuple[Offer, ...]:
+    """Return questions of different kinds that the tables of a refused question can be asked."""
+    after = refused_before(inquiry, refusal)
+    texts = islice(askable(inquiry.question, inquiry.catalog), _MOST_EXAMPLES)
+    understood = (_understood(after, text, frozenset()) for text in texts)
+    return tuple(filter(None, understood))

@@ -1,26 +1,29 @@
 """Follow-ups to offer after an answer, made from its structure: another group, another period.
 
 Asked next in the same conversation, they go on from the answered question. Each is read again by
-the rules before it is offered, and is one that finds rows where the answered question did.
+the rules before it is offered, has to keep all of the question that it does not say to change, and
+is one that finds rows where the answered question did.
 """
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import date
+from functools import partial
 
 from common.inquiry import Inquiry
 from common.meanings import TableKey
 from common.text import Lang, Text
 from common.values import Column, Offer, Turn
 from knowledge.language.spoken_names import spoken_name
+from knowledge.values.identity import names_people
 from rules.composing.understanding import Understanding
 from rules.conversation.conversation import earlier_query, understand_in_context
 from rules.linking.moments import Period, Unit
 from rules.query.query import Condition, Query, measured_table
 from rules.query.query_json import to_json
 from rules.schema.lexicon import Lexicon, lexicon_for
-from rules.schema.table_facts import kind_of
+from rules.schema.table_facts import Facts, kind_of
 from rules.words.limits import shortened
 
 _MOST = 3
@@ -30,6 +33,8 @@ _MOST_VALUES = 12
 _TOP = 5
 _LONG = 20  # rows of a list, of which the count tells more
 _SPLIT = Text("按{}拆分", "split by {}")
+_SPLIT_FURTHER = Text("再按{}拆分", "also split by {}")
+_MOST_GROUPS = 1  # of a question that is split further; more make a table that nobody reads
 _FIRST = Text("只看前{}名", "only the top {}")
 _TOP_OF_MORE = 10
 _MORE = Text("前{}名呢", "the top {}")
@@ -103,7 +108,7 @@ def next_questions(inquiry: Inquiry, sql: str) -> Iterator[NextQuestion | None]:
             continue
         tried += 1
         offer = _understood(after, candidate.text, candidate.is_meant)
-        if offer is None:
+        if offer is None or offer.sql == sql:  # which says the same again
             yield None
             continue
         found.add(candidate.kind)
@@ -126,7 +131,7 @@ def _candidates(query: Query, lexicon: Lexicon, lang: Lang) -> Iterator[_Candida
     if query.counts_rows:
         return
     if not query.measures:
-        yield _Candidate("count", _COUNT.to(lang), lambda read: _is_count(read, query), _LONG)
+        yield from _count_of_listed(query, lang)
         return
     is_of_chosen_groups = query.limit is not None or bool(query.having or query.top_per)
     if is_of_chosen_groups:  # split otherwise, other groups would be chosen
@@ -139,6 +144,12 @@ def _candidates(query: Query, lexicon: Lexicon, lang: Lang) -> Iterator[_Candida
     yield from _shares(query, lang)
 
 
+def _keeps(read: Query, query: Query, *changed: str) -> bool:
+    """Tell whether a query has all parts of the other one, but for those that are `changed`."""
+    kept = [one.name for one in fields(Query) if one.name not in changed]
+    return all(getattr(read, name) == getattr(query, name) for name in kept)
+
+
 def _is_ranking(query: Query) -> bool:
     """Tell whether the query gives one figure for each of some groups that are no periods."""
     if not query.dimensions or query.top_per:
@@ -146,10 +157,15 @@ def _is_ranking(query: Query) -> bool:
     return all(one.bucket is None for one in query.dimensions)
 
 
-def _is_count(read: Query, query: Query) -> bool:
-    if read.conditions != query.conditions:
-        return False
-    return any(one.function == "count" for one in read.measures[:1])
+def _count_of_listed(query: Query, lang: Lang) -> Iterator[_Candidate]:
+    if query.limit is not None or query.distinct:  # there are more than were listed
+        return
+
+    def is_count(read: Query) -> bool:
+        counts = [one.function for one in read.measures] == ["count"]
+        return counts and _keeps(read, query, "measures", "columns", "order")
+
+    yield _Candidate("count", _COUNT.to(lang), is_count, _LONG)
 
 
 def _longer_ranking(query: Query, lang: Lang) -> Iterator[_Candidate]:
@@ -157,13 +173,19 @@ def _longer_ranking(query: Query, lang: Lang) -> Iterator[_Candidate]:
         return
     if _is_ranking(query):
         text = _MORE.to(lang).format(_TOP_OF_MORE)
-        yield _Candidate("more", text, lambda read: read.limit == _TOP_OF_MORE, query.limit)
+        is_longer = partial(_is_cut_at, query, _TOP_OF_MORE)
+        yield _Candidate("more", text, is_longer, query.limit)
+
+
+def _is_cut_at(query: Query, limit: int, read: Query) -> bool:
+    """Tell whether it is the same ranking with another limit."""
+    return read.limit == limit and _keeps(read, query, "limit")
 
 
 def _shorter_ranking(query: Query, lang: Lang) -> Iterator[_Candidate]:
     if _is_ranking(query):
         text = _FIRST.to(lang).format(_TOP)
-        yield _Candidate("first", text, lambda read: read.limit == _TOP, _TOP + 1)
+        yield _Candidate("first", text, partial(_is_cut_at, query, _TOP), _TOP + 1)
 
 
 def _shares(query: Query, lang: Lang) -> Iterator[_Candidate]:
@@ -175,7 +197,8 @@ def _shares(query: Query, lang: Lang) -> Iterator[_Candidate]:
         return  # others don't add up
 
     def has_share(read: Query) -> bool:
-        return any(one.is_share for one in read.measures)
+        shares = any(one.is_share for one in read.measures)
+        return shares and _keeps(read, query, "measures")
 
     yield _Candidate("share", _SHARE.to(lang), has_share, least_rows=2)
 
@@ -188,19 +211,26 @@ def _splits_by_time(query: Query, lexicon: Lexicon, lang: Lang) -> Iterator[_Can
         return
     if facts.is_entity and not periods:
         return
-    if any(one.bucket is not None for one in query.dimensions):
+    if any(one.is_of_time for one in query.dimensions):
         return
 
     def is_meant(read: Query) -> bool:
         is_timed = any(one.bucket == finer for one in read.dimensions)
         return is_timed and _is_split(read, query)
 
-    yield _Candidate("time", _SPLIT.to(lang).format(_UNITS[finer].to(lang)), is_meant)
+    text = _split_text(query, _UNITS[finer].to(lang), lang)
+    yield _Candidate("time", text, is_meant)
+
+
+def _split_text(query: Query, group: str, lang: Lang) -> str:
+    """Return the words by which a figure is split by a group, further if it has groups already."""
+    text = _SPLIT_FURTHER if query.dimensions else _SPLIT
+    return text.to(lang).format(group)
 
 
 def _splits_by_group(query: Query, lexicon: Lexicon, lang: Lang) -> Iterator[_Candidate]:
     for group in _split_names(query, lexicon, lang):
-        text = _SPLIT.to(lang).format(group)
+        text = _split_text(query, group, lang)
         yield _Candidate("split", text, lambda read: _is_split(read, query))
 
 
@@ -209,28 +239,53 @@ def _conditions_on_periods(query: Query) -> list[Condition]:
 
 
 def _is_split(read: Query, query: Query) -> bool:
-    """Tell whether it is the same figure under the same conditions by other groups."""
-    is_same = (read.measures, read.conditions) == (query.measures, query.conditions)
-    return is_same and _splits(read, query)
+    """Tell whether it is the same figure under the same conditions, by one group more."""
+    if len(query.dimensions) > _MOST_GROUPS:
+        return False
+    if len(read.dimensions) != len(query.dimensions) + 1:
+        return False
+    has_groups = set(query.dimensions) < set(read.dimensions)
+    return has_groups and _keeps(read, query, "dimensions", "order")
 
 
 def _split_names(query: Query, lexicon: Lexicon, lang: Lang) -> Iterator[str]:
     """Yield the groups, beside time, that the measured rows may be split by.
 
-    These are the things that the rows belong to, and columns of few values.
+    These are the things that the rows belong to, and columns of few values, but for those of which
+    each group that there is has one only.
     """
     schema = lexicon.schema
     table: TableKey = measured_table(query)
-    fixed = {(one.column.table, one.column.column) for one in query.conditions}
+    split_already = _told(query, lexicon)
     for key, steps in sorted(lexicon.graph.above(table).items(), key=lambda item: item[1]):
         facts = schema.facts[key]
+        if key in split_already:
+            continue
         for column in facts.table.columns:
-            names_thing = column.name in facts.display
-            is_fixed = (key, column.name) in fixed
-            if _has_few_values(column) and not names_thing and not is_fixed:
+            is_told = (key, column.name) in split_already
+            if _has_few_values(column) and not is_told and not _tells_row(facts, column):
                 yield spoken_name(column, lang)
         if steps > 0 and facts.is_entity:
             yield spoken_name(facts.table, lang)
+
+
+def _told(query: Query, lexicon: Lexicon) -> set[TableKey | tuple[TableKey, str | None]]:
+    """Return the columns and tables of which each group of the query has one value, or one row."""
+    columns = {(one.column.table, one.column.column) for one in query.conditions}
+    told: set[TableKey | tuple[TableKey, str | None]] = {*columns}
+    told |= {(one.table, one.column) for one in query.dimensions}
+    told |= {(one.table, one.column) for one in query.measures}
+    things = {one.table for one in query.dimensions if one.column is None}
+    things |= {key for key, name in columns if name in lexicon.schema.facts[key].display}
+    for thing in things:
+        told |= {thing, *lexicon.graph.above(thing)}
+    return told
+
+
+def _tells_row(facts: Facts, column: Column) -> bool:
+    """Tell whether a column names or identifies a row or somebody, or refers to a row."""
+    names = {*facts.display, *facts.key, *facts.reference_columns}
+    return column.name in names or names_people(facts.table, column)
 
 
 def _has_few_values(column: Column) -> bool:
@@ -250,14 +305,28 @@ def _period_before(query: Query, lexicon: Lexicon, lang: Lang) -> Iterator[_Cand
     others = [one for one in query.conditions if one is not period]
 
     def is_meant(read: Query) -> bool:
-        if (read.measures, read.dimensions) != (query.measures, query.dimensions):
-            return False
         changed = [one for one in read.conditions if one not in others]
-        if len(changed) != 1 or changed[0] == period:
+        if len(changed) != 1 or len(read.conditions) != len(query.conditions):
             return False
-        return changed[0].column == period.column
+        return _ends_where_begins(changed[0], period) and _keeps(read, query, "conditions")
 
     yield _Candidate("before", _BEFORE[grain].to(lang), is_meant)
+
+
+def _ends_where_begins(earlier: Condition, later: Condition) -> bool:
+    """Tell whether the condition's period is the one directly before that of the other."""
+    if (earlier.column, earlier.operator) != (later.column, later.operator):
+        return False
+    first, second = earlier.operands[0], later.operands[0]
+    if not isinstance(first, Period) or not isinstance(second, Period):
+        return False
+    if first.end is None or second.start is None or len(earlier.operands) != 1:
+        return False
+    today = date.today()
+    try:
+        return first.end.on(today) == second.start.on(today)
+    except (ValueError, OverflowError):
+        return False
 
 
 def _grain(condition: Condition) -> Unit | None:
@@ -295,17 +364,21 @@ def splits_of_last(inquiry: Inquiry) -> Iterator[Offer]:
     if query is None:
         return
     for group in _groups(query, inquiry):
-        question = _SPLIT.to(inquiry.lang).format(group)
+        question = _split_text(query, group, inquiry.lang)
         offer = _understood(inquiry, question, lambda read: _splits(read, query))
         if offer is not None:
             yield offer
 
 
 def _splits(read: Query, query: Query) -> bool:
-    """Tell whether it is the same figure, or one of the rows that were listed, by other groups."""
-    if query.measures and read.measures != query.measures:
-        return False
-    return bool(read.dimensions) and read.dimensions != query.dimensions
+    """Tell whether it is the same figure, or the number of the rows that were listed, by one group
+    more.
+    """
+    if query.measures:
+        return _is_split(read, query)
+    return bool(read.dimensions) and _keeps(
+        read, query, "dimensions", "measures", "columns", "order"
+    )
 
 
 def _groups(query: Query, inquiry: Inquiry) -> Iterator[str]:

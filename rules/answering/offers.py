@@ -5,17 +5,20 @@ read just that query out of it.
 """
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from functools import cache, partial
 
 from common.cpu_clock import check
 from common.inquiry import Inquiry
-from common.text import Lang, Text
-from common.values import Catalog, Table
+from common.meanings import TableKey
+from common.text import Lang, Text, language_of
+from common.values import Catalog, Column, Table
 from knowledge.index import CatalogIndex, IndexPart
 from knowledge.language.inflection import plural
 from knowledge.language.spoken_names import spoken_name
+from knowledge.values.identity import names_people
+from knowledge.words import WORDS
 from rules.composing.understanding import understand
 from rules.linking.marks import marks_of
 from rules.query.query import ColumnRef, Condition, Dimension, Measure, Order, Query
@@ -26,9 +29,12 @@ from rules.schema.table_facts import Facts, is_averaged, kind_of
 
 _EXAMPLES = 3
 _MAX_TRIED = 40  # tables
+_MAIN_TABLES_TRIED = 4  # beside those that a question names
 _OFFERS = 2
 _MOST_GROUPS = 12
 _CLEAR_QUALITY = 0.6
+_TOTAL = "total "
+_WITH_FRACTIONS = WORDS.english.phrases("types.measures")
 
 
 def main_tables(catalog: Catalog) -> tuple[Table, ...]:
@@ -112,15 +118,17 @@ def _examples(facts: Facts, lexicon: Lexicon, lang: Lang) -> Iterator[_Example]:
     if facts.is_entity:
         yield _count_of(facts, lang)
         if facts.measures:
-            yield _top_by_measure(facts, lang)
+            yield _top_by_measure(facts, facts.measures[0], lang)
     elif facts.measures:
-        yield from _measure_by_parent(facts, lexicon, lang)
+        yield from _measure_by_parent(facts, facts.measures[0], lexicon, lang)
     yield from _counts_by_column(facts, lang)
 
 
-def _measure_by_parent(facts: Facts, lexicon: Lexicon, lang: Lang) -> Iterator[_Example]:
-    """Yield the table's first figure by the first thing that its rows belong to."""
-    key, column = facts.table.key, facts.measures[0]
+def _measure_by_parent(
+    facts: Facts, column: Column, lexicon: Lexicon, lang: Lang
+) -> Iterator[_Example]:
+    """Yield a figure of the table by the first thing that its rows belong to."""
+    key = facts.table.key
     for edge in facts.edges:
         if not lexicon.schema.facts[edge.parent].is_entity:
             continue
@@ -130,11 +138,16 @@ def _measure_by_parent(facts: Facts, lexicon: Lexicon, lang: Lang) -> Iterator[_
             asked = Text(f"各{group}的平均{measure}", f"average {measure} by {group}")
             figure = Measure("avg", key, column.name)
         else:
-            asked = Text(f"各{group}的{measure}排行", f"total {measure} by {group}")
+            asked = Text(f"各{group}的{measure}排行", f"{_total_of(measure)} by {group}")
             figure = Measure("sum", key, column.name)
         query = Query(key, dimensions=(Dimension(parent.key),), measures=(figure,))
         yield _Example("rank", asked, query)
         return
+
+
+def _total_of(measure: str) -> str:
+    """Return the English words for the sum of a figure, which may be called a total itself."""
+    return measure if measure.startswith(_TOTAL) else f"{_TOTAL}{measure}"
 
 
 def _count_of(facts: Facts, lang: Lang) -> _Example:
@@ -143,8 +156,8 @@ def _count_of(facts: Facts, lang: Lang) -> _Example:
     return _Example("count", asked, Query(key, measures=(Measure("count", key),)))
 
 
-def _top_by_measure(facts: Facts, lang: Lang) -> _Example:
-    key, column = facts.table.key, facts.measures[0]
+def _top_by_measure(facts: Facts, column: Column, lang: Lang) -> _Example:
+    key = facts.table.key
     name, measure = spoken_name(facts.table, lang), spoken_name(column, lang)
     asked = Text(f"{measure}最高的5个{name}", f"top 5 {plural(name)} by {measure}")
     order = Order(column=ColumnRef(key, column.name))
@@ -157,7 +170,7 @@ def _counts_by_column(facts: Facts, lang: Lang) -> Iterator[_Example]:
     for column in table.columns:
         is_few = kind_of(column) == "text" and 2 <= len(column.values) <= _MOST_GROUPS
         names_row = column.name in facts.display or facts.is_identifier(column)
-        if not is_few or names_row:
+        if not is_few or names_row or names_people(table, column):
             continue
         name, group = spoken_name(table, lang), spoken_name(column, lang)
         asked = Text(f"各{group}的{name}数量", f"number of {plural(name)} by {group}")
@@ -184,6 +197,79 @@ def about_mentioned(inquiry: Inquiry) -> list[str]:
             if _is_read_as_meant(example, inquiry.catalog, lang):
                 found[example.question.to(lang)] = None
     return list(found)
+
+
+def askable(question: str, catalog: Catalog) -> Iterator[str]:
+    """Yield questions, each of another kind, about the tables that a question names.
+
+    Where it names none, about the tables that have the most to do with others.
+    """
+    lexicon, lang = lexicon_of(catalog), language_of(question)
+    kinds: set[str] = set()
+    for example in _about_tables(question, lexicon, lang):
+        check()
+        if example.kind not in kinds and _is_read_as_meant(example, catalog, lang):
+            kinds.add(example.kind)
+            yield example.question.to(lang)
+
+
+def _about_tables(question: str, lexicon: Lexicon, lang: Lang) -> Iterator[_Example]:
+    """Yield examples about the tables that the question names, with the figures that it names."""
+    links = _mentioned(question, lexicon)
+    figures = {(one.table, one.column) for one in links if one.kind == "column"}
+    named = dict.fromkeys(one.table for one in links)
+    for key in _near(named, lexicon):
+        facts = lexicon.schema.facts[key]
+        measures = sorted(facts.measures, key=partial(_rank_of_figure, figures, key))
+        yield from _askable_of(facts, measures[:1], lexicon, lang)
+
+
+def _near(named: Iterable[TableKey], lexicon: Lexicon) -> Iterable[TableKey]:
+    """Return the tables, then those whose rows belong to theirs, then the main ones."""
+    near = dict.fromkeys(named)
+    for key in tuple(near):
+        below = lexicon.graph.below(key)
+        near.update(dict.fromkeys(sorted(below, key=lambda one: (below[one], one))))
+    main = main_tables(lexicon.schema.catalog)[:_MAIN_TABLES_TRIED]
+    near.update(dict.fromkeys(table.key for table in main))
+    return near
+
+
+def _rank_of_figure(
+    figures: Set[tuple[TableKey, str | None]], key: TableKey, column: Column
+) -> tuple[bool, bool, bool]:
+    """Return how telling a figure is, the best least: named ones, sums, and those with cents."""
+    is_whole = not column.type.startswith(_WITH_FRACTIONS)
+    return (key, column.name) not in figures, is_averaged(column), is_whole
+
+
+def _askable_of(
+    facts: Facts, measures: Sequence[Column], lexicon: Lexicon, lang: Lang
+) -> Iterator[_Example]:
+    """Yield what a table can be asked, most telling first: never only how many rows it has."""
+    for measure in measures:
+        if facts.is_entity:
+            yield _top_by_measure(facts, measure, lang)
+        else:
+            yield from _measure_by_parent(facts, measure, lexicon, lang)
+            yield from _measure_by_month(facts, measure, lang)
+    yield from _counts_by_column(facts, lang)
+
+
+def _measure_by_month(facts: Facts, column: Column, lang: Lang) -> Iterator[_Example]:
+    """Yield a figure of the table by month."""
+    date = facts.date or next(iter(facts.dates), None)
+    if date is None:
+        return
+    key, measure = facts.table.key, spoken_name(column, lang)
+    if is_averaged(column):
+        asked = Text(f"每月的平均{measure}", f"average {measure} per month")
+        figure = Measure("avg", key, column.name)
+    else:
+        asked = Text(f"每月的{measure}合计", f"{_total_of(measure)} per month")
+        figure = Measure("sum", key, column.name)
+    months = Dimension(key, date, bucket="month")
+    yield _Example("time", asked, Query(key, dimensions=(months,), measures=(figure,)))
 
 
 def _mentioned(question: str, lexicon: Lexicon) -> list[Link]:

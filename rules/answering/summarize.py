@@ -9,6 +9,7 @@ from typing import Any
 from common.text import Lang, Text
 from common.values import QueryResult
 from knowledge.results.result_columns import ResultColumn, as_period
+from knowledge.results.seen_rows import NO_ROWS
 from knowledge.results.written_values import about_apart, is_number, joined, written
 from rules.answering.dated import Dated
 from rules.answering.named_columns import Changes, Compared
@@ -58,6 +59,7 @@ class Answered:
     dated: Dated | None = None
     changes: Changes | None = None
     notes: Sequence[Text] = ()
+    none: Text = NO_ROWS
 
     @property
     def clause(self) -> str:
@@ -73,8 +75,8 @@ def summary_pieces(answered: Answered) -> list[str]:
     """Return the sentences of the summary, to be concatenated."""
     lang = answered.lang
     if not answered.result.rows:
-        none = Text(f"没有符合条件的记录{answered.clause}。", f"No rows match{answered.clause}.")
-        return _sentences([none.to(lang), *_limits(answered)], lang)
+        none = answered.none.to(lang).format(answered.clause)
+        return _sentences([none, *_limits(answered)], lang)
     if answered.result.row_count == 1:
         sentences = _about_one_row(answered)
     else:

@@ -5,15 +5,21 @@ tables answer: "now" matters where they tell until when something holds.
 """
 
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 
 from common.meanings import TableKey
 from knowledge.language.spoken_names import called
 from rules.composing.asked import Asked
 from rules.linking.mark import Mark
-from rules.query.query import ColumnRef, Condition, Either, Query, touched
-from rules.query.refusals import unclear_state, unused_words
-from rules.schema.table_facts import tells_end
+from rules.query.query import Condition, Either, Query, touched
+from rules.query.refusals import missing_measure, unclear_state, unused_words
+from rules.reading.words import Word
+from rules.schema.table_facts import is_due, tells_end
+from rules.words import WORDS
 
+_ALREADY = frozenset(WORDS.chinese.phrases("questions.already"))
+_IN_STATE = WORDS.chinese.pattern("questions.in_state")
+_WHOLE_NAME = 0.9  # quality
 _STATE = "state"  # the argument of words that say that something holds now
 
 
@@ -24,6 +30,10 @@ def refuse_unaccounted(asked: Asked, query: Query) -> None:
         Refusal: names the words, or asks what they mean.
     """
     _refuse_unasked_states(asked, query)
+    _refuse_shown_verbs(asked, query)
+    _refuse_parts_of_others(asked, query)
+    _refuse_dates_of_others(asked, query)
+    _refuse_counted_amounts(asked, query)
     _refuse_groups_of_nothing(asked, query)
     _refuse_shares_of_everything(asked, query)
     _refuse_alternatives_within(asked, query)
@@ -31,7 +41,7 @@ def refuse_unaccounted(asked: Asked, query: Query) -> None:
 
 def _refuse_unasked_states(asked: Asked, query: Query) -> None:
     """Refuse "now" and "still" where a column tells until when, and nothing is asked of it."""
-    said = [mark.text for mark in _marks_of_state(asked)]
+    said = [mark.text for mark in _marks_of_state(asked)] + _states_cut(asked)
     if not said:
         return
     asked_of = set(_restricted(query))
@@ -47,6 +57,15 @@ def _marks_of_state(asked: Asked) -> Iterator[Mark]:
     for word in asked.question.words:
         if word.mark.means("noise") and word.mark.arg == _STATE:
             yield word.mark
+
+
+def _states_cut(asked: Asked) -> list[str]:
+    """Return words for a state that were cut in two: `在职工人` is no 职工."""
+    found = []
+    for first, second in pairwise(word.mark for word in asked.question.words):
+        if first.end == second.start and first.means("noise"):
+            found += _IN_STATE.findall(f"{first.text[-1:]}{second.text[:1]}")
+    return found
 
 
 def _telling_ends(asked: Asked, key: TableKey) -> list[tuple[TableKey, str]]:
@@ -85,6 +104,86 @@ def _columns(conditions: Iterable[Condition]) -> Iterator[tuple[TableKey, str]]:
             yield column.table, column.column
 
 
+def _refuse_shown_verbs(asked: Asked, query: Query) -> None:
+    """Refuse to show when something was done where the question speaks of what was: "staff who
+    left", `已付款的金额`.
+    """
+    question = asked.question
+    if question.has("date_which") or any("which:when" in word.senses for word in question.words):
+        return
+    asked_of = set(_restricted(query))
+    for one in asked.parts.columns:
+        if one.link.quality >= _WHOLE_NAME or not question.is_date(one.link):
+            continue
+        mark = question.words[one.at].mark
+        is_restricted = (one.link.table, str(one.link.column)) in asked_of
+        is_shown_due_date = not is_restricted and is_due(question.column_of(one.link))
+        if is_shown_due_date or _is_said_as_done(question.word_at(one.at - 1), mark):
+            raise unused_words([mark.text])
+
+
+def _is_said_as_done(before: Word | None, mark: Mark) -> bool:
+    """Tell whether the word before a date's name makes it something done: `已付款`, "who left"."""
+    if before is None:
+        return False
+    if before.text in _ALREADY:
+        return True
+    return "which:person" in before.senses and mark.means("verb")
+
+
+def _refuse_parts_of_others(asked: Asked, query: Query) -> None:
+    """Refuse to list a column of a table that nothing names, by a part of its name.
+
+    "attendance rate" is no hourly rate of teachers.
+    """
+    if query.measures or not asked.tables:
+        return
+    near = {query.base, *(one.link.table for one in asked.parts.tables)}
+    near |= {one.table for one in (*query.dimensions, *query.top_per)}
+    shown = [(one.at, one.link) for one in asked.parts.columns]
+    shown += [(one.position, one.link) for one in asked.parts.bare if one.link is not None]
+    for at, link in shown:
+        if link.table not in near and link.quality < _WHOLE_NAME:
+            raise unused_words([asked.question.words[at].mark.text])
+
+
+def _refuse_dates_of_others(asked: Asked, query: Query) -> None:
+    """Refuse a period of things where rows of theirs that are asked for have dates of their own.
+
+    "pupils who were present in March" were enrolled before.
+    """
+    if not asked.question.facts(query.base).is_entity:
+        return
+    spans = [span for span in asked.parts.spans if span.link is None]
+    is_dated_by_base = any(
+        one.operator == "during" and one.column.table == query.base for one in query.conditions
+    )
+    if not spans or not is_dated_by_base:
+        return
+    below = asked.question.graph.below(query.base)
+    others = {one.table for one in query.related if not one.negated}
+    others |= {one.column.table for one in query.conditions if one.column.table in below}
+    for table in others - {query.base}:
+        if asked.event_date(table) is not None:
+            raise unused_words([asked.question.words[spans[0].at].mark.text])
+
+
+def _refuse_counted_amounts(asked: Asked, query: Query) -> None:
+    """Refuse to count the rows of a table of which people ask how much there is: of stock.
+
+    Raises:
+        Refusal: asks which of its quantities is meant.
+    """
+    question = asked.question
+    if question.says_records:
+        return
+    for measure in query.measures:
+        facts = question.facts(measure.table)
+        is_count = measure.function == "count" and measure.column is None
+        if is_count and facts.keeps_amounts and any(map(facts.is_count, facts.measures)):
+            raise missing_measure(called(facts.table), facts)
+
+
 def _refuse_groups_of_nothing(asked: Asked, query: Query) -> None:
     """Refuse groups by a column that has to be empty: "per reason, those without one as well"."""
     grouped = {(one.table, one.column) for one in query.dimensions}
@@ -98,19 +197,11 @@ def _refuse_shares_of_everything(asked: Asked, query: Query) -> None:
     """Refuse the share of rows that hold any of a column's values: "ratio of men and women"."""
     for measure in query.measures:
         for condition in measure.share_of:
-            if _takes_all_values(asked, condition):
+            if asked.takes_all_values(condition):
                 raise unused_words(asked.question.texts("share"))
         required = [one for one in measure.share_of if one.operator == "="]
         if len({one.column for one in required}) < len(set(required)):
             raise unused_words(asked.question.texts("share"))
-
-
-def _takes_all_values(asked: Asked, condition: Condition) -> bool:
-    ref: ColumnRef = condition.column
-    column = asked.question.schema.table(ref.table).column(ref.column)
-    if column is None or condition.operator != "in" or not column.is_complete:
-        return False
-    return set(column.values) <= {str(operand) for operand in condition.operands}
 
 
 def _refuse_alternatives_within(asked: Asked, query: Query) -> None:

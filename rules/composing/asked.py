@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from common.meanings import TableKey
+from knowledge.language.codes import labels_of
 from knowledge.language.spoken_names import called
 from rules.linking.moments import Moment, Period
 from rules.query.query import (
@@ -36,7 +37,14 @@ from rules.reading.parts import NO_TABLE, Named, Parts, Span
 from rules.reading.words import QuestionWords
 from rules.schema.links import METRIC, Link
 from rules.schema.reference_graph import is_default
-from rules.schema.table_facts import is_averaged, is_birth_date, is_later, is_year, tells_days
+from rules.schema.table_facts import (
+    done_words,
+    is_averaged,
+    is_birth_date,
+    is_later,
+    is_year,
+    tells_days,
+)
 from rules.words import WORDS
 from sqltree.operator_expressions import expression
 
@@ -156,6 +164,16 @@ class Asked:
         found = [table_of(figure) for figure in figures]
         found += self.parts.condition_tables
         return tuple(key for key in found if key is not None)
+
+    def takes_all_values(self, condition: Condition) -> bool:
+        """Tell whether the condition holds for each value that its column may have."""
+        ref: ColumnRef = condition.column
+        column = self.question.schema.table(ref.table).column(ref.column)
+        if column is None or condition.operator != "in":
+            return False
+        labels = {code for code, _ in labels_of(column.comment)}
+        known = set(column.values) if column.is_complete else labels
+        return bool(known) and known <= {str(operand) for operand in condition.operands}
 
     def is_attribute_listing(self) -> bool:
         """Tell whether the measures are columns of the thing that is grouped by: `各店的租金`.
@@ -327,7 +345,7 @@ class Asked:
         return found[0] if len(found) == 1 else None
 
     def _is_event(self, table: TableKey) -> bool:
-        return not self.question.facts(table).is_entity
+        return self.question.facts(table).is_event
 
     def _default_date(self, table: TableKey) -> str | None:
         """Return the date that is meant if none is named.
@@ -339,7 +357,7 @@ class Asked:
         said = self.question.settled.among((table, name) for name in facts.dates)
         if said is not None:
             return said[1]
-        meant = self._metric_date(table) or facts.date
+        meant = self._metric_date(table) or facts.date or self._date_of_figure(table)
         if meant is not None:
             return meant
         if not facts.is_entity:
@@ -348,6 +366,21 @@ class Asked:
             if _REGISTERED.search(name):
                 return name
         return self._only_date(table)
+
+    def _date_of_figure(self, table: TableKey) -> str | None:
+        """Return the only date of what a figure tells the amount of: 完工日期 of 完工数量."""
+        facts = self.question.facts(table)
+        done = set()
+        for figure in self.figures:
+            link = figure.link
+            if link is not None and link.table == table and link.derived is None:
+                done |= done_words(self.question.words[figure.position].text)
+        found = []
+        for name in facts.dates:
+            names = called(self.question.schema.column(table, name))
+            if not done.isdisjoint(done_words(name) | done_words(names.zh)):
+                found.append(name)
+        return found[0] if len(found) == 1 else None
 
     def _only_date(self, table: TableKey) -> str | None:
         """Return the only date but birthdays, else the only one that begins something."""

@@ -19,13 +19,16 @@ from rules.query.refusals import (
     ambiguous_column,
     missing_year,
     not_combinable,
+    unknown_parts,
     unknown_words,
     unused_words,
 )
 from rules.reading.inclusions import Inclusion
 from rules.reading.parts import NO_TABLE, GroupBy, Named, Reading, Span
 from rules.schema.links import column_link
+from rules.words import WORDS
 
+_SURNAMED = WORDS.chinese.phrases("questions.surnamed")
 _NO_PLACE = -9  # before all words
 _NEVER_MET = Text(
     "问题中的条件互相矛盾，没有一行数据能同时满足。请检查这些条件。",
@@ -240,18 +243,39 @@ def _with_people(asked: Asked, query: Query) -> Query:
 
 def refuse_lost(asked: Asked, reading: Reading) -> None:
     """Refuse a reading in which words with a meaning found no place."""
-    unknown, unused = [], []
-    for at in reading.lost:
-        mark = asked.question.words[at].mark
+    marks = [word.mark for word in asked.question.words]
+    lost = list(dict.fromkeys((*reading.lost, *_lost_numbers(asked, reading))))
+    unused = []
+    for at in lost:
+        mark = marks[at]
         if mark.date is not None and mark.date.missing_year:
             raise missing_year(mark.text)
         unused.append(mark.text)
-        if mark.is_unknown:
-            unknown.append(mark.text)
+    unknown = unknown_parts(marks, lost)
     if unknown:
         raise unknown_words(unknown, asked.question.lexicon)
     if unused:
         raise unused_words(unused)
+
+
+def _lost_numbers(asked: Asked, reading: Reading) -> list[int]:
+    """Return the places of numbers that were passed over as if they only counted."""
+    taken = reading.taken
+    lost = []
+    for word in asked.question.words:
+        is_number = word.mark.number is not None and "date" not in word.senses
+        is_passed = is_number and word.at not in taken
+        if is_passed or _is_surname(asked, word.at):
+            lost.append(word.at)
+    return lost
+
+
+def _is_surname(asked: Asked, at: int) -> bool:
+    """Tell whether a character that may count things stands behind a name: `业主姓张`."""
+    mark, before = asked.question.words[at].mark, asked.question.word_at(at - 1)
+    if before is None or before.noun is None or before.mark.end != mark.start:
+        return False
+    return before.text.endswith(_SURNAMED) and mark.means("unit")
 
 
 def refuse_doubts(asked: Asked) -> None:

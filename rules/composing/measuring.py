@@ -1,5 +1,6 @@
 """Composes queries whose answer is figures, by group or alone: totals, averages, counts, shares."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -25,6 +26,9 @@ from rules.schema.table_facts import is_averaged
 from rules.words import WORDS
 
 _REPORTS = frozenset(WORDS.both("questions.reports"))
+_MONEY_VERBS = re.compile(
+    f"{WORDS.any_of('questions.pays')}|{WORDS.any_of('questions.earns')}", re.IGNORECASE
+)
 _FLAGS_OF_FIGURES = ("share", "per_entity", "distribution", "how_many", "growth")
 
 
@@ -295,6 +299,8 @@ def _count_of_conditions(asked: Asked, table: TableKey) -> list[Figure]:
             several things.
     """
     question = asked.question
+    if any(_MONEY_VERBS.fullmatch(text) for text in question.texts("verb")):
+        raise unused_words(question.texts("count"))
     conditions = asked.parts.conditions
     operators = {one.operator for one in conditions}
     if question.says_records or not operators.isdisjoint(("null", "not null")):
@@ -318,7 +324,7 @@ def group_order(query: Query) -> tuple[Order, ...]:
     if not query.dimensions:
         return ()
     by_first_group = Order(descending=False)
-    if _has_buckets(query.dimensions):
+    if any(one.is_of_time for one in query.dimensions):
         return (by_first_group,)
     return (Order(measure=query.measures[0]), by_first_group)
 
@@ -518,6 +524,11 @@ def _share(
         return _grouped(base, dimensions, [*measures, *shares])
     if not conditions or not restricted <= graph.above(base).keys():
         raise lost
+    if len(conditions) == 1 and asked.takes_all_values(conditions[0]):
+        column = conditions[0].column
+        group = column_dimension(asked.question, column_link(column.table, column.column))
+        shares = [replace(one, is_share=True) for one in measures]
+        return _grouped(base, [group], [*measures, *shares])
     if asked.parts.thresholds or len(measures) != 1:
         raise lost
     share = replace(measures[0], is_share=True, share_of=conditions)

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from common.meanings import TableKey
@@ -14,7 +14,7 @@ from rules.reading.implied import column_dimension, concept_column
 from rules.reading.parts import NO_TABLE, GroupBy, Named, Ranking
 from rules.reading.words import Word
 from rules.schema.links import Link, column_link
-from rules.schema.table_facts import is_averaged
+from rules.schema.table_facts import is_averaged, is_score
 from rules.words import WORDS
 
 _NEXT = 2  # places from "top" to what is ranked: "top 3 products"
@@ -39,7 +39,8 @@ def ranked_query(asked: Asked) -> Query | Asked:
         merged = _merged(_of_one_figure(asked, rankings))
         if merged is None:
             return _both_ends(asked)
-        asked = asked.with_parts(rankings=(merged,))
+        things = _dropped_things(asked, rankings)
+        asked = asked.with_parts(rankings=(merged,), tables=(*asked.parts.tables, *things))
     asked, ranking = _with_figure(asked, asked.parts.rankings[0])
     asked, owner = _owned(asked, ranking)
     asked = _without_single_rows(asked, ranking)
@@ -121,6 +122,18 @@ def _of_one_figure(asked: Asked, rankings: tuple[Ranking, ...]) -> tuple[Ranking
         is_of_rows = not one.is_open and _is_named_by_table(asked, one)
         found.append(replace(one, figure=None) if is_of_rows else one)
     return tuple(found)
+
+
+def _dropped_things(asked: Asked, rankings: tuple[Ranking, ...]) -> Iterator[Named]:
+    """Yield the tables that `_of_one_figure` takes for things: of "best pupils by average mark"."""
+    kept = _of_one_figure(asked, rankings)
+    for before, after in zip(rankings, kept, strict=True):
+        if before.figure is None or after.figure is not None:
+            continue
+        word = asked.question.words[before.figure.position]
+        table = word.senses["tab"].link
+        if table is not None and not asked.tables:
+            yield Named(word.at, table)
 
 
 def _is_named_by_table(asked: Asked, ranking: Ranking) -> bool:
@@ -588,6 +601,8 @@ def _default_function(asked: Asked, ranking: Ranking, figure: Figure) -> Functio
         has_total = link.derived is not None or not is_averaged(question.column_of(link))
         if has_total:
             return None
+        if is_score(question.column_of(link)):
+            return "avg"
     elif not question.is_date(link):
         raise missing_measure(question.words[ranking.at].mark.text)
     return "max" if ranking.descending else "min"

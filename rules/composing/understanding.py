@@ -15,6 +15,7 @@ from knowledge.language.spoken_names import called, comment_names, english_words
 from rules.composing.asked import Asked
 from rules.composing.assumptions import assumptions, notes_on_values
 from rules.composing.compose import composed, grouped_table, refuse_lost, with_all_groups
+from rules.composing.doubting import is_rival, refuse_doubtful, refuse_rivals
 from rules.linking.linking import nouns_of
 from rules.linking.mark import Mark
 from rules.linking.marks import marks_of
@@ -175,16 +176,36 @@ def _best(question: QuestionWords, lang: Lang, inclusion: Inclusion | None) -> U
         Refusal: of the best reading; no other that is nearly as good can be composed either.
     """
     refusal: Refusal | None = None
-    for reading in readings(question, BY_SYMBOL):
+    found = readings(question, BY_SYMBOL)
+    for place, reading in enumerate(found):
         check()
         try:
-            return _understood(question, reading, lang, inclusion)
+            understood = _understood(question, reading, lang, inclusion)
+            rivals = [one for one in found[place + 1 :] if is_rival(reading, one)]
+            for rival in rivals:
+                _refuse_rival(question, rival, understood, lang, inclusion)
+            return understood
         except Refusal as one:
             refusal = refusal or one
             if reading.parts.doubts or (one.missing is not None and one.missing.kind == "choice"):
                 break
     assert refusal is not None
     raise refusal
+
+
+def _refuse_rival(
+    question: QuestionWords,
+    rival: Reading,
+    understood: Understanding,
+    lang: Lang,
+    inclusion: Inclusion | None,
+) -> None:
+    """Ask which column is meant where another reading of the same words gives another statement."""
+    other = understood
+    with suppress(Refusal, _Unconnected):
+        other = _understood(question, rival, lang, inclusion)
+    if other.sql != understood.sql:
+        refuse_rivals(question, understood.query, other.query)
 
 
 def _understood(
@@ -197,6 +218,7 @@ def _understood(
     events = (*question.named_tables(), *question.spoken_events())
     try:
         query = replace(composed(asked), through=frozenset(events))
+        refuse_doubtful(asked, query)
         query, sql = rendered(asked, query, inclusion)
     except AmbiguousPath as ambiguity:
         raise ambiguous_way(ambiguity.target, ambiguity.choices, question.lexicon) from ambiguity

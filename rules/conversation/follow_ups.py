@@ -19,7 +19,7 @@ from rules.linking.mark import Mark
 from rules.linking.marks import marks_of
 from rules.query.pending import NOTHING_SETTLED, Settled
 from rules.query.query import AGGREGATES, Figure, Function
-from rules.query.refusals import Refusal, refuse_too_long, unknown_words
+from rules.query.refusals import Refusal, refuse_too_long, unknown_parts, unknown_words
 from rules.query.years import dated, this_year
 from rules.reading import comparing, grouping
 from rules.reading.cover import readings
@@ -105,7 +105,7 @@ def read_change(
     nouns = nouns_of(marks, lexicon, hint, context)
     read = QuestionWords(marks, nouns, lexicon, is_chinese=is_chinese, settled=settled)
     found = readings(read, _PATTERNS)
-    unknown = [marks[at].text for at in found[0].lost if marks[at].is_unknown]
+    unknown = unknown_parts(marks, found[0].lost)
     if unknown:
         notes_on_values(Asked(read, found[0].parts))
         raise unknown_words(unknown, lexicon)

@@ -18,6 +18,7 @@ from rules.query.pending import Missing, Pending
 from rules.schema.lexicon import Lexicon
 from rules.schema.table_facts import Facts
 from rules.words.limits import MOST_ATOMS, MOST_CHARS, MOST_MARKS, is_too_long
+from rules.words.speech import Speech
 
 
 class Refusal(Exception):
@@ -89,6 +90,8 @@ _UNSUPPORTED = {
 }
 
 
+# Parts of speech of words that name nothing.
+_NO_NAMES: tuple[Speech, ...] = ("courtesy", "decisive", "particle", "pronoun")
 _not_done = partial(Refusal, "unknown_generation_failure")
 _not_there = partial(Refusal, "missing_database_info")
 _unclear = partial(Refusal, "ambiguous_question")
@@ -127,6 +130,42 @@ def unknown_words(words: Sequence[str], lexicon: Lexicon) -> Refusal:
         ),
         words=words,
     )
+
+
+def unknown_parts(marks: Sequence[Mark], lost: Iterable[int]) -> list[str]:
+    """Return the parts of a question that may be names of something unknown.
+
+    Function words name nothing. A single Chinese character is only a part of a word, so it is
+    said together with those that it stands beside (复购率, 退货率).
+
+    Args:
+        marks: all of the question, in their order.
+        lost: the places of those without a meaning.
+    """
+    parts: dict[str, None] = {}
+    wanted = [at for at in lost if marks[at].is_unknown]
+    done = -1
+    for at in sorted(wanted):
+        if at <= done or marks[at].speech in _NO_NAMES:
+            continue
+        first = last = at
+        while _is_beside(marks, last) and last + 1 in wanted:
+            last += 1
+        is_single = sum(len(one.text) for one in marks[first : last + 1]) == 1
+        if is_single and has_han(marks[at].text) and first and _is_beside(marks, first - 1):
+            first -= 1
+        done = last
+        parts["".join(one.text for one in marks[first : last + 1])] = None
+    return list(parts)
+
+
+def _is_beside(marks: Sequence[Mark], at: int) -> bool:
+    """Tell whether a Chinese word follows directly on the Chinese one at this place."""
+    if at + 1 == len(marks):
+        return False
+    first, second = marks[at], marks[at + 1]
+    are_chinese = has_han(first.text) and has_han(second.text)
+    return are_chinese and first.end == second.start
 
 
 def nobody_called(said: str, choices: Sequence[str]) -> Refusal:

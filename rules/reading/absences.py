@@ -7,10 +7,11 @@ from rules.query.query import OPPOSITE, Condition, Operator, Related, ref
 from rules.reading.parts import Parts
 from rules.reading.words import Match, MatchedItem, QuestionWords
 from rules.schema.links import Link
-from rules.schema.table_facts import is_outcome
+from rules.schema.table_facts import is_due, is_outcome
 from rules.words import WORDS
 
 _NEVER = frozenset(WORDS.both("questions.never"))
+_LACKS = frozenset(WORDS.both("questions.lacks"))
 _NOT_DONE = frozenset(WORDS.chinese.phrases("questions.not_done"))
 # Qualities of a word that is like the name of its column: the verb of a date.
 _LEAST_LIKE_VERB, _WHOLE_NAME = 0.68, 0.9
@@ -40,6 +41,9 @@ def lacking(match: Match) -> Parts | None:
     if word in _NOT_DONE and question.is_measure(link):
         # `未回款金额` is an amount not yet paid, not an empty one
         return None
+    if word not in _LACKS and _has_date(item):
+        # "not shipped" asks for no date when it was done, not for no shipper
+        return None
     if question.display(link):
         return None
     if not _is_of_events(question, link):
@@ -51,6 +55,11 @@ def lacking(match: Match) -> Parts | None:
         return Parts(related=(Related(link.table, (happened,), negated=True),))
     is_open = Condition(ref(link), "null")
     return Parts(related=(Related(link.table, (is_open,)),))
+
+
+def _has_date(item: MatchedItem) -> bool:
+    """Tell whether a word taken for another column may be the date when something is done."""
+    return item.symbol != "dcol" and "dcol" in item.word.senses
 
 
 def _is_of_events(question: QuestionWords, link: Link) -> bool:
@@ -128,6 +137,8 @@ def done(match: Match) -> Parts | None:
     item = match["dcol"]
     table = match["tab"].link.table
     if item.link.table != table or _STATE.search(item.word.text):
+        return None
+    if is_due(match.question.column_of(item.link)):
         return None
     if not _LEAST_LIKE_VERB <= item.link.quality < _WHOLE_NAME:
         return None

@@ -153,6 +153,9 @@ def count_column(match: Match) -> Parts | None:
     if question.is_measure(link):
         return _added_up(question, text, item)
     if question.is_date(link):
+        between = question.words[word.last + 1 : item.first]
+        if any(one.mark.means("verb") for one in between):  # "how many places are left"
+            return None
         return _counted_column("count", item)
     return _counted_column("count_distinct", item)
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from common.cpu_clock import check
 from knowledge.language.cutting import has_han
+from knowledge.language.inflection import plural
 from rules.query.refusals import unsupported
 from rules.reading import costs
 from rules.reading.matching import Patterns, PhrasePattern, can_match, matches
@@ -149,7 +150,8 @@ def _is_verb_as_noun(question: QuestionWords, place: int) -> bool:
     before = question.word_at(place - 1)
     if before is None or not word.text.isascii():
         return False
-    if before.text.split()[-1] not in _BEFORE_NOUNS:
+    is_counted = before.mark.means("count") and plural(word.text[:-1]) == word.text
+    if before.text.split()[-1] not in _BEFORE_NOUNS and not is_counted:
         return False
     after = question.word_at(place + 1)
     return after is None or after.senses.keys().isdisjoint(_NAMES_BUT_FLAGS)

@@ -76,14 +76,25 @@ def amount_of(question: QuestionWords, table: TableKey) -> Link | None:
         if not is_averaged(column) and not facts.is_count(column):
             added.add(column.name)
     only = facts.table.column(next(iter(added))) if len(added) == 1 else None
-    if only is not None and not is_whole_number(only):
-        return column_link(table, only.name)
     for name in _MONEY:
         links = columns_named(question, table, name, _NAMED)
         named = {str(link.column) for link in links if link.derived is None}
         if len(named & added) == 1:
             return column_link(table, (named & added).pop())
-    return None
+    if only is None or is_whole_number(only):
+        return None
+    return _amount_of_lines(question, table) or column_link(table, only.name)
+
+
+def _amount_of_lines(question: QuestionWords, table: TableKey) -> Link | None:
+    """Return the price times quantity of the table's lines: what is paid beside the freight."""
+    below = question.graph.below(table)
+    found = {}
+    for name in _INCOME:
+        for link in question.lexicon.find(name):
+            if link.factor is not None and link.table in below:
+                found[link.table, link.column] = link
+    return next(iter(found.values())) if len(found) == 1 else None
 
 
 def columns_named(question: QuestionWords, table: TableKey, name: str, least: float) -> list[Link]:

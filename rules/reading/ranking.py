@@ -18,6 +18,7 @@ _FIRST_ZH = WORDS.chinese.phrases("questions.first")
 _LAST = WORDS.english.text("questions.last")
 _OF_DATES = ("date", "recent", "age")
 _RECENT = 10  # rows shown for "recent orders", which names no number
+_BY = f" {WORDS.english.text('questions.agent')}"
 _MOST_LIMIT, _SORTS = 10_000, ("sort", "order")
 
 
@@ -25,7 +26,7 @@ def ranking(match: Match) -> Parts | None:
     """Rank by a superlative with its figure and number: `订单最多的3个`, "top 5 by revenue"."""
     word = match["super|max|min|top|rank"]
     limit = limit_of(match)
-    if limit is None and _lacks_number(match, word):
+    if limit is None and (_lacks_number(match, word) or _is_agent(match, word)):
         return None
     counts = _ranks_by_number(word)
     figure = _figure(match, word, counts=counts)
@@ -57,6 +58,17 @@ def ranking(match: Match) -> Parts | None:
         doubts=doubts(*match.all("mcol", "dcol")),
     )
     return ranked + own
+
+
+def _is_agent(match: Match, word: MatchedItem) -> bool:
+    """Tell whether "by" stands before who did it: "quantity ordered by customer Ann Lee"."""
+    question = match.question
+    if not word.word.text.endswith(_BY) or word.last + 1 != match.end:
+        return False
+    thing, name = question.word_at(match.end), question.word_at(match.end + 1)
+    if thing is None or "tab" not in thing.senses:
+        return thing is not None and "val" in thing.senses
+    return name is not None and "val" in name.senses
 
 
 def _ranks_by_number(word: MatchedItem) -> bool:

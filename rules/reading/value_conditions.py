@@ -6,7 +6,8 @@ from common.meanings import TableKey
 from rules.query.query import OPPOSITE, ColumnRef, Condition, Operator, ref
 from rules.reading.parts import Parts
 from rules.reading.words import Match, MatchedItem, QuestionWords
-from rules.schema.table_facts import flag_codes, kind_of
+from rules.schema.links import Link, column_link
+from rules.schema.table_facts import flag_codes
 from rules.words import WORDS
 
 _WHOLE_VALUE = 0.8  # a word of at least this quality is the whole of a stored value
@@ -222,16 +223,32 @@ def identity(match: Match) -> Parts | None:
     if column is not None:
         if question.kind(column.link) not in ("number", "text", "other"):
             return None
+        if column.link.quality < _WHOLE_VALUE and not _may_be_key(match, column.link):
+            return None
         return Parts(conditions=(Condition(ref(column.link), "=", (operand,)),))
     table = match["tab"].link.table
     facts = question.facts(table)
     names = facts.key if number is not None else facts.display
     if len(names) != 1:
         return None
-    if number is not None and kind_of(question.schema.column(table, names[0])) != "number":
+    if number is not None and not _may_be_key(match, column_link(table, names[0])):
         return None
     condition = Condition(ColumnRef(table, names[0]), "=", (operand,))
     return Parts(conditions=(condition,), labels=(table,) if number is None else ())
+
+
+def _may_be_key(match: Match, link: Link) -> bool:
+    """Tell whether a number may be that of a row: "track 5", not "track 1.99" or "tracks costing
+    5".
+    """
+    number = match.get("num")
+    if number is None or link.column not in match.question.facts(link.table).key:
+        return number is None
+    value = number.word.mark.number
+    is_whole = value is not None and value.value == value.value.to_integral_value()
+    before = match.question.words[number.first - 1]
+    is_beside = before.mark.means("cmp", "of") or before.noun is not None
+    return is_whole and is_beside and match.question.kind(link) == "number"
 
 
 def _may_identify(match: Match, number: MatchedItem, column: MatchedItem | None) -> bool:
@@ -272,7 +289,7 @@ def _is_value_of_another(match: Match, said: MatchedItem, target: ColumnRef) -> 
     word = match["like|named"]
     value = said.link
     means_have = word.word.text.endswith(_HAS)
-    contains = word.arg == "contains" and match.get("tab") is not None
+    contains = word.arg == "contains" and match.get("tcol") in (None, said)
     if not means_have and not contains:
         return False
     is_whole = value.quality >= _WHOLE_VALUE

@@ -14,6 +14,7 @@ from common.cpu_clock import check
 from common.meanings import TableKey
 from common.values import Column
 from knowledge.language.atoms import key_of
+from knowledge.language.cutting import has_han
 from knowledge.language.thesaurus import EVENTS_OF_VERBS
 from rules.linking.mark import Mark, Noun, is_said_as_year
 from rules.linking.moments import Period
@@ -21,8 +22,9 @@ from rules.query.pending import NOTHING_SETTLED, Settled
 from rules.reading import costs
 from rules.schema.lexicon import Lexicon
 from rules.schema.links import Link
-from rules.schema.table_facts import Facts, flag_codes, is_year, kind_of
+from rules.schema.table_facts import Facts, flag_codes, is_year, kind_of, says_other_than_end
 from rules.words import WORDS
+from rules.words.speech import part_of_speech
 from rules.words.vocabulary import Intent
 
 _WHO = WORDS.english.text("questions.who")
@@ -130,7 +132,8 @@ class QuestionWords:
     # meanings
 
     def _senses(self, at: int, mark: Mark, noun: Noun | None) -> dict[str, Sense]:
-        senses = self._named_senses(noun) if noun is not None else {}
+        is_named = noun is not None and not _is_unit_alone(mark)
+        senses = self._named_senses(noun) if noun is not None and is_named else {}
         if mark.is_unknown:
             senses |= self._table_of_unknown(mark)
         is_named = bool(senses)
@@ -165,12 +168,15 @@ class QuestionWords:
             column = self._column_sense(noun, symbol, accept)
             if column is not None:
                 senses[symbol] = column
-        if noun.value is not None:
-            senses["val"] = Sense(_value_cost(noun, noun.value), noun.value)
+        value = self._settled_column([link for _, link in noun.values]) or noun.value
+        if value is not None:
+            senses["val"] = Sense(_value_cost(noun, value), value)
         return senses
 
     def _table_sense(self, noun: Noun) -> Sense | None:
         table = noun.table
+        if table is not None and self._is_reference_to(noun, table):
+            return Sense(-costs.SLIGHT, table)
         if table is None or not (noun.is_table or table.quality >= costs.CLEAR):
             entity = self._entity_named(noun)
             return Sense(-costs.SLIGHT, entity) if entity is not None else None
@@ -179,28 +185,56 @@ class QuestionWords:
         cost = costs.SECOND + max(0.0, _best_score(noun) - table.quality)
         return Sense(cost, table) if cost <= costs.DEAREST else None
 
+    def _is_reference_to(self, noun: Noun, table: Link) -> bool:
+        """Tell whether the column that a word names refers to the table that it names as well."""
+        link = noun.column
+        if link is None or noun.is_table or noun.is_value or table.quality < costs.CLEAR:
+            return False
+        return link.table != table.table and table.table in self._referenced_by(link)
+
     def _column_sense(
         self, noun: Noun, symbol: str, accept: Callable[[Link], bool]
     ) -> Sense | None:
         """Return the best column that `accept` takes, with others that are named equally well."""
         scored = [(score, link) for score, link in noun.columns if accept(link)]
+        scored = [one for one in scored if not self._is_opposite(one[1])]
         if not scored:
             return None
         score, link = scored[0]
         rivals = self._rivals(scored)
-        chosen = self._settled_column((link, *rivals))
+        chosen = self._settled_column([link for _, link in noun.columns])
         if chosen is not None:
+            if not accept(chosen):
+                return None
             link = chosen
             rivals = ()
+            score = _best_score(noun)
         cost = costs.WORSE * max(0.0, _best_score(noun) - score)
         if noun.is_value:
             cost += costs.SECOND
+        if symbol == "mcol" and self._is_limit_of(noun, link):
+            return None
         if symbol == "mcol":
             cost += self._cost_as_measure(noun, link)
         elif noun.is_table:
             cost += costs.SECOND
         cost += costs.PART * max(0.0, costs.WHOLE - link.quality)
         return Sense(cost, link, rivals) if cost <= costs.DEAREST else None
+
+    def _is_limit_of(self, noun: Noun, link: Link) -> bool:
+        """Tell whether a measure of another table only has the table's name in its own.
+
+        `max_pupils` are no pupils.
+        """
+        if not noun.is_table or noun.table is None or link.table == noun.table.table:
+            return False
+        return link.quality < costs.CLEAR_FIGURE and noun.table.quality >= costs.WHOLE_NAME
+
+    def _is_opposite(self, link: Link) -> bool:
+        """Tell whether a word for a state shares a character with the column that tells its end."""
+        if link.derived is not None or link.quality >= costs.WHOLE_NAME:
+            return False
+        return says_other_than_end(self.column_of(link), link.spelling)
 
     def _entity_named(self, noun: Noun) -> Link | None:
         """Return the table whose rows have a name with the word in it: 医院 of 医院名称."""
@@ -212,7 +246,7 @@ class QuestionWords:
             return None
         says_name = (link.column or "").endswith(link.spelling)
         is_entity = self.facts(link.table).is_entity
-        if says_name or not is_entity:
+        if says_name or not is_entity or _is_adjective(link.spelling):
             return None
         return Link("table", link.table, None, None, link.quality, link.spelling)
 
@@ -464,6 +498,16 @@ def doubts(*items: MatchedItem | None) -> tuple[tuple[str, tuple[Link, ...]], ..
         if item is not None and item.rivals:
             found.append((item.word.mark.text, (item.link, *item.rivals)))
     return tuple(found)
+
+
+def _is_adjective(word: str) -> bool:
+    return word.isascii() and part_of_speech(word, "en") == "adjective"
+
+
+def _is_unit_alone(mark: Mark) -> bool:
+    """Tell whether a character counts things, and is but a part of some column's name: 人."""
+    is_part = mark.quality < costs.WHOLE
+    return is_part and len(mark.text) == 1 and has_han(mark.text) and mark.means("unit")
 
 
 def _intent_senses(mark: Mark, intent: Intent, *, is_named: bool) -> dict[str, Sense]:

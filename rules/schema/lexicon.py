@@ -30,7 +30,6 @@ from rules.schema.remembered import Remembered
 from rules.schema.senses import AFTER_COLUMNS, COLUMN_BITS, Places, Sense, Senses, link_to, sense_of
 from rules.schema.spoken_tables import SpokenTables, spoken_tables
 from rules.schema.table_schema import Schema
-from rules.words import speech
 
 MAX_PHRASE_ATOMS = 16
 """Longest phrase looked up, in atoms."""
@@ -369,7 +368,6 @@ class Lexicon:
             self.other_forms,
             self.schema.persons,
         )
-        speech.prepare()
 
 
 def _take(found: dict[_Identity, Link], link: Link) -> None:
@@ -406,7 +404,7 @@ def _lexicon(index: CatalogIndex) -> Lexicon:
     return lexicon
 
 
-LEXICON = IndexPart(_lexicon, ignores_row_counts=True)
+LEXICON = IndexPart(_lexicon, ignores_row_counts=True, address="rules.schema.lexicon:LEXICON")
 
 
 def lexicon_of(catalog: Catalog) -> Lexicon:

@@ -46,6 +46,7 @@ _OUTCOMES = frozenset(map(stem, _EN.phrases("columns.outcomes")))
 _OUTCOMES_HAN = _ZH.pattern("columns.outcomes")
 _ENDINGS = _EN.one_of("columns.endings")
 _ENDINGS_HAN = _ZH.pattern("columns.endings")
+_DUE, _DUE_HAN = _EN.one_of("columns.due"), _ZH.pattern("columns.due")
 _AMOUNTS_KEPT = frozenset(map(stem, _EN.phrases("columns.amounts_kept")))
 _AMOUNTS_KEPT_HAN = _ZH.phrases("columns.amounts_kept")
 _FLAG_WORDS = _EN.one_of("columns.flag_words")
@@ -56,6 +57,7 @@ _YEAR, _YEAR_HAN = _EN.phrases("columns.year"), _ZH.pattern("columns.year", end=
 _CODE_WORDS, _CODE_HAN = _EN.one_of("columns.codes"), _ZH.pattern("columns.codes", end="$")
 _CODED, _CODED_HAN = _EN.one_of("columns.coded"), _ZH.pattern("columns.coded", end="$")
 _AVERAGED, _AVERAGED_HAN = _EN.one_of("columns.averaged"), _ZH.pattern("columns.averaged", end="$")
+_SCORES, _SCORES_HAN = _EN.one_of("columns.scores"), _ZH.pattern("columns.scores", end="$")
 _SUMMED, _SUMMED_HAN = _EN.one_of("columns.summed"), _ZH.phrases("columns.summed")
 _COUNTED = _EN.pattern("columns.counted", flags=re.IGNORECASE)
 _COUNTED_HAN = _ZH.pattern("columns.counted", end="$")
@@ -111,12 +113,25 @@ def is_outcome(column: Column) -> bool:
     return column.nullable and is_later(column)
 
 
+def is_due(column: Column) -> bool:
+    """Tell whether a date says when something should be, and is there before it has come."""
+    if not _DUE.isdisjoint(english_words(column.name)):
+        return True
+    return _DUE_HAN.search(_said(column, column.name)) is not None
+
+
 def is_later(column: Column) -> bool:
     """Tell whether a date says when something ended or is due, rather than when it began."""
     words = _stemmed(english_words(column.name))
     if not words.isdisjoint(_OUTCOMES):
         return True
     return _OUTCOMES_HAN.search(_said(column)) is not None
+
+
+def done_words(name: str) -> set[str]:
+    """Return the words of a name for what comes of a row: 完工, `paid`."""
+    words = _stemmed(english_words(name)) & _OUTCOMES
+    return words | set(_OUTCOMES_HAN.findall(name))
 
 
 def tells_end(column: Column) -> bool:
@@ -127,6 +142,17 @@ def tells_end(column: Column) -> bool:
     if not _ENDINGS.isdisjoint(words):
         return True
     return _ENDINGS_HAN.search(_said(column, column.name)) is not None
+
+
+def says_other_than_end(column: Column, said: str) -> bool:
+    """Tell whether a word shares a character with the end that the column dates, and is not it.
+
+    在住 is no 退住日期.
+    """
+    found = _ENDINGS_HAN.search(f"{column.name} {_said(column)}")
+    if found is None or found.group() in said:
+        return False
+    return not set(found.group()).isdisjoint(said)
 
 
 def _stemmed(words: Iterable[str]) -> set[str]:
@@ -197,6 +223,13 @@ def is_averaged(column: Column) -> bool:
     if _ends_in(column, _AVERAGED) or _begins_with(column, _UNIT):
         return True
     return _AVERAGED_HAN.search(name) is not None
+
+
+def is_score(column: Column) -> bool:
+    """Tell whether the column holds what somebody thinks of a thing: of several, the average."""
+    if _ends_in(column, _SCORES):
+        return True
+    return _SCORES_HAN.search(_said(column, column.name)) is not None
 
 
 def is_housekeeping(column: Column) -> bool:
@@ -337,7 +370,7 @@ class Facts:
         Of 库存 it is 库存数量, of `stock` it is `stock_quantity`: nobody counts its rows. Orders
         are counted, though they have quantities.
         """
-        if not self._keeps_amounts:
+        if not self.keeps_amounts:
             return None
         for column in self.measures:
             if self.is_count(column) and self._is_called_like_rows(column):
@@ -345,17 +378,19 @@ class Facts:
         return None
 
     @property
-    def _keeps_amounts(self) -> bool:
+    def keeps_amounts(self) -> bool:
         names = comment_names(self.table.comment)
         is_called_so = not set(names).isdisjoint(_AMOUNTS_KEPT_HAN)
         return is_called_so or not _AMOUNTS_KEPT.isdisjoint(stems(self.table.name))
 
     def _is_called_like_rows(self, column: Column) -> bool:
+        words = english_words(column.name)
+        if len(words) == 1:  # but "quantity"
+            return True
         called = _said(column)
         if _COUNTED_HAN.search(called):
             return _COUNTED_HAN.sub("", called) in comment_names(self.table.comment)
-        words = english_words(column.name)
-        return len(words) > 1 and stems(" ".join(words[:-1])) == stems(self.table.name)
+        return stems(" ".join(words[:-1])) == stems(self.table.name)
 
     def is_measure(self, column: Column) -> bool:
         """Tell whether totals or averages of the column mean something."""
@@ -396,6 +431,11 @@ class Facts:
         if not self.display:
             return False
         return self.has_names or not all(map(self._is_number, self.display))
+
+    @property
+    def is_event(self) -> bool:
+        """Tell whether rows happen: they have no name, or only a number."""
+        return not self.is_entity or all(map(self._is_number, self.display))
 
     def _is_number(self, name: str) -> bool:
         column = self.table.column(name)

@@ -128,7 +128,11 @@ def _display_score(column: Column, table: Table, own: set[str], *, points_up: bo
         return 5
     if last.endswith(_NAME_END):
         return 4
-    return 2 if last in _TEXT_KEYS else 0
+    if last in _TEXT_KEYS:
+        # a code that rows may lack, as the coupon_code of an order, is that of something else
+        is_own = set(map(stem, words[:-1])) <= own
+        return 2 if is_own or not column.nullable else 0
+    return 0
 
 
 def _names_own_rows(name: str, table: Table, *, points_up: bool) -> bool:

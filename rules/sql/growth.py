@@ -229,7 +229,9 @@ def _sort_keys(statement: SelectStatement, order: Order, groups: list[list[str]]
     if order.measure is not None:
         names = [_changes(order.measure, statement)[order.change].name]
     elif order.column is None:
-        names = groups[0]
+        times = [at for at, one in enumerate(statement.query.dimensions) if at and one.is_of_time]
+        later = [name for at in times for name in groups[at]]
+        return [*(name + direction(order.descending) for name in groups[0]), *later]
     else:
         dimensions = statement.query.dimensions
         shown = [(one.table, one.column, one.via) for one in dimensions]

@@ -325,8 +325,12 @@ class SelectStatement:
             return [quoted(self.alias(order.measure)) + direction(order.descending)]
         if order.column is not None:
             return [self.frame.column(order.column) + direction(order.descending)]
-        first = self.shown(self.query.dimensions[0])
-        return [f"{one.sql} DESC" if order.descending else one.sql for one in first]
+        first, *others = self.query.dimensions
+        keys = [f"{one.sql} DESC" if order.descending else one.sql for one in self.shown(first)]
+        for dimension in others:
+            if dimension.is_of_time:
+                keys += [one.sql for one in self.shown(dimension)]
+        return keys
 
 
 def percentage(part: str, whole: str, is_float: bool = False) -> str:

@@ -1,0 +1,125 @@
+"""Asks back where a word means two things nearly equally well, and the statement would differ.
+
+The user chooses a column, and the question is read once more with it.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from rules.composing.asked import Asked
+from rules.query.query import Query, measured_table, references
+from rules.query.refusals import ambiguous_column
+from rules.reading import costs
+from rules.reading.parts import Reading
+from rules.reading.words import ColumnIdentity, QuestionWords, Word
+from rules.schema.links import Link
+
+_SAME_VALUE = 0.02  # by which the qualities of two stored values of a word may differ
+
+
+def refuse_doubtful(asked: Asked, query: Query) -> None:
+    """Ask which column is meant by a group or value that the measured rows have nearer by.
+
+    Raises:
+        Refusal: with the columns as choices.
+    """
+    for word, chosen, rivals in (*_groups(asked, query), *_values(asked, query)):
+        nearer = [one for one in rivals if _is_as_near(asked, query, one, chosen)]
+        if nearer:
+            choices = [(one.table, str(one.column)) for one in (chosen, *nearer)]
+            raise ambiguous_column(word.mark.text, choices, asked.question.lexicon)
+
+
+def _groups(asked: Asked, query: Query) -> Iterator[tuple[Word, Link, list[Link]]]:
+    """Yield the words of groups that are but a part of their column's name, with other columns."""
+    grouped = {(one.table, one.column) for one in query.dimensions}
+    for word in asked.question.words:
+        chosen = word.noun.column if word.noun is not None else None
+        if word.noun is None or chosen is None or chosen.quality >= costs.WHOLE_NAME:
+            continue
+        if (chosen.table, chosen.column) in grouped:
+            others = [link for _, link in word.noun.columns if link.quality >= costs.CLEAR]
+            yield word, chosen, others
+
+
+def _values(asked: Asked, query: Query) -> Iterator[tuple[Word, Link, list[Link]]]:
+    """Yield the words of stored values by which rows are restricted, with other columns of them."""
+    restricted = {(one.column.table, one.column.column) for one in query.conditions}
+    for place, chosen in asked.parts.said:
+        if (chosen.table, chosen.column) not in restricted:
+            continue
+        word = asked.question.words[place]
+        others = word.noun.values if word.noun is not None else ()
+        yield word, chosen, [one for _, one in others if _is_same_value(one, chosen)]
+
+
+def _is_same_value(link: Link, chosen: Link) -> bool:
+    is_value = link.kind == "value" and link.value == chosen.value
+    return is_value and link.quality >= chosen.quality - _SAME_VALUE
+
+
+def _is_as_near(asked: Asked, query: Query, rival: Link, chosen: Link) -> bool:
+    """Tell whether the rival's rows are as near to the measured ones as those of the chosen."""
+    if (rival.table, rival.column) == (chosen.table, chosen.column):
+        return False
+    if _is_said(asked, chosen, rival):
+        return False
+    steps = asked.question.graph.above(measured_table(query))
+    if chosen.table not in steps or rival.table not in steps:
+        return False
+    return 0 < steps[chosen.table] >= steps[rival.table]
+
+
+def _is_said(asked: Asked, chosen: Link, rival: Link) -> bool:
+    """Tell whether the question names the chosen table or column, or the user has chosen."""
+    question = asked.question
+    pair = [(one.table, one.column) for one in (chosen, rival)]
+    if question.settled.among(pair) is not None:
+        return True
+    if chosen.table in question.named_tables():
+        return True
+    return any(_names_column(word, chosen) for word in question.words)
+
+
+def _names_column(word: Word, link: Link) -> bool:
+    if link.kind != "value" or word.noun is None or word.noun.column is None:
+        return False
+    named = word.noun.column
+    return (named.table, named.column) == (link.table, link.column)
+
+
+def is_rival(first: Reading, other: Reading) -> bool:
+    """Tell whether two readings take the same words in the same way, at nearly the same cost."""
+    if other.cost > first.cost + costs.DOUBT:
+        return False
+    return _shape(first) == _shape(other)
+
+
+def _shape(reading: Reading) -> Sequence[tuple[int, int, str]]:
+    return [(one.start, one.end, one.pattern) for one in reading.fragments]
+
+
+def refuse_rivals(question: QuestionWords, first: Query, other: Query) -> None:
+    """Ask which of two columns a word means, if the queries differ in these alone.
+
+    Raises:
+        Refusal: with both columns as choices.
+    """
+    columns = _columns(first), _columns(other)
+    taken = columns[0] - columns[1], columns[1] - columns[0]
+    if len(taken[0]) != 1 or len(taken[1]) != 1:
+        return
+    choices = [(table, str(column)) for table, column in (*taken[0], *taken[1])]
+    for word in question.words:
+        if word.noun is None:
+            continue
+        named = {(link.table, str(link.column)) for _, link in word.noun.columns}
+        if named.issuperset(choices):
+            raise ambiguous_column(word.mark.text, choices, question.lexicon)
+
+
+def _columns(query: Query) -> set[ColumnIdentity]:
+    found: set[ColumnIdentity] = set()
+    for one in references((query.conditions, query.dimensions, query.related, query.either)):
+        found.add((one.table, one.column))
+    found |= {(one.table, one.column) for one in query.measures}
+    return found
