@@ -23,6 +23,14 @@ def layer_of(table: Table) -> Layer:
     return "SRC"
 
 
+def layer_of_name(name: str) -> Layer:
+    """Return the layer that a prefix says; else it is a source."""
+    for prefix, layer in _LAYERS:
+        if name.startswith(prefix):
+            return layer
+    return "SRC"
+
+
 def short_name(table: Table, catalog: Catalog) -> str:
     """Return the table's name, with its schema where another one is called so too."""
     is_alone = len(catalog.by_name[table.name]) == 1

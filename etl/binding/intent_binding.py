@@ -28,6 +28,7 @@ from etl.meaning.bound import (
     FilterStep,
     JoinSourceStep,
     Step,
+    steps_among,
 )
 from etl.meaning.decisions import Decision, DroppedRows, JoinedRows, NoRows
 from etl.meaning.row_expressions import (
@@ -340,10 +341,8 @@ class _IntentBinding:
         return None
 
     def _finished(self, state: BindingState, target: BoundTarget) -> BoundIntent:
-        names = [state.tree.base]
-        for step in state.steps:
-            if isinstance(step, JoinSourceStep):
-                names.append(step.right)
+        joins = steps_among(state.steps, JoinSourceStep)
+        names = [state.tree.base, *(step.right for step in joins)]
         names.extend(state.rates)
         filters = []
         for name in names:

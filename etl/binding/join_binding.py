@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import filterfalse
 
 from common.text import Text
 from common.values import Catalog, Table
@@ -269,13 +270,8 @@ class JoinPlanner:
         else:
             ways = self._links.ways(left.key, right.key)
         named = {source.table.key for source in self._scope.sources.values()}
-        over_named: list[Way] = []
-        over_no_parent: list[Way] = []
-        for way in ways:
-            if named.issuperset(link.right for link in way):
-                over_named.append(way)
-            if not leads_over_parent(way):
-                over_no_parent.append(way)
+        over_named = [way for way in ways if named.issuperset(link.right for link in way)]
+        over_no_parent = list(filterfalse(leads_over_parent, ways))
         return over_named or over_no_parent or ways
 
     def _over_named(self, ways: Sequence[Way]) -> list[Way]:

@@ -124,12 +124,13 @@ def _holds_any(value: Any, texts: set[str]) -> bool:
 
 def _replaced(value: Any, others: set[str], answer: str) -> Any:
     """Return a value with the answer for each of the others that stands in it."""
-    if isinstance(value, dict):
-        return {name: _replaced(one, others, answer) for name, one in value.items()}
-    if isinstance(value, list):
-        return [_replaced(one, others, answer) for one in value]
-    if isinstance(value, str) and value in others:
-        return answer
+    match value:
+        case dict():
+            return {name: _replaced(one, others, answer) for name, one in value.items()}
+        case list():
+            return [_replaced(one, others, answer) for one in value]
+        case str():
+            return answer if value in others else value
     return value
 
 

@@ -20,6 +20,7 @@ from etl.meaning.bound import (
     RateStep,
     RowTest,
     Step,
+    steps_among,
 )
 from etl.meaning.read_columns import columns_of_expression, columns_of_tests
 
@@ -119,8 +120,8 @@ class ResultBinding:
     def _joined_columns(self, steps: Sequence[Step]) -> list[BoundColumn]:
         """Return the columns of the base and of what is joined to it."""
         columns = self._columns_of(self._tree.base)
-        for step in steps:
-            if isinstance(step, JoinSourceStep) and step.how in ("left", "inner"):
+        for step in steps_among(steps, JoinSourceStep):
+            if step.how in ("left", "inner"):
                 columns.extend(self._columns_of(step.right))
         return columns
 
@@ -138,20 +139,16 @@ class ResultBinding:
 
 def repeated_keys(steps: Sequence[Step]) -> frozenset[BoundColumn]:
     """Return the columns that joins make equal to one of an earlier source."""
-    found = set()
-    for step in steps:
-        if isinstance(step, JoinSourceStep):
-            for _, right in step.on:
-                found.add(right)
+    found: set[BoundColumn] = set()
+    for step in steps_among(steps, JoinSourceStep):
+        found.update(right for _, right in step.on)
     return frozenset(found)
 
 
 def _repeating(steps: Sequence[Step]) -> list[str]:
     """Return the sources of which a left join adds several rows to one."""
     rights = []
-    for step in steps:
-        if not isinstance(step, JoinSourceStep):
-            continue
+    for step in steps_among(steps, JoinSourceStep):
         if step.is_multiple and step.how == "left":
             rights.append(step.right)
     return rights
@@ -160,24 +157,19 @@ def _repeating(steps: Sequence[Step]) -> list[str]:
 def _chain(chosen: str, steps: Sequence[Step]) -> set[str]:
     """Return the sources through which one is joined, itself as well."""
     chain = {chosen}
-    for step in reversed(steps):
-        if isinstance(step, JoinSourceStep) and step.right in chain:
-            chain |= _lefts(step)
+    for step in reversed(steps_among(steps, JoinSourceStep)):
+        if step.right in chain:
+            chain |= step.left_sources
     return chain
 
 
 def _with_those_behind(steps: Sequence[Step], dropped: set[str]) -> set[str]:
     """Return the sources and all that are joined to them."""
     gone = set(dropped)
-    for step in steps:
-        if isinstance(step, JoinSourceStep) and _lefts(step) & gone:
+    for step in steps_among(steps, JoinSourceStep):
+        if step.left_sources & gone:
             gone.add(step.right)
     return gone
-
-
-def _lefts(step: JoinSourceStep) -> set[str]:
-    """Return the sources to which a join adds another."""
-    return {left.source for left, _ in step.on}
 
 
 def _sources_read(step: Step) -> set[str]:

@@ -20,6 +20,7 @@ from etl.meaning.bound import (
     RowTest,
     WindowStep,
     aggregate_of,
+    steps_among,
 )
 from etl.meaning.decisions import DroppedRows
 from etl.meaning.read_columns import columns_of_tests
@@ -264,8 +265,8 @@ class StepBinding:
         if aggregate is not None:
             return [key.name for key in aggregate.keys]
         repeated = []
-        for step in state.steps:
-            if isinstance(step, JoinSourceStep) and step.is_multiple:
+        for step in steps_among(state.steps, JoinSourceStep):
+            if step.is_multiple:
                 repeated.append(step.right)
         names: list[str] = []
         for source in (state.tree.base, *repeated):

@@ -120,8 +120,10 @@ class ConditionReader:
             return False
         if token.links("value"):
             return False
-        is_filler = token.means(*_SKIPPED) and token.mark.date is None
-        return is_filler or token.table is not None
+        if token.table is not None:
+            return True
+        is_date = token.mark.date is not None
+        return token.means(*_SKIPPED) and not is_date
 
     def _is_behind_number(self) -> bool:
         before = token_at(self._tokens, self._at - 1)

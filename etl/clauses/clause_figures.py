@@ -34,6 +34,7 @@ _SKIPPED = (
     *("running", "previous", "by_end", "from", "on", "verb", "fill", "calendar"),
     *("keep", "also", "then"),
 )
+_OWNING = ("of", "within", "noise", "skipped", "table")
 _LEAST_METRIC = 0.9  # quality of a name that is a metric's
 _AGGREGATES: dict[type[exp.Expr], str] = {
     exp.Sum: "sum",
@@ -216,13 +217,15 @@ class FigureReader:
         if token.kind not in FIGURE_FUNCTIONS:
             return None
         is_followed = token_at(self._tokens, index + 1).names
-        if token.links("column") and not is_followed:
+        if token.links("column") and not is_followed and not self._is_behind_name(index):
             return None
         return token.kind
 
     def _take_function(self, index: int, function: str) -> None:
         """Apply the function to the figure before it or to the next one."""
         before = token_at(self._tokens, index - 1)
+        if self._is_behind_name(index):
+            self._take_measured_key(before)
         if self._is_behind_figure(before, self._tokens[index]):
             self._reading.measures[-1] = _with_function(self._reading.measures[-1], function)
             return
@@ -230,6 +233,26 @@ class FigureReader:
             self._functions = []
         self._functions = [*self._functions, function]
         self._is_key = False
+
+    def _is_behind_name(self, index: int) -> bool:
+        """Tell whether a Chinese function stands right behind the column that it computes."""
+        if self._tokens[index].text.isascii():
+            return False
+        before = token_at(self._tokens, index - 1)
+        return bool(before.links("column")) and before.table is None
+
+    def _take_measured_key(self, token: Token) -> None:
+        """Take the figure that was taken for a key so far: 每个部门的工资中位数."""
+        if not self._is_key or not self._reading.keys:
+            return
+        measured = self._names.column(token, self._order, self._names.is_measure, "measure")
+        if measured is None:
+            return
+        column = self._names.reference(measured.table, measured.column.name)
+        if self._reading.keys[-1].get("column") == column:
+            self._reading.keys.pop()
+            self._is_key = False
+            self._add_measures(measured)
 
     def _is_behind_figure(self, before: Token, token: Token) -> bool:
         """Tell whether a function stands behind the figure that it computes: 金额合计."""
@@ -336,7 +359,7 @@ class FigureReader:
             if self._is_counted_behind(index):
                 return  # the word behind counts it
             if not self._is_figure(token):
-                self._take_table(token)
+                self._take_table(index, token)
                 return
         if self._is_key or not self._take_metric(token):
             self._take_column(token)
@@ -398,14 +421,30 @@ class FigureReader:
         if key not in self._reading.keys:
             self._reading.keys.append(key)
 
-    def _take_table(self, token: Token) -> None:
+    def _is_owner(self, index: int) -> bool:
+        """Tell whether the table says whose a key is: "by city of the customers", 客户的城市."""
+        if token_at(self._tokens, index + 1).means("of"):
+            return self._owns(self._tokens[index], token_at(self._tokens, index + 2))
+        place = index - 1
+        while token_at(self._tokens, place).means(*_OWNING):
+            place -= 1
+        owned = token_at(self._tokens, place)
+        is_key = owned.means("bucket") or (owned.names and owned.table is None)
+        return is_key and place < index - 1
+
+    def _owns(self, token: Token, owned: Token) -> bool:
+        """Tell whether a word that names a table stands before one of its columns."""
+        tables = {link.table for link in owned.links("column")[:1]}
+        return owned.table is None and token.table in tables
+
+    def _take_table(self, index: int, token: Token) -> None:
         """Take a table among the keys for its rows: their primary key, and what they are called."""
         table = self._names.table(token, self._order)
         if table is None:
             self._miss(token)
             return
         self._names.add(table.key)
-        if not self._is_key:
+        if not self._is_key or self._is_owner(index):
             return
         for key in self._names.row_keys(table):
             self._add_new_key(key)

@@ -126,6 +126,10 @@ class Names:
         if key not in self._sources:
             self._sources.append(key)
 
+    def begin_with(self, key: TableKey) -> None:
+        """Make a table the base of the request."""
+        self._sources = [key, *(known for known in self._sources if known != key)]
+
     def about(self, keys: Collection[TableKey]) -> "Names":
         """Return names of the same request for words that are about other tables."""
         others = Names(self._catalog, self._lexicon, self._findings)
@@ -416,6 +420,10 @@ class Names:
     ) -> list[tuple[float, NamedColumn]]:
         """Return the columns that the word may name, best first, without repeats."""
         found: dict[tuple[TableKey, str], tuple[float, NamedColumn]] = {}
+        for own in self._own_columns():  # those of views have no links
+            is_so_called = token.text.casefold() == own.column.name.casefold()
+            if is_so_called and own.table.kind != "table" and accepts(own.table, own.column):
+                found[own.table.key, own.column.name] = (1.0, own)
         for link in token.links("column"):
             named = self._linked(link)
             if named is None or link.quality < _LEAST_COLUMN:
@@ -423,12 +431,12 @@ class Names:
             if accepts(named.table, named.column):
                 found.setdefault((link.table, named.column.name), (link.quality, named))
         preferred = self._sources if among is None else among
-        own: list[tuple[float, NamedColumn]] = []
+        theirs: list[tuple[float, NamedColumn]] = []
         for (table, _), candidate in found.items():
             if table in preferred:
-                own.append(candidate)
-        if own or among is not None:
-            return own
+                theirs.append(candidate)
+        if theirs or among is not None:
+            return theirs
         return list(found.values())
 
     def _linked(self, link: Link) -> NamedColumn | None:

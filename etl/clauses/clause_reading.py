@@ -26,6 +26,8 @@ _TELLING = (
 _MOST_SUGGESTIONS = 3
 _LIKE = 75
 
+_COUNTING = ("count", "count_distinct")  # rows of other tables are counted for each of the base
+
 
 @dataclass
 class RequestReading:
@@ -137,8 +139,11 @@ class RequestReading:
 
     def figures(self, tokens: Sequence[Token]) -> FigureReading:
         """Return the keys and figures of a clause; conditions in it are added."""
+        has_base = bool(self.names.sources)
         reader = FigureReader(tokens, self.names, self.lexicon, self.findings, self.order)
         reading = reader.read()
+        if not has_base:
+            self._begin_with_measured(reading)
         for word in reading.uncovered:
             self.refuse_word(word)
         if not reading.conditions:
@@ -148,6 +153,17 @@ class RequestReading:
             self.add_tables_of(among.conditions)
             self.draft.add_row_filter(among.conditions)
         return reading
+
+    def _begin_with_measured(self, reading: FigureReading) -> None:
+        """Make the table of the first figure the base, wherever its groups are said.
+
+        Otherwise rows that belong to no group would be in no group's figure.
+        """
+        for measure in reading.measures[:1]:
+            name, dot, _ = str(measure.get("column", "")).partition(".")
+            table = self.names.called(name) if dot else None
+            if table is not None and measure["function"] not in _COUNTING:
+                self.names.begin_with(table.key)
 
     def conditions(
         self,
@@ -236,8 +252,9 @@ def _says_something(token: Token) -> bool:
         return True
     if mark.date is not None or token.means(*_TELLING):
         return True
-    is_operand = token.names or mark.literal is not None
-    return is_operand and token.table is None
+    if token.table is not None:
+        return False
+    return token.names or mark.literal is not None
 
 
 def are_tied(one: Table, other: Table) -> bool:

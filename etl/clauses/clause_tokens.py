@@ -1,10 +1,11 @@
 """A request as tokens: the marks of the question rules, with the meaning of words in clauses."""
 
 import re
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from common.meanings import TableKey
+from common.values import Catalog
 from etl.clauses.clause_words import CLAUSE, clause_intents
 from knowledge.index import CatalogIndex, IndexPart
 from knowledge.language.atoms import atoms_of, normalise
@@ -21,6 +22,8 @@ _BEHIND_FIGURES = ("by", "each", "and", "cmp", "between", "null", "notnull", "si
 _BREAKS = frozenset(",;.。；，")
 _LEAST_TABLE = 0.6
 _SOURCE_END = re.compile(r"：|:(?=\s)")  # "orders: …"
+_PART = r'(?:"[^"`]{1,63}"|[A-Za-z_][A-Za-z0-9_]{0,62})'
+_QUALIFIED = re.compile(rf"(?<![\w.`'\"]){_PART}(?:\.{_PART}){{1,2}}(?![\w.`])", re.ASCII)
 _MOST_WORDS = 5  # of a stored name
 _WORD = re.compile(r"(?<![`'\"])\b[A-Za-z]\w*+(?![`'\"])", re.ASCII)
 
@@ -245,21 +248,59 @@ def _is_figure(question: str, words: Sequence[re.Match[str]], identifiers: Colle
     return after.kind.removeprefix(CLAUSE) in _BEHIND_FIGURES
 
 
+def _with_qualified_names(question: str, links: Mapping[str, Link]) -> str:
+    """Return the question with signs around names with a schema or a table before them."""
+
+    def marked(found: re.Match[str]) -> str:
+        name = found[0].replace('"', "")
+        return f"`{name}`" if name.casefold() in links else found[0]
+
+    return _QUALIFIED.sub(marked, question)
+
+
+def _qualified_links(question: str, catalog: Catalog) -> dict[str, Link]:
+    """Return what names like `schema.table` and `table.column` name, by the names in lower case."""
+    links: dict[str, Link] = {}
+    for found in _QUALIFIED.finditer(question):
+        name = found[0].replace('"', "")
+        parts = tuple(name.casefold().split("."))
+        named = _links_of(parts, catalog)
+        if len(named) == 1:
+            links[name.casefold()] = named[0]
+    return links
+
+
+def _links_of(parts: Sequence[str], catalog: Catalog) -> list[Link]:
+    """Return the tables and columns of these names: schema, table and column, or two of them."""
+    named: list[Link] = []
+    for table in catalog.tables:
+        own = (table.schema.casefold(), table.name.casefold())
+        if parts == own:
+            return [Link("table", table.key, None, None, 1.0, table.name)]
+        if parts[:-1] in (own, own[1:]):
+            for column in table.columns:
+                if column.name.casefold() == parts[-1]:
+                    named.append(Link("column", table.key, column.name, None, 1.0, column.name))
+    return named
+
+
 def tokens_of(
     question: str,
     lexicon: Lexicon,
-    identifiers: Collection[str] = (),
+    catalog: Catalog,
     *,
     is_follow_up: bool = False,
 ) -> tuple[str, tuple[Token, ...]]:
     """Return the text that is read of a request, and its tokens in order.
 
     Args:
-        identifiers: `IDENTIFIERS` of the catalogue.
+        catalog: as the caller sees it; `lexicon` is its own.
         is_follow_up: whether words may change an earlier request.
     """
     question = _SOURCE_END.sub("， ", question)
-    question = _with_marked_names(question, identifiers)
+    qualified = _qualified_links(question, catalog)
+    question = _with_qualified_names(question, qualified)
+    question = _with_marked_names(question, IDENTIFIERS.of(catalog))
     text = normalise(without_courtesy(question) or question)
     atoms = atoms_of(text)
     found: list[Token] = []
@@ -268,5 +309,8 @@ def tokens_of(
         start = atoms[mark.start].start
         end = atoms[mark.end - 1].end
         gap = text[found[-1].end : start] if found else ""
+        link = qualified.get((mark.literal or mark.text).casefold())
+        if link is not None:
+            mark = replace(mark, links=(link,), is_unknown=False, is_skippable=False)
         found.append(Token(mark, kind, start, end, is_apart=" " in gap))
     return text, tuple(found)

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from copy import deepcopy
-from itertools import count
+from itertools import count, filterfalse
 from typing import Any
 
 from etl.schemas.requirement import Action, IntentOperation
@@ -141,10 +141,7 @@ class RequestDraft:
         for sink in self.of("sink"):
             for part in ("columns", "unique_key"):
                 listed = sink.get(part) or ()
-                kept: list[str] = []
-                for name in listed:
-                    if name not in names:
-                        kept.append(name)
+                kept = list(filterfalse(names.__contains__, listed))
                 sink[part] = kept or None
 
     def rename_result(self, names: Mapping[str, str]) -> None:
@@ -204,10 +201,16 @@ def replace_texts(parameters: Json, texts: Mapping[str, str], keys: Collection[s
         keys: of objects, under which texts are replaced; empty: under any.
     """
     for container in containers_in(parameters):
-        places: list[Any] = list(range(len(container)))
-        if isinstance(container, dict):
-            places = [key for key in container if key in (keys or container)]
-        for place in places:
+        for place in _places(container, keys):
             text = container[place]
             if isinstance(text, str):
                 container[place] = texts.get(text, text)
+
+
+def _places(container: Any, keys: Collection[str]) -> list[Any]:
+    """Return all places of a list, of an object those among the keys; no keys: all of them."""
+    if isinstance(container, list):
+        return list(range(len(container)))
+    if not keys:
+        return list(container)
+    return [key for key in container if key in keys]

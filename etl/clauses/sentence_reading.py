@@ -15,7 +15,6 @@ from etl.clauses.clause_cutting import Clause, clauses_of
 from etl.clauses.clause_names import NamedColumn, Names
 from etl.clauses.clause_reading import RequestReading, said
 from etl.clauses.clause_tokens import (
-    IDENTIFIERS,
     Token,
     says,
     table_words,
@@ -59,12 +58,11 @@ def read_sentence(
         findings: has the answers that were given; questions and refusals are added to it.
         earlier: of the conversation's last request, which a follow-up changes.
     """
-    identifiers = IDENTIFIERS.of(catalog)
     if earlier is not None:
-        text, tokens = tokens_of(question, lexicon, identifiers, is_follow_up=True)
+        text, tokens = tokens_of(question, lexicon, catalog, is_follow_up=True)
         if is_change(tokens):
             return _SentenceReader(text, tokens, catalog, lexicon, findings, earlier).read(question)
-    text, tokens = tokens_of(question, lexicon, identifiers)
+    text, tokens = tokens_of(question, lexicon, catalog)
     return _SentenceReader(text, tokens, catalog, lexicon, findings, None).read(question)
 
 

@@ -50,8 +50,9 @@ def as_kind(value: Any, kind: ValueKind, zone: str) -> Any:
         return as_day(value, kind, zone)
     if kind in _PYTHON_TYPES:
         return value if isinstance(value, _PYTHON_TYPES[kind]) else None
-    convert = _CONVERSIONS.get(kind)
-    return convert(value) if convert is not None and is_number(value) else None
+    if kind in _CONVERSIONS and is_number(value):
+        return _CONVERSIONS[kind](value)
+    return None
 
 
 _PYTHON_TYPES: dict[ValueKind, type] = {"boolean": bool, "text": str}

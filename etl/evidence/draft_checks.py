@@ -122,12 +122,12 @@ def _of_target(draft: Draft, bound: BoundIntent, names: UniqueNames) -> Iterator
 
 def _of_rates(draft: Draft, bound: BoundIntent, names: UniqueNames) -> Iterator[DraftTest]:
     """Yield warnings of converted amounts that no rate was found for."""
-    converted = [step.name for step in bound.steps_of(RateStep)]
-    computed = [model for model in draft.models if model.node.layer != "ODS"]
-    for model in computed:
-        for name in model.types:
-            if name in converted:
-                yield _of_column("not_null", model, name, names, is_warning=True)
+    converted = {step.name for step in bound.steps_of(RateStep)}
+    for model in draft.models:
+        if model.node.layer == "ODS":
+            continue  # amounts are converted in later layers
+        for name in filter(converted.__contains__, model.types):
+            yield _of_column("not_null", model, name, names, is_warning=True)
 
 
 def _of_column(

@@ -89,18 +89,14 @@ def _always_in_grain(draft: Draft, model: DraftModel) -> list[str]:
 def _never_null(meaning: BoundIntent) -> list[str]:
     """Return the columns of a model that have a value in each of its rows."""
     filled = []
-    aggregate = meaning.aggregate
-    if aggregate is None:
-        handed_on = [(output.name, output.column) for output in meaning.outputs]
-    else:
-        handed_on = [(key.name, key.column) for key in aggregate.keys]
-        for measure in aggregate.measures:
-            if measure.function.startswith("count"):
-                filled.append(measure.name)
+    for measure in meaning.measures:
+        if measure.function.startswith("count"):
+            filled.append(measure.name)
     in_all_rows = _sources_of_all_rows(meaning)
-    for name, column in handed_on:
-        if column.source in in_all_rows and _is_required(meaning, column):
-            filled.append(name)
+    handed_on = meaning.outputs if meaning.aggregate is None else meaning.keys
+    for one in handed_on:
+        if one.column.source in in_all_rows and _is_required(meaning, one.column):
+            filled.append(one.name)
     return filled
 
 
@@ -132,8 +128,11 @@ def _has_value(value: exp.Expr, never_null: Collection[ColumnOf]) -> bool:
 
 
 def _left_joined(select: exp.Select) -> set[str]:
-    joins = select.args.get("joins") or ()
-    return {join.this.alias_or_name for join in joins if join.side == "LEFT"}
+    names = set()
+    for join in select.args.get("joins") or ():
+        if join.side == "LEFT":
+            names.add(join.this.alias_or_name)
+    return names
 
 
 def _column_of(column: exp.Expr) -> ColumnOf:
@@ -245,13 +244,15 @@ def _reads_into_distinct(change: NodeChange) -> bool:
 
 def _ranks_without_ties(change: NodeChange) -> bool:
     """Ranks differ from numbers only where there are ties."""
-    node, _, facts = change
-    window = node.parent
-    if not isinstance(node, RANKS) or not isinstance(window, exp.Window):
+    window = change.node.parent
+    if not isinstance(change.node, RANKS) or not isinstance(window, exp.Window):
         return False
     columns = _columns_of_window(window)
-    keys = [{name for _, name in key} for key in facts.keys]
-    return any(names and names <= columns for names in keys)
+    for key in filter(None, change.facts.keys):
+        names = {name for _, name in key}
+        if names <= columns:
+            return True
+    return False
 
 
 def _columns_of_window(window: exp.Window) -> set[str]:

@@ -208,7 +208,8 @@ class FixturePlan:
             if not has_children or len(step.on) != 1:
                 continue
             ((parent, child),) = step.on
-            if parent.source and self._place(child) not in left_out:
+            is_left_out = self._place(child) in left_out
+            if parent.source and not is_left_out:
                 yield self._reference(child, parent)
 
     def _reference(self, column: BoundColumn, other: BoundColumn) -> Reference:
@@ -251,8 +252,7 @@ class FixturePlan:
 
     def _group_keys(self) -> dict[TableKey, list[BoundKey]]:
         found = defaultdict(list)
-        aggregate = self.intent.aggregate
-        for key in aggregate.keys if aggregate else ():
+        for key in self.intent.keys:
             if key.column.source:
                 found[self._table(key.column.source).key].append(key)
         return found

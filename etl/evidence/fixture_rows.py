@@ -285,8 +285,9 @@ class RowFilling:
         """Return the key of a row, or of one of the first two rows that it may refer to."""
         if role.is_joined and role.meets_nothing:
             return self._key(role, _UNKNOWN)
-        is_shared = role.is_reference and not role.is_dedup_key
-        return self._key(role, place % 2 if is_shared else place)
+        if role.is_reference and not role.is_dedup_key:
+            return self._key(role, place % 2)
+        return self._key(role, place)
 
     def _plain_amount(self, role: ColumnRole, number: int) -> Any:
         """Return an amount that no others add up to: powers of two as long as they fit.

@@ -109,13 +109,22 @@ class WorldMaker:
 def _candidates(role: ColumnRole) -> list[Any]:
     """Return the values that are tried for a column; none where each row needs its own."""
     if role.is_key:
-        may_be_missing = not role.is_unique and role.is_nullable
+        may_be_missing = role.is_nullable and not role.is_unique
         return [A_KEY, None] if may_be_missing else []
     telling = role.telling
     values = list(telling.values)
     if telling.is_amount or telling.kind in NUMBERS:
-        most = largest_number(role.column.type)
-        amounts = [number_in(role.column, one) for one in AMOUNTS]
-        values += [one for one in amounts if abs(one) <= most]
+        values += _amounts_in(role.column)
     each_once = dict.fromkeys(values)
     return sorted(each_once, key=lambda value: value is None)
+
+
+def _amounts_in(column: Column) -> list[Any]:
+    """Return the amounts that a column can hold."""
+    most = largest_number(column.type)
+    amounts = []
+    for one in AMOUNTS:
+        amount = number_in(column, one)
+        if abs(amount) <= most:
+            amounts.append(amount)
+    return amounts

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import date
 from decimal import Decimal
+from itertools import filterfalse
 from typing import Any
 
 from common.errors import InvalidRequest
@@ -16,7 +17,7 @@ from etl.evidence.column_values import as_day, is_number
 from etl.evidence.fixture_rows import Row
 from etl.evidence.fixture_worlds import World
 from etl.meaning.bound import BoundIntent, BoundSource
-from etl.meaning.evaluation import NotComputable
+from etl.meaning.evaluation import NotComputable, has_null
 from etl.meaning.figures import hashable
 from etl.meaning.interpreter import evaluate
 from etl.meaning.value_kinds import DAYS, kind_of_type
@@ -119,10 +120,10 @@ class GivenWorlds:
 def _check_key(table: Table, key: Sequence[str], rows: Sequence[Row]) -> None:
     """Refuse rows that a key of the table doesn't allow: drafts rely on keys."""
     values = [tuple(row[name] for name in key) for row in rows]
-    complete = [value for value in values if None not in value]
-    lacks_value = key == table.primary_key and len(complete) < len(values)
+    complete = list(filterfalse(has_null, values))
+    lacks_value = len(complete) < len(values)
     is_repeated = len(set(complete)) < len(complete)
-    if lacks_value or is_repeated:
+    if is_repeated or (lacks_value and key == table.primary_key):
         raise CaseRefused(f"{', '.join(key)} is a key of {table.name}")
 
 

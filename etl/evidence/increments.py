@@ -80,8 +80,7 @@ def _stored_column(bound: BoundIntent, column: BoundColumn) -> BoundColumn | Non
     """Return the source's column that a watermark goes by."""
     if column.source:
         return column
-    keys = bound.aggregate.keys if bound.aggregate else ()
-    for key in keys:
+    for key in bound.keys:
         if key.name == column.name and key.column.source:
             return key.column
     return None

@@ -296,19 +296,28 @@ def _both_ways(
     results: Iterable[EvidenceTest], by_dbt: Iterable[DbtResult]
 ) -> Iterator[EvidenceTest]:
     """Yield the results, failed where dbt found a failure, and the models that it can't build."""
-    found = {one.name: one for one in by_dbt if one.kind != "model"}
+    models: list[DbtResult] = []
+    found: dict[str, DbtResult] = {}
+    for one in by_dbt:
+        if one.kind == "model":
+            models.append(one)
+        else:
+            found[one.name] = one
     for result in results:
-        other = found.get(result.id)
-        if other is None or other.status in ("pass", "success", "skipped"):
-            yield result
-            continue
-        failures = max(result.failures, other.failures, 1)
-        changes = {"status": "fail", "failures": failures, "detail": other.message or None}
-        yield result.model_copy(update=changes)
-    for model in by_dbt:
-        if model.kind == "model" and model.status == "error":
+        yield _with_dbt(result, found.get(result.id))
+    for model in models:
+        if model.status == "error":
             failed = made_result(f"dbt_{model.name}", "contract", model.name, 1)
             yield failed.model_copy(update={"detail": model.message})
+
+
+def _with_dbt(result: EvidenceTest, other: DbtResult | None) -> EvidenceTest:
+    """Return a test's result, failed where dbt found a failure."""
+    if other is None or other.status in ("pass", "success", "skipped"):
+        return result
+    failures = max(result.failures, other.failures, 1)
+    changes = {"status": "fail", "failures": failures, "detail": other.message or None}
+    return result.model_copy(update=changes)
 
 
 def _all_mutants(draft: Draft) -> list[Mutant]:

@@ -40,7 +40,7 @@ from etl.planning.typed_values import (
     aligned,
     computed_value,
     condition,
-    period,
+    in_period,
 )
 
 _RATES = "etl_rates"
@@ -109,7 +109,7 @@ class SourceCombinations:
     def key(self, key: BoundKey) -> TypedValue:
         """Return the value of a group's key."""
         value = self.value(key.column)
-        return period(value, key.unit, self._bound.time_zone) if key.unit else value
+        return in_period(value, key.unit, self._bound.time_zone)
 
     def origins(self, wanted: BoundColumn) -> set[str]:
         """Return the sources whose columns a column is made of."""
@@ -125,22 +125,20 @@ class SourceCombinations:
         known = {source}
         for _ in self._joins:
             for step in self._joins:
-                lefts = {left.source for left, _ in step.on}
-                is_looked_up = lefts <= known and not step.is_multiple
-                if is_looked_up:
+                is_reached = step.left_sources <= known
+                if is_reached and not step.is_multiple:
                     known.add(step.right)
                 if step.right in known and self._is_unique(step):
-                    known |= lefts
+                    known |= step.left_sources
         return known
 
     def _is_unique(self, step: JoinSourceStep) -> bool:
         """Tell whether a row of the join's right source belongs to one row before it at most."""
-        lefts = {left.source for left, _ in step.on}
-        if len(lefts) != 1 or "" in lefts:
+        if step.only_left is None:
             return False
         joined = {left.name for left, _ in step.on}
-        keys = self._bound.source(lefts.pop()).table.declared_keys
-        return any(joined.issuperset(key) for key in keys)
+        keys = self._bound.source(step.only_left).table.declared_keys
+        return any(map(joined.issuperset, keys))
 
     def needed_joins(
         self, tests: Sequence[RowTest], source: str | None = None

@@ -16,7 +16,10 @@ def findings(model: DraftModel) -> Iterator[str]:
         for name, types, is_wrong in _FINDINGS:
             if isinstance(node, types) and is_wrong(node):
                 yield name
-    if model.increment is not None and model.increment.find(exp.CurrentDate, exp.CurrentTimestamp):
+    increment = model.increment
+    if increment is None:
+        return
+    if increment.find(exp.CurrentDate, exp.CurrentTimestamp):
         yield "now"
 
 

@@ -339,9 +339,10 @@ def _is_sorted(intent: BoundIntent) -> bool:
     """Tell whether the order of values decides about anything."""
     sortings = [step.sorting for step in intent.steps_of(DedupStep)]
     sortings += [step.sorting for step in intent.steps_of(WindowStep)]
-    measures = intent.aggregate.measures if intent.aggregate else ()
-    functions = {measure.function for measure in measures}
-    return any(sortings) or not functions.isdisjoint(_SIZED)
+    if any(sortings):
+        return True
+    functions = {measure.function for measure in intent.measures}
+    return not functions.isdisjoint(_SIZED)
 
 
 def _periods_needed(intent: BoundIntent) -> int:
@@ -384,10 +385,12 @@ def _texts_of_all(tests: Iterable[BoundCondition]) -> list[str]:
 def _comparisons(expression: exp.Expression) -> Iterator[tuple[exp.Column, Any]]:
     """Yield each column that an expression compares with a literal, and the literal's value."""
     for node in expression.find_all(exp.Binary, exp.In, exp.Between):
-        column = node.this.find(exp.Column) if node.this else None
+        tested = node.this
+        column = tested.find(exp.Column) if tested else None
         if column is None:
             continue
         for part in node.iter_expressions():
-            literals = () if part is node.this else part.find_all(exp.Literal)
-            for literal in literals:
+            if part is tested:
+                continue
+            for literal in part.find_all(exp.Literal):
                 yield column, literal_value(literal)

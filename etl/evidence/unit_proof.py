@@ -386,10 +386,12 @@ def columns_read(draft: Draft, bound: BoundIntent) -> Mapping[TableKey, list[str
         named = {column.name for column in model.select.find_all(exp.Column)}
         for table in model.select.find_all(exp.Table):
             stored = known.get((table.db, table.name))
-            if stored is not None:
-                own = [column.name for column in stored.columns if column.name in named]
-                earlier = read.get(stored.key, [])
-                read[stored.key] = list(dict.fromkeys([*earlier, *own]))
+            if stored is None:
+                continue  # another model
+            columns = [column.name for column in stored.columns]
+            earlier = read.get(stored.key, [])
+            own = filter(named.__contains__, columns)
+            read[stored.key] = list(dict.fromkeys([*earlier, *own]))
     return read
 
 

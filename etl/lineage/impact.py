@@ -64,11 +64,12 @@ def _foreign_keys(table: Table, column: str | None, catalog: Catalog) -> Iterato
         for key in other.foreign_keys:
             is_referred_to = key.target == table.key and column in (None, *key.target_columns)
             refers_by_it = other.key == table.key and column in key.columns
-            if is_referred_to or refers_by_it:
-                name = f"{qualified(other)} ({', '.join(key.columns)})"
-                target = ".".join(key.target)
-                why = Text(f"{name} 引用 {target}", f"{name} refers to {target}")
-                yield Dependent("foreign_key", name, why, _CERTAIN)
+            if not is_referred_to and not refers_by_it:
+                continue
+            name = f"{qualified(other)} ({', '.join(key.columns)})"
+            target = ".".join(key.target)
+            why = Text(f"{name} 引用 {target}", f"{name} refers to {target}")
+            yield Dependent("foreign_key", name, why, _CERTAIN)
 
 
 def _metrics(table: Table, column: str | None, catalog: Catalog) -> Iterator[Dependent]:

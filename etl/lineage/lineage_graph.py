@@ -68,13 +68,18 @@ class _Arrow:
         if column is None:
             return [(self.end, None)]
         if not edge.target_columns:  # it is not known which columns become which
-            known = () if self.is_upstream else edge.source_columns
-            may_go_on = not known or column in known
-            return [(self.end, None)] if may_go_on else []
-        columns = (edge.source_columns, edge.target_columns)
-        here, there = reversed(columns) if self.is_upstream else columns
+            return [(self.end, None)] if self._may_read(column) else []
+        here, there = edge.source_columns, edge.target_columns
+        if self.is_upstream:
+            here, there = there, here
         pairs = zip(here, there, strict=True)
         return [(self.end, other) for own, other in pairs if own == column]
+
+    def _may_read(self, column: str) -> bool:
+        """Tell whether the edge is known to read a column of `start`, or nothing is known of it."""
+        if self.is_upstream or not self.edge.source_columns:
+            return True
+        return column in self.edge.source_columns
 
 
 def _reached(arrows: Sequence[_Arrow], first: _Place, depth: int) -> dict[int, TableLineage]:

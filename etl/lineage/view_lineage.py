@@ -34,15 +34,16 @@ def view_lineage(views: Sequence[ViewSources], catalog: Catalog) -> list[TableLi
     """
     edges = []
     for view in views:
-        known = tuple((key, _column_names(catalog, key)) for key, _ in view.sources)
-        pairs = _column_pairs(view.definition, known, catalog.search_path)
-        shown = _column_names(catalog, view.view)
+        known = tuple((key, column_names(catalog, key)) for key, _ in view.sources)
+        pairs = column_pairs(view.definition, known, catalog.search_path)
+        shown = column_names(catalog, view.view)
         for key, named in view.sources:
             edges.append(_edge(view, key, named, pairs, shown))
     return edges
 
 
-def _column_names(catalog: Catalog, key: Key) -> tuple[str, ...]:
+def column_names(catalog: Catalog, key: Key) -> tuple[str, ...]:
+    """Return the names of a table's columns in their order."""
     return tuple(column.name for column in catalog.by_key[key].columns)
 
 
@@ -70,7 +71,7 @@ def _edge(
 
 
 @lru_cache(maxsize=2_000)
-def _column_pairs(definition: str, known: _Columns, search_path: tuple[str, ...]) -> _Pairs:
+def column_pairs(definition: str, known: _Columns, search_path: tuple[str, ...]) -> _Pairs:
     """Return which columns of the view each source column becomes, as far as it can be told."""
     if len(definition) > _MOST_DEFINITION:
         return {}

@@ -127,6 +127,19 @@ class JoinSourceStep:
         """Return where the join works."""
         return "rows" if self.source is None else "table"
 
+    @property
+    def left_sources(self) -> set[str]:
+        """Return the sources that are joined to; "" stands for columns that steps make."""
+        return {left.source for left, _ in self.on}
+
+    @property
+    def only_left(self) -> str | None:
+        """Return the one source that is joined to; None: there are several, or made columns."""
+        sources = self.left_sources
+        if len(sources) > 1 or "" in sources:
+            return None
+        return next(iter(sources), None)
+
 
 @dataclass(frozen=True)
 class FilterStep:
@@ -362,7 +375,17 @@ class BoundIntent:
 
     def steps_of(self, kind: type[StepKind]) -> list[StepKind]:
         """Return the steps of a kind, in the order in which they work."""
-        return [step for step in self.steps if isinstance(step, kind)]
+        return steps_among(self.steps, kind)
+
+    @property
+    def keys(self) -> tuple[BoundKey, ...]:
+        """Return the keys of its groups; none where it does not group."""
+        return () if self.aggregate is None else self.aggregate.keys
+
+    @property
+    def measures(self) -> tuple[BoundMeasure, ...]:
+        """Return the figures of its groups; none where it does not group."""
+        return () if self.aggregate is None else self.aggregate.measures
 
     @property
     def aggregate(self) -> AggregateStep | None:
@@ -372,7 +395,9 @@ class BoundIntent:
 
 def aggregate_of(steps: Iterable[Step]) -> AggregateStep | None:
     """Return the one of these steps that groups, if there is one."""
-    for step in steps:
-        if isinstance(step, AggregateStep):
-            return step
-    return None
+    return next(iter(steps_among(steps, AggregateStep)), None)
+
+
+def steps_among(steps: Iterable[Step], kind: type[StepKind]) -> list[StepKind]:
+    """Return the steps of a kind, in their order."""
+    return [step for step in steps if isinstance(step, kind)]

@@ -94,10 +94,11 @@ class DecisionCounts:
         for id_, decision in self._decisions.items():
             if _is_of_condition(decision, step):
                 found = self._fitting(decision.ways, before)
-                self._enter(id_, found, source, addend)
             elif decision == DroppedRows(step.order, source):
                 found = _dropped(source, before, after)
-                self._enter(id_, found, source, addend)
+            else:
+                continue
+            self._enter(id_, found, source, addend)
 
     def joined(self, combinations: Sequence[Combination]) -> None:
         """Count among the combinations that the target is made of."""
@@ -253,11 +254,8 @@ class DecisionCounts:
 
 def _adding_measure(intent: BoundIntent) -> BoundMeasure | None:
     """Return the measure whose values are added up for rows."""
-    aggregate = intent.aggregate
-    if aggregate is None:
-        return None
     for function in _ADDING:
-        for measure in aggregate.measures:
+        for measure in intent.measures:
             if measure.function == function:
                 return measure
     return None

@@ -204,10 +204,9 @@ class _Evaluation:
         value = self.value(node.this)
         if value is None:
             return None
-        listed = [self.value(one) for one in node.expressions]
-        for one in listed:
-            if self._are_equal(value, one):
-                return True
+        listed = list(map(self.value, node.expressions))
+        if any(self._are_equal(value, one) for one in listed):
+            return True
         if has_null(listed):
             return None
         return False
@@ -239,21 +238,9 @@ class _Evaluation:
             return None
         return left
 
-    def _greatest(self, node: exp.Expr) -> Any:
-        known = self._known((node.this, *node.expressions))
-        return max(known, default=None)
-
-    def _least(self, node: exp.Expr) -> Any:
-        known = self._known((node.this, *node.expressions))
-        return min(known, default=None)
-
-    def _concat(self, node: exp.Expr) -> str:
-        known = self._known(node.expressions)
-        return "".join(map(as_text, known))
-
-    def _known(self, nodes: Iterable[exp.Expr]) -> list[Any]:
-        values = map(self.value, nodes)
-        return known_values(values)
+    def _known(self, *nodes: exp.Expr) -> list[Any]:
+        """Return the values that are not NULL."""
+        return known_values(map(self.value, nodes))
 
     _LAZY: Mapping[type[exp.Expr], Callable[["_Evaluation", exp.Expr], Any]] = {
         exp.And: lambda evaluation, node: evaluation._decided(node, by=False),
@@ -265,9 +252,15 @@ class _Evaluation:
         exp.Case: _case,
         exp.Coalesce: _coalesce,
         exp.Nullif: _nullif,
-        exp.Greatest: _greatest,
-        exp.Least: _least,
-        exp.Concat: _concat,
+        exp.Greatest: lambda evaluation, node: max(
+            evaluation._known(node.this, *node.expressions), default=None
+        ),
+        exp.Least: lambda evaluation, node: min(
+            evaluation._known(node.this, *node.expressions), default=None
+        ),
+        exp.Concat: lambda evaluation, node: "".join(
+            map(as_text, evaluation._known(*node.expressions))
+        ),
     }
 
     # operators that are NULL where one of their operands is
@@ -342,9 +335,8 @@ class _Evaluation:
 
 def _unless_negated(node: exp.Expr, holds: bool) -> bool:
     """Return the outcome of a test that may be written with NOT inside: IS NOT, NOT LIKE."""
-    if node.args.get("negate"):
-        return not holds
-    return holds
+    is_negated = bool(node.args.get("negate"))
+    return holds != is_negated
 
 
 # ------------------------------------------------------------------------------
@@ -511,10 +503,6 @@ def _to_boolean(value: Any, _to: exp.DataType, _: str) -> bool:
     return _BOOLEANS[word]
 
 
-def _to_date(value: Any, to: exp.DataType, time_zone: str) -> date:
-    return _to_moment(value, to, time_zone).date()
-
-
 def _to_moment(value: Any, _to: exp.DataType, time_zone: str) -> datetime:
     if isinstance(value, str):
         value = datetime.fromisoformat(value.strip())
@@ -531,7 +519,7 @@ _CASTS: Mapping[Any, Callable[[Any, exp.DataType, str], Any]] = {
     exp.DataType.Type.BIGINT: _to_integer,
     exp.DataType.Type.DOUBLE: lambda value, _to, _zone: float(value),
     exp.DataType.Type.BOOLEAN: _to_boolean,
-    exp.DataType.Type.DATE: _to_date,
+    exp.DataType.Type.DATE: lambda value, to, zone: _to_moment(value, to, zone).date(),
     exp.DataType.Type.TIMESTAMP: _to_moment,
 }
 

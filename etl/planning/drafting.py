@@ -416,13 +416,24 @@ class _Drafting:
     def _meaning_so_far(self, outputs: Outputs) -> BoundIntent:
         """Return the intent whose rows are being written."""
         if self._alone is not None:
-            return self._meaning(outputs, self._table_steps(self._alone.name), [self._alone])
+            return self._meaning_alone(self._alone.name, outputs)
         applied = {id(step) for step in self._steps}
         steps = []
         for step in self._bound.steps:
             if _stage(step) == "table" or id(step) in applied:
                 steps.append(step)
         return self._meaning(outputs, steps, self._bound.sources)
+
+    def _meaning_alone(self, name: str, outputs: Outputs) -> BoundIntent:
+        """Return the intent of a source's rows, with the sources in which they are looked up."""
+        names = [name]
+        for one in names:  # which grows meanwhile
+            for step in self._table_steps(one):
+                if isinstance(step, JoinSourceStep) and step.right not in names:
+                    names.append(step.right)
+        steps = [step for one in names for step in self._table_steps(one)]
+        in_order = [step for step in self._bound.steps if step in steps]
+        return self._meaning(outputs, in_order, [self._bound.source(one) for one in names])
 
     def _meaning(
         self, outputs: Outputs, steps: Sequence[Step], sources: Sequence[BoundSource]
@@ -453,13 +464,10 @@ class _Drafting:
 
     def _made_roles(self) -> dict[str, ColumnRole]:
         """Return the roles of the columns that the aggregate makes."""
-        aggregate = self._bound.aggregate
         roles: dict[str, ColumnRole] = {}
-        if aggregate is None:
-            return roles
-        for measure in aggregate.measures:
+        for measure in self._bound.measures:
             roles[measure.name] = "measure"
-        for key in aggregate.keys:
+        for key in self._bound.keys:
             if key.unit:
                 roles[key.name] = "period"
         return roles

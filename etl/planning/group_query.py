@@ -28,7 +28,7 @@ from etl.planning.typed_values import (
     TypedValue,
     computed_value,
     conditions,
-    period,
+    in_period,
 )
 from etl.schemas.parameters import MeasureFunction
 
@@ -248,7 +248,7 @@ class _PartReader:
         keys = {}
         for key in self._step.keys:
             value = self._resolve(key.column)
-            keys[key.name] = period(value, key.unit, self._time_zone) if key.unit else value
+            keys[key.name] = in_period(value, key.unit, self._time_zone)
         return keys
 
     def members(self) -> list[_Member]:

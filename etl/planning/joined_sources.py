@@ -1,6 +1,7 @@
 """How the rows of an intent's sources stand in the combinations that its joins make."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import filterfalse
 
 from common.values import Table
 from etl.meaning.bound import (
@@ -22,8 +23,7 @@ class JoinedSources:
         self._intent = intent
         self._joins: list[JoinSourceStep] = []
         for step in combining_joins(intent):
-            is_wanted = only is None or step.right in only
-            if is_wanted:
+            if only is None or step.right in only:
                 self._joins.append(step)
         self._keys = {source.name: self._unique_keys(source.name) for source in intent.sources}
 
@@ -34,7 +34,7 @@ class JoinedSources:
 
     def is_once(self, source: str) -> bool:
         """Tell whether each row of the source is in at most one combination."""
-        return self._determined_by(source) == set(self.names)
+        return self._determined([source]) == set(self.names)
 
     def is_always(self, source: str) -> bool:
         """Tell whether each combination has a row of the source."""
@@ -52,8 +52,7 @@ class JoinedSources:
         """Tell whether the join of a source may repeat the rows that are there before."""
         for step in self._joins:
             if step.right == source:
-                joined_by = {right.name for _, right in step.on}
-                return not self._is_unique(source, joined_by)
+                return not self._is_unique(source, _right_columns(step))
         return False
 
     @property
@@ -67,13 +66,10 @@ class JoinedSources:
         telling = [self._intent.base.name]
         while True:
             determined = self._determined(telling)
-            missing = [name for name in self.names if name not in determined]
-            if not missing:
+            missing = next(filterfalse(determined.__contains__, self.names), None)
+            if missing is None:
                 return telling
-            telling.append(missing[0])
-
-    def _determined_by(self, source: str) -> set[str]:
-        return self._determined([source])
+            telling.append(missing)
 
     def _determined(self, sources: Iterable[str]) -> set[str]:
         """Return the sources of which a row of these leaves at most one row to choose."""
@@ -88,16 +84,14 @@ class JoinedSources:
 
     def _reached(self, step: JoinSourceStep, known: set[str]) -> Iterator[str]:
         """Yield the sides of a join that have one row at most for a row of the other side."""
-        lefts = {left.source for left, _ in step.on}
-        right_columns = {right.name for _, right in step.on}
-        if lefts <= known and self._is_unique(step.right, right_columns):
+        is_reached = step.left_sources <= known
+        if is_reached and self._is_unique(step.right, _right_columns(step)):
             yield step.right
-        is_backwards = step.right in known and len(lefts) == 1
-        if not is_backwards:
+        left = step.only_left
+        if left is None or step.right not in known:
             return
-        (left,) = lefts
         left_columns = {column.name for column, _ in step.on}
-        if left and self._is_unique(left, left_columns):
+        if self._is_unique(left, left_columns):
             yield left
 
     def _is_unique(self, source: str, columns: set[str]) -> bool:
@@ -107,16 +101,20 @@ class JoinedSources:
         """Return the keys of which a value that is not NULL has one row, dedups considered."""
         table = self._intent.source(source).table
         keys = table.declared_keys
-        for step in self._intent.steps:
-            if isinstance(step, DedupStep) and (step.stage, step.source) == ("table", source):
+        for step in self._intent.steps_of(DedupStep):
+            if step.stage == "table" and step.source == source:
                 keys.append(step.keys)
         return keys
 
 
+def _right_columns(step: JoinSourceStep) -> set[str]:
+    return {right.name for _, right in step.on}
+
+
 def combining_joins(intent: BoundIntent) -> Iterator[JoinSourceStep]:
     """Yield the joins that add columns of their right source to the rows."""
-    for step in intent.steps:
-        if isinstance(step, JoinSourceStep) and step.how in ("left", "inner"):
+    for step in intent.steps_of(JoinSourceStep):
+        if step.how in ("left", "inner"):
             yield step
 
 

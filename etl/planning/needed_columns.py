@@ -41,7 +41,9 @@ def _ordered(table: Table, wanted: set[str]) -> list[str]:
     """Return what is wanted of a table and its key, else its first column."""
     names = {*wanted, *declared_identity(table)}
     stored = [column.name for column in table.columns]
-    own = [name for name in stored if name in names] or stored[:1]
+    own = list(filter(names.__contains__, stored))
+    if not own:
+        own = stored[:1]
     if ROW in wanted:
         own.append(ROW)
     return own

@@ -6,7 +6,6 @@ from typing import TypeGuard
 from sqlglot import exp
 
 from etl.meaning.bound import (
-    AggregateStep,
     BoundColumn,
     BoundIntent,
     ExpressionStep,
@@ -28,13 +27,10 @@ def personal_columns(intent: BoundIntent) -> frozenset[str]:
             made.add(BoundColumn("", step.name))
     named = {column.name for column in made}
     named.update(_outputs(intent, made))
-    if intent.aggregate is not None:
-        named.update(_grouped(intent.aggregate, intent, made))
-    for step in intent.steps:
-        if not isinstance(step, WindowStep):
-            continue
-        if step.function in _SHIFTING and step.column in named:
-            named.add(step.name)
+    named.update(_grouped(intent, made))
+    for window in intent.steps_of(WindowStep):
+        if window.function in _SHIFTING and window.column in named:
+            named.add(window.name)
     return frozenset(named & set(intent.target.columns))
 
 
@@ -55,13 +51,11 @@ def _outputs(intent: BoundIntent, made: set[BoundColumn]) -> Iterator[str]:
             yield output.name
 
 
-def _grouped(
-    aggregate: AggregateStep, intent: BoundIntent, made: set[BoundColumn]
-) -> Iterator[str]:
-    for key in aggregate.keys:
+def _grouped(intent: BoundIntent, made: set[BoundColumn]) -> Iterator[str]:
+    for key in intent.keys:
         if _is_personal(key.column, intent, made):
             yield key.name
-    for measure in aggregate.measures:
+    for measure in intent.measures:
         if measure.value is None or measure.function not in _SHOWING:
             continue
         if _holds_personal(measure.value, intent, made):

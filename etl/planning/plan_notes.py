@@ -42,21 +42,20 @@ def _undeclared_keys(_: Draft, bound: BoundIntent) -> Iterator[Note]:
 
 
 def _undeclared_references(_: Draft, bound: BoundIntent) -> Iterator[Note]:
-    for step in bound.steps:
-        if isinstance(step, JoinSourceStep) and not _is_declared(bound, step):
+    for step in bound.steps_of(JoinSourceStep):
+        if not _is_declared(bound, step):
             yield "undeclared_reference", step.right
 
 
 def _is_declared(bound: BoundIntent, step: JoinSourceStep) -> bool:
     """Tell whether one side of a join declares that it refers to the other."""
-    right = bound.source(step.right).table
-    sources = {column.source for column, _ in step.on}
-    pairs = {(one.name, other.name) for one, other in step.on}
-    mirrored = {(other, one) for one, other in pairs}
-    if len(sources) != 1 or "" in sources:
+    if step.only_left is None:
         return False
-    left = bound.source(sources.pop()).table
-    return _refers(left, right, pairs) or _refers(right, left, mirrored)
+    left = bound.source(step.only_left).table
+    right = bound.source(step.right).table
+    if _refers(left, right, {(one.name, other.name) for one, other in step.on}):
+        return True
+    return _refers(right, left, {(other.name, one.name) for one, other in step.on})
 
 
 def _refers(table: Table, other: Table, pairs: set[tuple[str, str]]) -> bool:
@@ -68,9 +67,8 @@ def _refers(table: Table, other: Table, pairs: set[tuple[str, str]]) -> bool:
 
 
 def _missing_rates(_: Draft, bound: BoundIntent) -> Iterator[Note]:
-    for step in bound.steps:
-        if isinstance(step, RateStep):
-            yield "missing_rate", step.name
+    for step in bound.steps_of(RateStep):
+        yield "missing_rate", step.name
 
 
 def _relative_days(draft: Draft, _: BoundIntent) -> Iterator[Note]:
@@ -152,19 +150,16 @@ def _alternatives(bound: BoundIntent) -> Iterator[Note]:
     yield _OTHERWISE[target.materialization], target.relation
     if target.mode == "replace":
         yield from _mergeable(bound)
-    for step in bound.steps:
-        if isinstance(step, JoinSourceStep) and step.how == "left":
+    for step in bound.steps_of(JoinSourceStep):
+        if step.how == "left":
             yield "inner_join", step.right
 
 
 def _mergeable(bound: BoundIntent) -> Iterator[Note]:
     """Yield the first period by which the target could be merged."""
-    if bound.aggregate is None:
-        return
-    for key in bound.aggregate.keys:
-        if key.unit:
-            yield "merge", key.name
-            return
+    periods = [key.name for key in bound.keys if key.unit]
+    for name in periods[:1]:
+        yield "merge", name
 
 
 # What a target could be instead, by its materialization.

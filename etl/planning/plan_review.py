@@ -283,9 +283,7 @@ def _meant_texts(bound: BoundIntent) -> Iterator[str]:
     """Yield the texts of all values that an intent names."""
     for step in bound.steps:
         yield from _step_texts(step)
-    if bound.aggregate is None:
-        return
-    for measure in bound.aggregate.measures:
+    for measure in bound.measures:
         yield from _tests_texts(measure.tests)
         if measure.value is not None:
             yield from _literals(measure.value)

@@ -159,10 +159,10 @@ class RowQuery:
 
     def _is_last_query(self, outputs: Sequence[tuple[str, BoundColumn]]) -> bool:
         """Tell whether the last query of the WITH gives just these columns."""
-        if self.is_closed or self._is_begun or not self._queries:
+        if self.is_closed or self._is_begun:
             return False
-        last, _ = self._queries[-1]
-        if last != self._from:
+        queries = [name for name, _ in self._queries]
+        if queries[-1:] != [self._from]:
             return False
         given = [value.expression.name for value in self._read.values()]
         wanted = [self._read[bound].expression.name for _, bound in outputs]

@@ -212,6 +212,13 @@ def period(value: TypedValue, unit: PeriodUnit, time_zone: str) -> TypedValue:
     return TypedValue(cast(cut, "date"), "date")
 
 
+def in_period(value: TypedValue, unit: PeriodUnit | None, time_zone: str) -> TypedValue:
+    """Return the value's period, or without a unit the value itself."""
+    if unit is None:
+        return value
+    return period(value, unit, time_zone)
+
+
 def literal_type(value: Scalar) -> str:
     """Return PostgreSQL's type of a literal."""
     if isinstance(value, datetime) and value.tzinfo is not None:

@@ -120,7 +120,8 @@ def _unit_test(draft: Draft, case: UnitCase, node: str, layout: Layout) -> str:
 
 def models_behind(draft: Draft, model: DraftModel) -> list[DraftModel]:
     """Return the model and those that it reads, in topological order."""
-    behind = nodes_behind([one.node for one in draft.models], model.name)
+    nodes = [one.node for one in draft.models]
+    behind = nodes_behind(nodes, model.name)
     return [one for one in draft.models if one.name in behind]
 
 

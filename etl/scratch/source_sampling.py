@@ -8,6 +8,7 @@ values are read as PostgreSQL's text, so that they arrive as they are.
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import filterfalse
 
 from sqlglot import exp
 
@@ -15,6 +16,7 @@ from common.errors import InvalidSql
 from common.ports import Database
 from common.values import Table
 from etl.meaning.bound import BoundColumn, BoundIntent, JoinSourceStep
+from etl.meaning.evaluation import has_null
 from etl.schemas.evidence import SampledTable
 from postgres.identifiers import quoted, quoted_list
 
@@ -51,9 +53,10 @@ class TableSample:
 
     def distinct_values(self, names: Sequence[str]) -> list[TextRow]:
         """Return the combinations of values in these columns, without those that hold NULL."""
-        places = [self.columns.index(name) for name in names]
-        values = {tuple(row[place] for place in places) for row in self.rows}
-        complete = [value for value in values if None not in value]
+        places = map(self.columns.index, names)
+        columns = [[row[place] for row in self.rows] for place in places]
+        values = set(zip(*columns, strict=True))
+        complete = filterfalse(has_null, values)
         return sorted(complete)
 
 
@@ -155,8 +158,10 @@ class _Sampler:
         if len(sources) != 1:
             return None
         sampled = self.samples.get(bound.source(sources.pop()).table.key)
+        if sampled is None or sampled.is_whole:
+            return None
         names = [left.name for left, _ in on]
-        if sampled is None or sampled.is_whole or not set(names) <= set(sampled.columns):
+        if not set(sampled.columns).issuperset(names):
             return None
         return sampled.distinct_values(names)
 
