@@ -16,7 +16,15 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from common.meanings import BilingualNames
 from common.text import Text, language_of
-from common.yaml_tree import MAX_BYTES, Tree, UnreadableYaml, YamlFields, YamlItems, read_tree
+from common.yaml_tree import (
+    Tree,
+    UnreadableYaml,
+    YamlFields,
+    YamlItems,
+    line_of,
+    read_file_bytes,
+    read_tree,
+)
 from databases.options import DatabaseOptions
 from databases.other_engines import other_engine
 from databases.source import is_address
@@ -150,11 +158,7 @@ def read_databases(
         DatabasesFileError: it can't be read or is not valid; names every mistake with its line.
     """
     try:
-        with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)  # one byte too many is enough to be refused
-        tree = read_tree(data)
-    except OSError as error:
-        raise DatabasesFileError(f"{path}:1: the file can't be read: {error.strerror}") from error
+        tree = read_tree(read_file_bytes(path))
     except UnreadableYaml as error:
         raise DatabasesFileError(f"{path}:{error.line}: {error.text}") from error
     reading = _Reading(path, options, os.environ if environ is None else environ)
@@ -231,7 +235,7 @@ class _Reading:
         except ValidationError as error:
             for one in error.errors(include_url=False, include_input=False):
                 place = ".".join(map(str, one["loc"]))
-                self._wrong(_line_of(node, one["loc"], line), f"{name}.{place}: {one['msg']}")
+                self._wrong(line_of(node, one["loc"], line), f"{name}.{place}: {one['msg']}")
             return None
 
     def _with_variables(self, node: Tree) -> Any:
@@ -253,7 +257,7 @@ class _Reading:
 
     def _entry(self, name: str, fields: _Fields, node: Tree, line: int) -> DatabaseEntry | None:
         if fields.url != DEMO_URL and not is_address(fields.url):
-            url_line = _line_of(node, ("url",), line)
+            url_line = line_of(node, ("url",), line)
             example = "postgresql://user:password@localhost:5432/database"
             problem = f"{name}.url is not a URL such as {example}, nor {DEMO_URL!r}"
             advice = other_engine(fields.url)
@@ -286,16 +290,6 @@ class _Reading:
 
     def _wrong(self, line: int, text: str) -> None:
         self.mistakes.append((line, text))
-
-
-def _line_of(node: Tree, place: Sequence[str | int], line: int) -> int:
-    """Return the line of the deepest key of `place` that the file has."""
-    for part in place:
-        if not isinstance(node, YamlFields) or part not in node.nodes:
-            break
-        line = node.keys[str(part)]
-        node = node.nodes[str(part)]
-    return line
 
 
 def _names(given: _ByLanguage | list[str] | None) -> BilingualNames:

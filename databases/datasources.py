@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 
 from common.actor import Actor
 from common.audit import Audit, NoAudit, Occasion
@@ -39,7 +40,8 @@ from postgres.pool import ConnectionCounts
 NO_DATABASE = Text("没有您可以查询的数据库。", "There is no database that you may ask.")
 DEFAULT = "default"
 """The database of questions that name none."""
-_MOST_PARTS = 100  # of databases that are divided, that are kept open
+_MOST_PARTS = 100  # of databases that are divided, of which something is known
+_MOST_CONNECTED = 8  # of these, that keep idle connections
 
 
 @dataclass(frozen=True)
@@ -188,6 +190,15 @@ class Datasources:
                 found.append(view.among(catalog))
         return tuple(found)
 
+    async def reread(self, name: str) -> None:
+        """Read the database's catalogue again in this process.
+
+        Raises:
+            DatabaseUnavailable, QueryTimeout: it can't be read and there is no earlier copy.
+            NotFound: there is no database of that name.
+        """
+        await self._found(name).inner.reread()
+
     async def capabilities(self, name: str) -> Capabilities:
         """Return what the database's server can do, whether that is enough or not.
 
@@ -223,7 +234,13 @@ class Datasources:
         return self._part(part)
 
     def _part(self, part: Datasource) -> "_Shared":
-        """Return what is known of a part; what was asked longest ago is forgotten."""
+        """Return what is known of a part.
+
+        What was asked longest ago is forgotten, and before that gives up its idle connections.
+        """
+        latest = islice(reversed(self._parts), _MOST_CONNECTED)
+        if id(part) not in latest:
+            self._disconnect_others()
         known = self._parts.get(id(part))
         if known is None:  # the entry holds the object, so that no other gets its id
             known = _Shared(part, self._prepare, self._span)
@@ -233,6 +250,11 @@ class Datasources:
             _, left = self._parts.popitem(last=False)
             left.inner.close()
         return known
+
+    def _disconnect_others(self) -> None:
+        """Close idle connections of parts but the latest: a server has a hundred for all."""
+        for older in islice(reversed(self._parts.values()), _MOST_CONNECTED - 1, None):
+            older.inner.close()
 
     def stuck_connections(self, name: str) -> int:
         """Return the connections of the database that hold statements PostgreSQL does not stop.

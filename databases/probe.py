@@ -5,7 +5,12 @@ import os
 import sys
 from collections.abc import Sequence
 
+from common.check_report import language_of_environment
+from common.text import Text
 from databases.source import Unreachable, is_address, probe
+
+_UNKNOWN = Text("版本未知", "of an unknown version")
+_HOLDS = Text("必须满足的条件都满足。", "All that must hold holds.")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -13,19 +18,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m databases.probe", description=__doc__)
     parser.add_argument("url", nargs="?", default=os.environ.get("DATABASE_URL", ""))
     url = parser.parse_args(arguments).url
+    lang = language_of_environment(os.environ)
     if not url or not is_address(url):
         parser.error("give a URL such as postgresql://user:password@localhost:5432/database")
     try:
         found = probe(url, "The URL")
     except Unreachable as error:
-        sys.stderr.write(f"{error}\n")
+        sys.stderr.write(f"{error.text.to(lang)}\n")
         return 1
     engine = found.engine
-    extends = f" in PostgreSQL {engine.extends}" if engine.extends else ""
-    sys.stdout.write(f"{engine.name} {engine.version or 'of an unknown version'}{extends}\n")
-    sys.stdout.write("All that must hold holds.\n")
-    for notice in found.notices:
-        sys.stdout.write(f"{notice.en}\n")
+    version = engine.version or _UNKNOWN.to(lang)
+    extends = f" (PostgreSQL {engine.extends})" if engine.extends else ""
+    sys.stdout.write(f"{engine.name} {version}{extends}\n")
+    for notice in (_HOLDS, *found.notices):
+        sys.stdout.write(f"{notice.to(lang)}\n")
     return 0
 
 

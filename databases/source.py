@@ -15,6 +15,7 @@ import psycopg2
 
 from common.errors import DatabaseUnavailable
 from common.ports import UrlSource
+from common.text import Text
 from databases.app_database import ensure_app_database
 from databases.catalog import catalog_queries
 from databases.catalog.missing_grants import ReadableTables, connect_grant, read_readable_tables
@@ -49,6 +50,7 @@ _PROBE: Mapping[str, Any] = {
 
 
 _ENGINE_CONNECT_S = 4.0
+_CHECK_URL = Text("请检查它的地址。", "check its URL.")
 
 
 class EmbeddedHold:
@@ -235,7 +237,11 @@ def _check(setting: str, url: str) -> None:
 
 
 class Unreachable(Exception):
-    """The configured database can't be used; the message says why and what to do."""
+    """The configured database can't be used; the text says why and what to do."""
+
+    def __init__(self, zh: str, en: str) -> None:
+        super().__init__(en)
+        self.text = Text(zh, en)
 
 
 def probe(
@@ -254,16 +260,23 @@ def probe(
             _check_names(connection)
             dangers = dangers_of(connection)
     except psycopg2.errors.CharacterNotInRepertoire as exc:
-        raise Unreachable(f"{setting} can't be used. {NAMES_NOT_UNICODE.en}") from exc
+        raise Unreachable(
+            f"{setting} 不能使用。{NAMES_NOT_UNICODE.zh}",
+            f"{setting} can't be used. {NAMES_NOT_UNICODE.en}",
+        ) from exc
     except psycopg2.Error as exc:
         said = first_line(exc, "no connection")
-        advice = _missing_connect(said, url) or "check its URL."
-        raise Unreachable(f"{setting} does not lead to a database ({said}): {advice}") from exc
+        advice = _missing_connect(said, url) or _CHECK_URL
+        raise Unreachable(
+            f"{setting} 无法连接到数据库（{said}）：{advice.zh}",
+            f"{setting} does not lead to a database ({said}): {advice.en}",
+        ) from exc
     if dangers and require_read_only_role:
-        raise Unreachable(unfit(dangers).en)
+        raise Unreachable(*unfit(dangers))
     capabilities = _capabilities_of(url, setting)
     if not capabilities.is_fit:
-        raise Unreachable(f"{setting}: {capabilities.refusal().en}")
+        refusal = capabilities.refusal()
+        raise Unreachable(f"{setting}：{refusal.zh}", f"{setting}: {refusal.en}")
     return capabilities
 
 
@@ -282,7 +295,8 @@ def _capabilities_of(url: str, setting: str) -> Capabilities:
         return asyncio.run(found())
     except (DatabaseUnavailable, psycopg2.Error) as exc:
         raise Unreachable(
-            f"{setting}: the server refuses the settings that Citu works with, or does not answer."
+            f"{setting}：服务器拒绝 Citu 所用的设置，或没有回答。",
+            f"{setting}: the server refuses the settings that Citu works with, or does not answer.",
         ) from exc
 
 
@@ -295,13 +309,14 @@ def readable_tables(url: str) -> ReadableTables | None:
         return None
 
 
-def _missing_connect(said: str, url: str) -> str | None:
+def _missing_connect(said: str, url: str) -> Text | None:
     """Return what to do when the server says that the role may not connect."""
     found = re.search(r'permission denied for database "(.+?)"', said)
     if found is None:
         return None
     role = psycopg2.extensions.parse_dsn(url).get("user", "ROLE")
-    return f"run as its owner {connect_grant(found[1], role)}"
+    grant = connect_grant(found[1], role)
+    return Text(f"请以所有者执行 {grant}", f"run as its owner {grant}")
 
 
 def _check_names(connection: psycopg2.extensions.connection) -> None:

@@ -8,6 +8,7 @@ import shutil
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -93,10 +94,10 @@ class DraftFolder:
     def sweep(self) -> None:
         """Remove what has been waiting too long, and what an ended process left behind."""
         oldest = time.time() - self.ttl_s
-        for kind in ("file_*", "incoming/*", "work/*"):
-            for path in self.path.glob(kind):
-                if _is_older(path, oldest):
-                    _remove(path)
+        patterns = ("file_*", "incoming/*", "work/*")
+        for path in chain.from_iterable(map(self.path.glob, patterns)):
+            if _is_older(path, oldest):
+                _remove(path)
 
     def _folder(self, file_id: str) -> Path:
         assert _ID.fullmatch(file_id)

@@ -2,6 +2,8 @@
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import islice
 from typing import Any
 
 from common.errors import InvalidRequest
@@ -9,7 +11,7 @@ from common.text import Text
 from files.file_index import FileRecord
 from files.loading.load_plan import PlannedColumn, PlannedReference, PlannedTable, Way
 from files.reading.sql_names import is_sql_name, sql_name, untaken
-from files.reading.value_forms import SQL_TYPES, WIDER, ColumnType, readers
+from files.reading.value_forms import WIDER, ColumnType, readers
 
 Said = Mapping[str, Any]
 _ID_WORDS = ("id", "no", "code", "key", "编号", "编码", "号码", "代码", "序号", "工号", "学号")
@@ -87,13 +89,24 @@ def merged(before: Mapping[str, Said], corrections: Iterable[Said]) -> dict[str,
     said = {sheet: dict(one) for sheet, one in before.items()}
     for one in corrections:
         known = said.setdefault(one["sheet"], {})
-        columns = {place: dict(column) for place, column in known.get("columns", {}).items()}
-        for column in one.get("columns") or ():
-            given = {name: value for name, value in column.items() if value is not None}
-            columns.setdefault(str(column["place"]), {}).update(given)
-        given = {name: value for name, value in one.items() if value is not None}
-        known.update({**given, "columns": columns})
+        columns = _merged_columns(known.get("columns", {}), one.get("columns") or ())
+        known.update(_given(one))
+        known["columns"] = columns
     return said
+
+
+def _merged_columns(before: Mapping[str, Said], corrections: Iterable[Said]) -> dict[str, Said]:
+    """Return what was said of columns by their places, with further corrections."""
+    columns = {place: dict(column) for place, column in before.items()}
+    for column in corrections:
+        known = columns.setdefault(str(column["place"]), {})
+        known.update(_given(column))
+    return dict(columns)
+
+
+def _given(said: Said) -> dict[str, Any]:
+    """Return what users said at all, without the keys that they left open."""
+    return {name: value for name, value in said.items() if value is not None}
 
 
 def assembled(
@@ -140,9 +153,11 @@ def _table(
         name = _checked_name(said["name"], taken)
     else:
         name = untaken(sql_name(read["title"], "table"), taken)
-    columns = tuple(_columns(read, said.get("columns", {}), into, way))
-    _check_columns(columns, said.get("columns", {}))
-    table = DraftTable(name, said.get("include", True), columns, None, (), read, into)
+    said_of_columns = said.get("columns", {})
+    columns = tuple(_columns(read, said_of_columns, into, way))
+    _check_columns(columns, said_of_columns)
+    is_included = said.get("include", True)
+    table = DraftTable(name, is_included, columns, None, (), read, into)
     return replace(table, key=_key(table, said))
 
 
@@ -156,13 +171,20 @@ def _columns(
     for place, one in enumerate(read["columns"]):
         told = said.get(str(place), {})
         known = before.get(_same(one["title"])) or before.get(_same(one["name"]))
-        name = told.get("name") or (known["name"] if known else one["name"])
-        type_: ColumnType = told.get("type") or one["type"]
-        if known is not None and way == "append" and not told.get("type"):
-            type_ = widest(known["type"], type_, is_empty=not one["examples"])
-        is_nothing = not one["title"] and not one["examples"]
-        included = told.get("include", not is_nothing)
-        yield DraftColumn(place, name, type_, included, one, known)
+        named = known or one
+        name = told.get("name") or named["name"]
+        type_ = told.get("type") or _type_of(one, known, way)
+        has_content = one["title"] or one["examples"]
+        is_included = told.get("include", bool(has_content))
+        yield DraftColumn(place, name, type_, is_included, one, known)
+
+
+def _type_of(read: Mapping[str, Any], known: Mapping[str, Any] | None, way: Way) -> ColumnType:
+    """Return the type that was read, or one that holds the rows from before as well."""
+    type_: ColumnType = read["type"]
+    if known is None or way != "append":
+        return type_
+    return widest(known["type"], type_, is_empty=not read["examples"])
 
 
 def _columns_before(into: Mapping[str, Any] | None) -> dict[str, Mapping[str, Any]]:
@@ -179,21 +201,14 @@ def _same(title: str) -> str:
 
 def widest(before: ColumnType, new: ColumnType, *, is_empty: bool = False) -> ColumnType:
     """Return the narrowest type that holds the values of both."""
-    if before == new or is_empty or new in _within(before):
+    if is_empty:
         return before
-    if before in _within(new):
+    if before in (new, *WIDER[new]):
+        return before
+    if new in WIDER[before]:
         return new
-    for wider in WIDER[before]:
-        if wider in WIDER[new]:
-            return wider
-    return "text"
-
-
-def _within(type_: ColumnType) -> list[ColumnType]:
-    """Return the types all of whose values another one holds."""
-    if type_ == "text":
-        return list(SQL_TYPES)
-    return [narrow for narrow, wider in WIDER.items() if type_ in wider]
+    common = [wider for wider in WIDER[before] if wider in WIDER[new]]
+    return common[0]  # a text at the latest, which holds everything
 
 
 def _into(
@@ -240,25 +255,30 @@ def _key(table: DraftTable, said: Said) -> str | None:
     """Return the column that is to be the key: as said, as before, or by its name."""
     names = {column.name for column in table.included}
     if "key" in said:
-        key: str | None = said["key"] or None
-        if key is not None and key not in names:
-            raise _wrong("key", "必须是其中一列", "it must be one of the columns")
-        return key
+        return _checked_key(said["key"], names)
     if table.into is not None:
         before = table.into.get("key")
         return before if before in names else None
-    keys = (column.name for column in table.included if _may_be_key(column))
-    return next(keys, None)
+    keys = filter(_may_be_key, table.included)
+    return next((column.name for column in keys), None)
+
+
+def _checked_key(key: str | None, names: Collection[str]) -> str | None:
+    if not key:
+        return None
+    if key not in names:
+        raise _wrong("key", "必须是其中一列", "it must be one of the columns")
+    return key
 
 
 def _may_be_key(column: DraftColumn) -> bool:
-    is_unique: bool = column.read["is_unique"]
-    return is_unique and column.type in _KEY_TYPES and _is_called_id(column)
-
-
-def _is_called_id(column: DraftColumn) -> bool:
+    if not column.read["is_unique"]:
+        return False
+    if column.type not in _KEY_TYPES:
+        return False
     words = column.name.split("_")
-    return any(word in words or column.name.endswith(word) for word in _ID_WORDS)
+    is_called_id = column.name.endswith(_ID_WORDS)
+    return is_called_id or not set(words).isdisjoint(_ID_WORDS)
 
 
 @dataclass(frozen=True)
@@ -282,10 +302,11 @@ def _keys(tables: Sequence[DraftTable], existing: Sequence[FileRecord]) -> Itera
             yield from _own_key(table)
     for record in existing:
         for before in record.tables:
-            if before["name"] in drafted or not before.get("key"):
+            key = before.get("key")
+            if not key or before["name"] in drafted:
                 continue
             types = {one["name"]: one["type"] for one in before["columns"]}
-            yield _Key(before["name"], before["key"], types[before["key"]], None)
+            yield _Key(before["name"], key, types[key], None)
 
 
 def _own_key(table: DraftTable) -> Iterator[_Key]:
@@ -298,25 +319,31 @@ def _with_references(
     table: DraftTable, said: Mapping[str, Said], keys: Sequence[_Key]
 ) -> DraftTable:
     told = said.get(table.read["sheet"], {}).get("references")
-    if told is not None:
-        return replace(table, references=tuple(_told_references(table, told, keys)))
-    found = []
+    if told is None:
+        references = _likely_references(table, keys)
+    else:
+        references = _told_references(table, told, keys)
+    return replace(table, references=tuple(references))
+
+
+def _likely_references(table: DraftTable, keys: Sequence[_Key]) -> Iterator[PlannedReference]:
+    """Yield the first key of another table that each column is called like."""
+    others = [key for key in keys if key.table != table.name]
     for column in table.included:
         if column.name == table.key or column.type not in _KEY_TYPES:
             continue
-        for key in keys:
-            if key.table != table.name and _may_refer(column, key):
-                found.append(PlannedReference(column.name, key.table, key.column))
-                break
-    return replace(table, references=tuple(found))
+        fitting = filter(partial(_may_refer, column), others)
+        for key in islice(fitting, 1):
+            yield PlannedReference(column.name, key.table, key.column)
 
 
 def _told_references(
     table: DraftTable, told: Iterable[Said], keys: Sequence[_Key]
 ) -> Iterator[PlannedReference]:
     names = {column.name for column in table.included}
+    known = [(key.table, key.column) for key in keys]
     for one in told:
-        is_known = any((key.table, key.column) == (one["table"], one["key"]) for key in keys)
+        is_known = (one["table"], one["key"]) in known
         if one["column"] not in names or not is_known:
             raise _wrong(
                 "references",
@@ -330,12 +357,14 @@ def _may_refer(column: DraftColumn, key: _Key) -> bool:
     """Tell whether a column is called like a key, and its values don't speak against it."""
     if column.type != key.type:
         return False
-    is_called_so = column.name == key.column or column.name in (
+    singular = key.table.removesuffix("s")
+    names = (
+        key.column,
         f"{key.table}_{key.column}",
         f"{key.table}{key.column}",
-        f"{key.table.removesuffix('s')}_{key.column}",
+        f"{singular}_{key.column}",
     )
-    if not is_called_so:
+    if column.name not in names:
         return False
     values = column.read["distinct"]
     if values is None or key.values is None:
@@ -346,8 +375,10 @@ def _may_refer(column: DraftColumn, key: _Key) -> bool:
 def planned(tables: Sequence[DraftTable], way: Way) -> Iterator[PlannedTable]:
     """Yield the tables that are to be loaded."""
     for table in tables:
-        if table.is_included:
-            yield _planned(table, way if table.into is not None else "new")
+        if not table.is_included:
+            continue
+        own_way: Way = "new" if table.into is None else way
+        yield _planned(table, own_way)
 
 
 def _planned(table: DraftTable, way: Way) -> PlannedTable:
@@ -356,9 +387,8 @@ def _planned(table: DraftTable, way: Way) -> PlannedTable:
     if way == "append" and table.into is not None:
         named = {column.name: column for column in columns}
         columns, changes = _appended(table.into, named)
-    comment = table.read["title"]
-    if table.into is not None:
-        comment = table.into["title"]
+    titled = table.into or table.read
+    comment = titled["title"]
     return PlannedTable(
         table.name,
         comment,
@@ -422,7 +452,9 @@ def _changed_types(
 ) -> list[dict[str, str]]:
     changed = []
     for name, column in new.items():
-        type_before = before[name]["type"] if name in before else column.type
+        if name not in before:
+            continue
+        type_before = before[name]["type"]
         if type_before != column.type:
             changed.append({"column": name, "before": type_before, "after": column.type})
     return changed

@@ -28,6 +28,7 @@ from files.drafts import (
 from files.file_index import FileIndex, FileRecord, schema_of
 from files.loading.file_records import ensure_records, forget_record, save_record
 from files.loading.load_plan import LoadPlan, Way
+from files.reading.sheets import storable
 from files.shown_files import shown_draft, shown_record
 from files.worker_process import FileWorker, UploadSource
 from postgres.connection_errors import UNREACHABLE
@@ -116,7 +117,7 @@ class FileService:
         draft: dict[str, Any] = {
             "id": file_id,
             "owner": actor.owner,
-            "name": name,
+            "name": storable(name),
             "way": way,
             "target": target.id if target else None,
             "version": target.version if target else None,
@@ -128,9 +129,9 @@ class FileService:
             tables = self._tables(draft)
             if target is not None and not any(table.into for table in tables):
                 raise InvalidRequest(_NOTHING_FITS, field="file")
-            self.folder.save(file_id, draft)
+            await asyncio.to_thread(self.folder.save, file_id, draft)
         except BaseException:
-            self.folder.remove(file_id)
+            await asyncio.shield(asyncio.to_thread(self.folder.remove, file_id))
             raise
         return self._shown(draft, tables, lang)
 
@@ -158,7 +159,7 @@ class FileService:
 
     async def found(self, actor: Actor, file_id: str, lang: Lang) -> dict[str, Any]:
         """Return a file or a draft; raises `NotFound`."""
-        draft = self._draft_of(actor, file_id)
+        draft = await self._draft_of(actor, file_id)
         if draft is not None:
             return self._shown(draft, self._tables(draft), lang)
         record = await self._record(actor, file_id)
@@ -173,11 +174,11 @@ class FileService:
             NotFound: there is no such draft of the actor.
             InvalidRequest: what is said can't be.
         """
-        draft = self._draft_of(actor, file_id)
+        draft = await self._draft_of(actor, file_id)
         if draft is None:
             raise NotFound(_UNKNOWN)
         draft = await self._with_corrections(draft, corrections)
-        self.folder.save(file_id, draft)
+        await asyncio.to_thread(self.folder.save, file_id, draft)
         return self._shown(draft, self._tables(draft), lang)
 
     async def _with_corrections(
@@ -206,11 +207,11 @@ class FileService:
             Conflict: the file that it changes is another one by now.
             InvalidRequest: it can't be loaded; nothing has changed.
         """
-        draft = self._draft_of(actor, file_id)
+        draft = await self._draft_of(actor, file_id)
         if draft is None:
             raise NotFound(_UNKNOWN)
         draft = await self._with_corrections(draft, corrections)
-        self.folder.save(file_id, draft)
+        await asyncio.to_thread(self.folder.save, file_id, draft)
         await self._refresh()
         target = self._target(draft)
         tables = self._tables(draft)
@@ -221,7 +222,7 @@ class FileService:
         plan = self._plan(draft, tables, target, url)
         loaded = await self._worker.load(self._source(draft), plan, told)
         await self._refresh()
-        self.folder.remove(file_id)
+        await asyncio.to_thread(self.folder.remove, file_id)
         record_id = draft["target"] or file_id
         shown = await self.found(actor, record_id, lang)
         return {**shown, "loaded": [_loaded(one, lang) for one in loaded]}
@@ -289,8 +290,8 @@ class FileService:
         Raises:
             NotFound, Forbidden: it is not the actor's.
         """
-        if self._draft_of(actor, file_id) is not None:
-            self.folder.remove(file_id)
+        if await self._draft_of(actor, file_id) is not None:
+            await asyncio.to_thread(self.folder.remove, file_id)
             return
         record = await self._owned(actor, file_id)
         await self._in_workspace(partial(_delete, record))
@@ -307,10 +308,10 @@ class FileService:
             return []
         return [draft for draft in self.folder.drafts() if draft["owner"] == actor.owner]
 
-    def _draft_of(self, actor: Actor, file_id: str) -> dict[str, Any] | None:
+    async def _draft_of(self, actor: Actor, file_id: str) -> dict[str, Any] | None:
         if not self._index.can_own(actor):
             return None
-        draft = self.folder.read(file_id)
+        draft = await asyncio.to_thread(self.folder.read, file_id)
         if draft is None or draft["owner"] != actor.owner:
             return None
         return draft
@@ -341,9 +342,11 @@ class FileService:
         raise Conflict(_CHANGED)
 
     def _tables(self, draft: dict[str, Any]) -> tuple[DraftTable, ...]:
-        existing = [one for one in self._index.records() if one.owner == draft["owner"]]
-        target = next((one for one in existing if one.id == draft["target"]), None)
-        return assembled(draft["read"], draft["said"], existing, target, draft["way"])
+        records = self._index.records()
+        existing = {one.id: one for one in records if one.owner == draft["owner"]}
+        target = existing.get(draft["target"])
+        own = list(existing.values())
+        return assembled(draft["read"], draft["said"], own, target, draft["way"])
 
     def _shown(
         self, draft: dict[str, Any], tables: Sequence[DraftTable], lang: Lang

@@ -16,11 +16,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import psycopg
-
 from common.text import Text
 from files.loading.load_plan import plan_of
-from files.loading.table_loading import load
 from files.reading.reading_limits import ReadingLimits
 from files.reading.sheet_drafts import ReadingOptions, RowProblem, SheetDraft, sheet_draft
 from files.reading.unreadable import UnreadableFile
@@ -45,10 +42,16 @@ def main() -> int:
         _tell(refused=error.text)
     except (MemoryError, RecursionError, OverflowError):
         _tell(refused=_MEMORY)
-    except psycopg.Error as error:
-        sys.stderr.write(f"{type(error).__name__}: {error}\n")
-        _tell(failed=error.sqlstate or "")
+    except _LoadFailed as failed:
+        _tell(failed=failed.sqlstate)
     return 0
+
+
+class _LoadFailed(Exception):
+    """The database did not take what was loaded; it said why on stderr."""
+
+    def __init__(self, sqlstate: str) -> None:
+        self.sqlstate = sqlstate
 
 
 def _peak_bytes() -> int:
@@ -122,9 +125,18 @@ def _problems(problems: tuple[RowProblem, ...]) -> list[dict[str, Any]]:
 
 
 def _load(task: Mapping[str, Any]) -> list[dict[str, Any]]:
+    # Here, since the driver takes longer to import than most files take to be read.
+    import psycopg
+
+    from files.loading.table_loading import load
+
     limits = ReadingLimits(**task["limits"])
     sheets = {found.key: found.sheet for found in _upload(task, limits).sheets()}
-    loaded = load(plan_of(task["plan"]), sheets, lambda rows: _tell(rows=rows))
+    try:
+        loaded = load(plan_of(task["plan"]), sheets, lambda rows: _tell(rows=rows))
+    except psycopg.Error as error:
+        sys.stderr.write(f"{type(error).__name__}: {error}\n")
+        raise _LoadFailed(error.sqlstate or "") from error
     return [asdict(table) for table in loaded]
 
 

@@ -6,7 +6,8 @@ Each catalogue object has one `CatalogIndex`, and whoever needs something worked
 `IndexPart`: the ranking of tables, the names to suggest, the rules' phrases. A part may be made of
 others. A large catalogue takes seconds. Whoever asks for a part meanwhile waits for the same work,
 and other questions go on. When a catalogue has changed, `renew` makes the parts that were in use,
-so that they are there when the first question comes to the new one.
+so that they are there when the first question comes to the new one. `make_elsewhere` names who is
+asked for parts first.
 """
 
 import asyncio
@@ -14,12 +15,24 @@ import threading
 import weakref
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 from common.values import Catalog, Table
 
 T = TypeVar("T")
+
+_ADDRESSES: dict[str, None] = {}
+
+
+class NotMade(Exception):
+    """A part is not made elsewhere, so it has to be made here."""
+
+
+def addresses() -> tuple[str, ...]:
+    """Return the addresses of the parts that another process can make."""
+    return tuple(_ADDRESSES)
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,10 +47,16 @@ class IndexPart(Generic[T]):
             every other one.
         ignores_row_counts: whether it stays the same when only the tables' estimated numbers of
             rows have changed.
+        address: `module:NAME`, by which another process finds it; only for what can be pickled.
     """
 
     make: "Callable[[CatalogIndex], T]"
     ignores_row_counts: bool = False
+    address: str = ""
+
+    def __post_init__(self) -> None:
+        if self.address:
+            _ADDRESSES[self.address] = None
 
     def of(self, catalog: Catalog) -> T:
         """Return the value for this very catalogue object; make it first, raising what that raises.
@@ -120,11 +139,30 @@ class CatalogIndex:
 
     def _make(self, part: IndexPart[T], found: Future[T]) -> None:
         try:
-            found.set_result(part.make(self))
+            found.set_result(self._made(part))
         except BaseException as exc:  # noqa: BLE001 - whoever waits gets it
             with self._turn:
                 self._parts.pop(part, None)  # the next who asks tries again
             found.set_exception(exc)
+
+    def _made(self, part: IndexPart[T]) -> T:
+        for elsewhere in _ELSEWHERE if part.address else ():
+            with suppress(NotMade):
+                made: T = elsewhere(part, self)
+                return made
+        return part.make(self)
+
+
+Elsewhere = Callable[[IndexPart[Any], CatalogIndex], Any]
+"""Returns the value of a part; may block. Raises `NotMade`."""
+
+
+_ELSEWHERE: list[Elsewhere] = []  # at most one
+
+
+def make_elsewhere(elsewhere: Elsewhere) -> None:
+    """Ask `elsewhere` for parts from now on, and make those here that it doesn't."""
+    _ELSEWHERE[:] = [elsewhere]
 
 
 _INDEXES: dict[int, CatalogIndex] = {}  # by the identities of catalogues

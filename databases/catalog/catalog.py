@@ -39,6 +39,7 @@ _log = logging.getLogger(__name__)
 _WITHOUT_COMPILING = (
     "SET jit = off"  # to compile a query over thousands of tables takes longer than to run it
 )
+_FRESH_S = 5.0  # a copy that was read since is not read again when somebody asks for it
 _RETRY_S = 5.0  # after a failed reload
 _PLANNING_MS = 500
 _FAULTS_OF_STATEMENTS = (
@@ -108,6 +109,16 @@ class CatalogReader:
         if overdue > 0:
             self._shared_load()
         return self._kept
+
+    async def reread(self) -> None:
+        """Read the catalogue again, unless it has just been read.
+
+        Raises:
+            CituError: there is no copy, and it can't be read.
+        """
+        age = self._ttl_s - (self._kept_until - time.monotonic())
+        if self._kept is None or age > _FRESH_S:
+            await self._awaited()
 
     async def _awaited(self) -> Knowledge:
         loading = self._shared_load()

@@ -24,7 +24,7 @@ _SINGLE_TABLES = 5  # that are named; of more in one schema all are
 
 @dataclass(frozen=True)
 class ReadableTables:
-    """What a role may read of its database.
+    """The rights of a role in its database.
 
     Attributes:
         readable, closed: numbers of tables and views.

@@ -49,6 +49,7 @@ class SourceNote:
         reader: the hub's role that asks.
         has_views: whether the source's views are attached, too.
         digests: of each table as it was made, by the hub's schema and name.
+        comments: digests of the comments that each table was given, by the hub's schema and name.
     """
 
     kind: str
@@ -57,6 +58,7 @@ class SourceNote:
     keys: Sequence[NotedKeys] = ()
     has_views: bool = False
     digests: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    comments: Mapping[tuple[str, str], Mapping[str, str]] = field(default_factory=dict)
 
     def text(self) -> str:
         """Return it as the comment of its server holds it."""
@@ -69,6 +71,7 @@ class SourceNote:
             "has_views": self.has_views,
             "keys": kept,
             "digests": [[*key, digest] for key, digest in self.digests.items()],
+            "comments": [[*key, dict(digests)] for key, digests in self.comments.items()],
         }
         return json.dumps(note, ensure_ascii=False)
 
@@ -83,8 +86,9 @@ def note_in(comment: str) -> SourceNote | None:
     try:
         values: dict[str, Any] = json.loads(comment)
         values.pop("citu_source")
-        digests = values.pop("digests")
-        values["digests"] = {(schema, name): digest for schema, name, digest in digests}
+        for part in ("digests", "comments"):
+            listed = values.pop(part, ())
+            values[part] = {(schema, name): one for schema, name, one in listed}
         return _NOTE.validate_python(values)
     except (ValueError, ValidationError):
         _log.warning("the note of an attached source can't be read: attach it again")

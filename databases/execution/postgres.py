@@ -193,6 +193,10 @@ class PostgresDatabase:
             raise DatabaseUnavailable(self._capabilities.refusal())
         return knowledge
 
+    async def reread(self) -> None:
+        """Read the catalogue again, as `CatalogReader.reread`."""
+        await self._knowledge.reread()
+
     async def capabilities(self) -> Capabilities:
         """Return what the server can do, as it was when the catalogue was last read."""
         if self._capabilities is None:

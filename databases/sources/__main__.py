@@ -10,6 +10,8 @@ from functools import partial
 
 from psycopg2.extensions import parse_dsn
 
+from common.check_report import language_of_environment
+from common.text import Lang, Text
 from databases.sources.hub import Hub
 from databases.sources.source_address import SourceError, source_address
 
@@ -49,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         hub = Hub(given.hub, _say)
     except SourceError as error:
-        sys.stderr.write(f"{error}\n")
+        _complain(error)
         return 1
     try:
         return _run(hub, given)
@@ -75,7 +77,9 @@ def _attach(hub: Hub, given: argparse.Namespace) -> None:
 def _asking_role() -> str:
     role = parse_dsn(os.environ.get("DATABASE_URL", "")).get("user", "")
     if not role:
-        raise SourceError("Give the hub's role that asks, by --reader.")
+        raise SourceError(
+            "请用 --reader 给出枢纽中提问的角色。", "Give the hub's role that asks, by --reader."
+        )
     return str(role)
 
 
@@ -83,13 +87,21 @@ def _tried(act: Callable[[], None]) -> int:
     try:
         act()
     except SourceError as error:
-        sys.stderr.write(f"{error}\n")
+        _complain(error)
         return 1
     return 0
 
 
-def _say(line: str) -> None:
-    sys.stdout.write(f"{line}\n")
+def _say(line: Text) -> None:
+    sys.stdout.write(f"{line.to(_language())}\n")
+
+
+def _complain(error: SourceError) -> None:
+    sys.stderr.write(f"{error.text.to(_language())}\n")
+
+
+def _language() -> Lang:
+    return language_of_environment(os.environ)
 
 
 if __name__ == "__main__":

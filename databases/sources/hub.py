@@ -8,16 +8,18 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import psycopg2
 from psycopg2 import extensions, sql
 
+from common.text import Text
 from databases.catalog.source_notes import SourceNote, note_in
+from databases.sources.hub_comments import HubComments
 from databases.sources.hub_statements import create_server
 from databases.sources.hub_tables import (
     HubTable,
     HubTables,
-    copy_comments,
     create_enum,
     create_table,
     hub_schemas,
@@ -26,6 +28,7 @@ from databases.sources.hub_tables import (
 from databases.sources.mysql_source import (
     create_mysql_server,
     make_mysql_tables,
+    mysql_schemas,
     prove_mysql_read_only,
     raw_schema,
 )
@@ -60,7 +63,7 @@ _ANALYZE_MS = 60_000
 _SAMPLES = 160_000  # the version from which on ANALYZE has the source sample a foreign table
 _MOST_ROWS_READ = 1_000_000  # of a table that an older hub reads whole for its statistics
 
-Say = Callable[[str], None]
+Say = Callable[[Text], None]
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,16 @@ class AttachedSource:
 
     name: str
     note: SourceNote
+
+
+@dataclass(frozen=True)
+class _SourceKind:
+    """What a hub does with sources of one engine."""
+
+    attach: Callable[["Hub", str, SourceAddress, SourceNote, Collection[str]], None]
+    refresh: Callable[["Hub", AttachedSource], None]
+    check: Callable[["Hub", AttachedSource], None]
+    drop: Callable[["Hub", extensions.cursor, SourceNote], None]
 
 
 class Hub:
@@ -88,7 +101,9 @@ class Hub:
             self._connection: extensions.connection = psycopg2.connect(url, connect_timeout=10)
         except psycopg2.Error as error:
             said = first_line(error, "no answer")
-            raise SourceError(f"The hub can't be reached: {said}") from error
+            raise SourceError(
+                f"无法连接枢纽：{said}", f"The hub can't be reached: {said}"
+            ) from error
 
     def close(self) -> None:
         self._connection.close()
@@ -113,34 +128,45 @@ class Hub:
             SourceError: it can't be attached; the hub is as before.
         """
         if not _NAME.fullmatch(name) or name in _RESERVED or name.startswith("pg_"):
-            raise SourceError(f"{name!r} is no name of a source: it is such as crm, of a-z, 0-9, _")
-        if address.kind == "mysql":
-            self._attach_mysql(name, address, reader)
-            return
+            raise SourceError(
+                f"{name!r} 不能作为来源的名称：应如 crm，由 a-z、0-9、_ 组成",
+                f"{name!r} is no name of a source: it is such as crm, of a-z, 0-9, _",
+            )
+        note = SourceNote(address.kind, {}, reader, has_views=with_views)
+        self._KINDS[address.kind].attach(self, name, address, note, schemas)
+
+    def _attach_postgres(
+        self, name: str, address: SourceAddress, note: SourceNote, schemas: Collection[str]
+    ) -> None:
         prove_read_only(name, address)
-        found = read_source(name, address, schemas, with_views=with_views)
+        found = read_source(name, address, schemas, with_views=note.has_views)
         if not found.catalog.tables:
-            raise SourceError(f"The role {address.role} may read no table of {name}.")
+            raise SourceError(
+                f"角色 {address.role} 不能读取 {name} 的任何表。",
+                f"The role {address.role} may read no table of {name}.",
+            )
         with self._transaction() as cursor:
-            self._create_server(cursor, name, address, reader)
+            self._create_server(cursor, name, address, note.reader)
             made = hub_tables(cursor, found, hub_schemas(name, found))
-            note = SourceNote(address.kind, {}, reader, has_views=with_views)
             self._make(cursor, name, made, note)
-            prove_through_hub(self._connection, name, next(iter(made.schemas.values())), reader)
+            schema = next(iter(made.schemas.values()))
+            prove_through_hub(self._connection, name, schema, note.reader)
         self._warn_of_collation(name, found)
         self._analyze(made.tables)
-        self._say(f"{name}: {len(made.tables)} tables are attached")
+        self._say_attached(name, len(made.tables))
 
     def refresh(self, name: str) -> None:
-        """Follow the changes of a source's tables; those that stay the same are not touched.
+        """Follow the changes of a source's tables; those that stay the same are not touched, nor
+        are comments that somebody has changed in the hub.
 
         Raises:
             SourceError: it can't be done now; the hub is as before.
         """
         source = self.source(name)
-        if source.note.kind == "mysql":
-            self._refresh_mysql(source)
-            return
+        self._KINDS[source.note.kind].refresh(self, source)
+
+    def _refresh_postgres(self, source: AttachedSource) -> None:
+        name = source.name
         address = self._address(source)
         prove_read_only(name, address)
         found = self._found(source, address)
@@ -148,7 +174,7 @@ class Hub:
             made = hub_tables(cursor, found, source.note.schemas)
             changed = self._make(cursor, name, made, source.note)
         self._analyze([one for one in made.tables if one.table.key in changed])
-        self._say(f"{name}: {len(made.tables)} tables, {len(changed)} of them made anew")
+        self._say_refreshed(name, len(made.tables), len(changed))
 
     def check(self, name: str) -> None:
         """Prove once more that a source can only be read, and tell what has changed there.
@@ -157,11 +183,10 @@ class Hub:
             SourceError: it could be written to, or can't be read now.
         """
         source = self.source(name)
-        if source.note.kind == "mysql":
-            with self._transaction() as cursor:
-                prove_mysql_read_only(cursor, name)
-            self._say(f"{name}: can only be read; {len(source.note.digests)} tables")
-            return
+        self._KINDS[source.note.kind].check(self, source)
+
+    def _check_postgres(self, source: AttachedSource) -> None:
+        name = source.name
         address = self._address(source)
         prove_read_only(name, address)
         schema = next(iter(source.note.schemas.values()))
@@ -172,8 +197,12 @@ class Hub:
             made = hub_tables(cursor, found, source.note.schemas)
         changed = _changed(source.note, made)
         for key in sorted(changed):
-            self._say(f"{name}: {'.'.join(key)} has changed in the source: refresh it")
-        self._say(f"{name}: can only be read; {len(made.tables)} tables")
+            table = ".".join(key)
+            self._tell(
+                f"{name}：{table} 在来源中已改变：请刷新",
+                f"{name}: {table} has changed in the source: refresh it",
+            )
+        self._say_checked(name, len(made.tables))
 
     def _found(self, source: AttachedSource, address: SourceAddress) -> SourceTables:
         note = source.note
@@ -187,36 +216,47 @@ class Hub:
         """
         source = self.source(name)
         with self._transaction() as cursor:
-            if source.note.kind == "mysql":
-                self._drop_mysql(cursor, source.note)
-            else:
-                nothing = HubTables((), source.note.schemas)
-                self._drop(cursor, nothing, source.note, set(source.note.digests))
-                self._drop_schemas(cursor, source.note.schemas.values())
+            self._KINDS[source.note.kind].drop(self, cursor, source.note)
             cursor.execute(sql.SQL("DROP SERVER {} CASCADE").format(sql.Identifier(name)))
-        self._say(f"{name} is detached")
+        self._tell(f"{name} 已移除", f"{name} is detached")
 
-    def _attach_mysql(self, name: str, address: SourceAddress, reader: str) -> None:
-        database = address.server["dbname"]
+    def _drop_postgres(self, cursor: extensions.cursor, note: SourceNote) -> None:
+        self._drop(cursor, HubTables((), note.schemas), note, set(note.digests))
+        self._drop_schemas(cursor, note.schemas.values())
+
+    def _attach_mysql(
+        self, name: str, address: SourceAddress, note: SourceNote, schemas: Collection[str]
+    ) -> None:
+        named = mysql_schemas(name, [*schemas] or [address.server["dbname"]])
         with self._transaction() as cursor:
-            create_mysql_server(cursor, name, address, reader)
+            create_mysql_server(cursor, name, address, note.reader)
             prove_mysql_read_only(cursor, name)
-            note = self._make_mysql(cursor, name, SourceNote("mysql", {database: name}, reader))
-            if not note.digests:
-                raise SourceError(f"The user {address.role} may read no table of {name}.")
-        self._say(f"{name}: {len(note.digests)} tables are attached")
+            made = self._make_mysql(cursor, name, replace(note, schemas=named))
+            if not made.digests:
+                raise SourceError(
+                    f"用户 {address.role} 不能读取 {name} 的任何表。",
+                    f"The user {address.role} may read no table of {name}.",
+                )
+        self._say_attached(name, len(made.digests))
 
     def _refresh_mysql(self, source: AttachedSource) -> None:
         with self._transaction() as cursor:
             prove_mysql_read_only(cursor, source.name)
-            self._drop_mysql(cursor, source.note)
-            note = self._make_mysql(cursor, source.name, source.note)
-        self._say(f"{source.name}: {len(note.digests)} tables, all of them made anew")
+            made = self._make_mysql(cursor, source.name, source.note)
+        self._say_refreshed(source.name, len(made.digests), len(made.digests))
+
+    def _check_mysql(self, source: AttachedSource) -> None:
+        with self._transaction() as cursor:
+            prove_mysql_read_only(cursor, source.name)
+        self._say_checked(source.name, len(source.note.digests))
 
     def _make_mysql(self, cursor: extensions.cursor, name: str, note: SourceNote) -> SourceNote:
-        made, left_out = make_mysql_tables(cursor, name, note)
+        comments = HubComments(cursor, note.schemas.values(), note.comments)
+        if note.digests:
+            self._drop_mysql(cursor, note)
+        made, left_out = make_mysql_tables(cursor, name, note, comments)
         for column in left_out:
-            self._say(f"{name}: {column} is left out for its type")
+            self._say_left_out(name, column)
         self._grant(cursor, made.reader, made.schemas)
         self._note(cursor, name, made)
         return made
@@ -247,7 +287,10 @@ class Hub:
         note = dict(self._notes()).get(name)
         if note is None:
             known = ", ".join(self.names()) or "none"
-            raise SourceError(f"The hub has no source {name}; it has: {known}.")
+            raise SourceError(
+                f"枢纽没有来源 {name}；已有：{known}。",
+                f"The hub has no source {name}; it has: {known}.",
+            )
         return AttachedSource(name, note)
 
     def _address(self, source: AttachedSource) -> SourceAddress:
@@ -257,7 +300,10 @@ class Hub:
             cursor.execute(_MAPPING, [name, note.reader])
             found = cursor.fetchone()
         if found is None:
-            raise SourceError(f"{name} has no user mapping for {note.reader}: attach it again.")
+            raise SourceError(
+                f"{name} 没有 {note.reader} 的用户映射：请重新接入。",
+                f"{name} has no user mapping for {note.reader}: attach it again.",
+            )
         server = {key: value for key, value in _options(found[0]).items() if key in SERVER_PARTS}
         user = {key: value for key, value in _options(found[1]).items() if key in USER_PARTS}
         return SourceAddress(note.kind, server, user)
@@ -289,6 +335,7 @@ class Hub:
     ) -> Collection[tuple[str, str]]:
         """Make the tables of a source that are not there as they should be; return their keys."""
         changed = _changed(known, made)
+        comments = HubComments(cursor, made.schemas.values(), known.comments)
         self._drop(cursor, made, known, changed)
         for schema in made.schemas.values():
             cursor.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(sql.Identifier(schema)))
@@ -297,12 +344,18 @@ class Hub:
         for one in made.tables:
             if one.table.key in changed:
                 create_table(cursor, name, one)
-            copy_comments(cursor, one)
+            comments.copy("FOREIGN TABLE", one.table)
             for column in one.left_out:
-                self._say(f"{name}: {'.'.join(one.table.key)}.{column} is left out for its type")
+                self._say_left_out(name, ".".join((*one.table.key, column)))
         self._grant(cursor, known.reader, made.schemas)
         digests = {one.table.key: one.digest for one in made.tables}
-        note = replace(known, schemas=made.schemas, keys=list(made.keys()), digests=digests)
+        note = replace(
+            known,
+            schemas=made.schemas,
+            keys=list(made.keys()),
+            digests=digests,
+            comments=comments.copied,
+        )
         self._note(cursor, name, note)
         return changed
 
@@ -335,6 +388,24 @@ class Hub:
             EnumType(schema, name, tuple(labels)) for schema, name, labels in cursor.fetchall()
         )
 
+    def _tell(self, zh: str, en: str) -> None:
+        self._say(Text(zh, en))
+
+    def _say_attached(self, name: str, tables: int) -> None:
+        self._tell(f"{name}：已接入 {tables} 张表", f"{name}: {tables} tables are attached")
+
+    def _say_refreshed(self, name: str, tables: int, anew: int) -> None:
+        self._tell(
+            f"{name}：{tables} 张表，其中 {anew} 张重新建立",
+            f"{name}: {tables} tables, {anew} of them made anew",
+        )
+
+    def _say_checked(self, name: str, tables: int) -> None:
+        self._tell(f"{name}：只能读取；{tables} 张表", f"{name}: can only be read; {tables} tables")
+
+    def _say_left_out(self, name: str, column: str) -> None:
+        self._tell(f"{name}：{column} 因类型而省略", f"{name}: {column} is left out for its type")
+
     def _grant(self, cursor: extensions.cursor, reader: str, schemas: Mapping[str, str]) -> None:
         for schema in schemas.values():
             for statement in (
@@ -351,23 +422,30 @@ class Hub:
         for one in tables:
             name = ".".join(one.table.key)
             if not samples and one.table.row_estimate > _MOST_ROWS_READ:
-                self._say(f"{name}: no statistics, because this hub would read all its rows")
+                self._tell(
+                    f"{name}：没有统计信息，因为这个枢纽会读取所有行",
+                    f"{name}: no statistics, because this hub would read all its rows",
+                )
                 continue
             try:
                 with self._transaction() as cursor:
                     cursor.execute(f"SET LOCAL statement_timeout = {_ANALYZE_MS}")
                     cursor.execute(sql.SQL("ANALYZE {}").format(sql.Identifier(*one.table.key)))
             except SourceError as error:
-                self._say(f"{name}: no statistics. {error}")
+                self._tell(
+                    f"{name}：没有统计信息。{error.text.zh}", f"{name}: no statistics. {error}"
+                )
 
     def _warn_of_collation(self, name: str, found: SourceTables) -> None:
         with self._transaction() as cursor:
             cursor.execute(COLLATION)
             (own,) = cursor.fetchall()[0]
         if own != found.collation:
-            self._say(
+            self._tell(
+                f"{name}：它按 {found.collation} 排序文本，枢纽按 {own}：请用相同的规则建立枢纽，"
+                "否则文本的连接和排序可能出错",
                 f"{name}: it sorts text by {found.collation}, the hub by {own}: make the hub with"
-                " the same, or joins and sorts by text can be wrong"
+                " the same, or joins and sorts by text can be wrong",
             )
 
     @contextmanager
@@ -383,7 +461,14 @@ class Hub:
                 yield cursor
         except psycopg2.Error as error:
             said = first_line(error, type(error).__name__)
-            raise SourceError(f"The hub refused: {said}") from error
+            raise SourceError(f"枢纽拒绝了：{said}", f"The hub refused: {said}") from error
+
+    _KINDS: ClassVar[Mapping[str, _SourceKind]] = {
+        "postgresql": _SourceKind(
+            _attach_postgres, _refresh_postgres, _check_postgres, _drop_postgres
+        ),
+        "mysql": _SourceKind(_attach_mysql, _refresh_mysql, _check_mysql, _drop_mysql),
+    }
 
 
 _SERVERS = """

@@ -8,7 +8,7 @@ from psycopg2 import extensions, sql
 
 from common.values import Column, ForeignKey, Table
 from databases.catalog.source_notes import NotedKeys
-from databases.sources.hub_statements import column_options, comment_on, create_foreign_table
+from databases.sources.hub_statements import column_options, create_foreign_table
 from databases.sources.source_reading import EnumType, SourceTables, SourceType
 
 Cursor = extensions.cursor
@@ -171,12 +171,6 @@ def create_table(cursor: Cursor, server: str, one: HubTable) -> None:
     columns = sql.SQL(", ").join(_definition(one, column) for column in one.columns)
     options = {"schema_name": one.remote[0], "table_name": one.remote[1]}
     create_foreign_table(cursor, server, one.table.key, columns, options)
-
-
-def copy_comments(cursor: Cursor, one: HubTable) -> None:
-    """Copy the comments of the table and its columns."""
-    of_columns = [(column.name, column.comment) for column in one.columns]
-    comment_on(cursor, "FOREIGN TABLE", one.table.key, one.table.comment, of_columns)
 
 
 def _definition(one: HubTable, column: Column) -> sql.Composable:

@@ -15,9 +15,10 @@ from typing import Any
 import psycopg2
 from psycopg2 import extensions, sql
 
-from common.values import ForeignKey
+from common.values import Column, ForeignKey, Table
 from databases.catalog.source_notes import NotedKeys, SourceNote
-from databases.sources.hub_statements import comment_on, create_foreign_table, create_server
+from databases.sources.hub_comments import HubComments
+from databases.sources.hub_statements import create_foreign_table, create_server
 from databases.sources.source_address import SourceAddress, SourceError
 
 Cursor = extensions.cursor
@@ -29,6 +30,8 @@ _OPTIONS: Mapping[str, str] = {
 _HARMLESS = ("USAGE", "SELECT", "SHOW VIEW", "SHOW DATABASES")
 _TRANSACTION = ("TX_READ_ONLY", "TRANSACTION_READ_ONLY")
 _LOOK = "citu_look"
+_READING_USER = """  CREATE USER 'citu_source'@'%' IDENTIFIED BY '…';
+  GRANT SELECT ON the_database.* TO 'citu_source'@'%';"""
 
 # Types of MySQL without length, and those of the hub. What is not here is left out.
 _TYPES: Mapping[str, str] = {
@@ -68,9 +71,10 @@ _COLUMNS = """
 SELECT table_name, column_name, column_type, is_nullable = 'YES', nullif(column_comment, '')
 FROM {look}.columns WHERE table_schema = {database} ORDER BY table_name, ordinal_position
 """
+# What a view has there is no comment
 _COMMENTS = """
-SELECT table_name, nullif(table_comment, '') FROM {look}.tables
-WHERE table_schema = {database} AND table_type = 'BASE TABLE'
+SELECT table_name, CASE table_type WHEN 'BASE TABLE' THEN nullif(table_comment, '') END
+FROM {look}.tables WHERE table_schema = {database} AND table_type IN ('BASE TABLE', {views})
 """
 _KEYS = """
 SELECT table_name, constraint_name, column_name, referenced_table_name, referenced_column_name
@@ -95,16 +99,6 @@ _VARIABLES = (
     ("information_schema", "SESSION_VARIABLES"),
     ("performance_schema", "session_variables"),
 )
-
-
-@dataclass(frozen=True)
-class MysqlColumn:
-    """A column that the hub can have."""
-
-    name: str
-    type: str
-    nullable: bool
-    comment: str | None
 
 
 def create_mysql_server(cursor: Cursor, name: str, address: SourceAddress, reader: str) -> None:
@@ -133,14 +127,18 @@ def prove_mysql_read_only(cursor: Cursor, name: str) -> None:
         is_read_only = look.is_read_only()
     beyond = sorted(rights.difference(_HARMLESS))
     if beyond:
+        rights_beyond = ", ".join(beyond)
         raise SourceError(
-            f"{name} can't be read by a user that could write: its user may {', '.join(beyond)}.\n"
-            "A user that can only read is made in the source by:\n"
-            "  CREATE USER 'citu_source'@'%' IDENTIFIED BY '…';\n"
-            "  GRANT SELECT ON the_database.* TO 'citu_source'@'%';"
+            f"不能用可以写入的用户读取 {name}：该用户有 {rights_beyond} 权限。\n"
+            f"在来源中这样建立只读用户：\n{_READING_USER}",
+            f"{name} can't be read by a user that could write: its user may {rights_beyond}.\n"
+            f"A user that can only read is made in the source by:\n{_READING_USER}",
         )
     if not is_read_only:
-        raise SourceError(f"{name}: the hub's sessions there are not read-only.")
+        raise SourceError(
+            f"{name}：枢纽在那里的会话不是只读的。",
+            f"{name}: the hub's sessions there are not read-only.",
+        )
 
 
 class _Look:
@@ -183,46 +181,74 @@ class _Look:
                 return all(value.upper() in ("ON", "1") for (value,) in found)
         return False
 
-    def rows(self, query: str, database: str) -> list[tuple[Any, ...]]:
-        self._cursor.execute(
-            sql.SQL(query).format(look=sql.Identifier(_LOOK), database=sql.Literal(database))
-        )
+    def rows(self, query: str, **values: str) -> list[tuple[Any, ...]]:
+        literals = {name: sql.Literal(value) for name, value in values.items()}
+        self._cursor.execute(sql.SQL(query).format(look=sql.Identifier(_LOOK), **literals))
         return self._cursor.fetchall()
 
 
+def mysql_schemas(name: str, databases: Sequence[str]) -> Mapping[str, str]:
+    """Return the hub's schema for each database of a source: the source's name where it is one."""
+    if len(databases) == 1:
+        return {databases[0]: name}
+    return {database: f"{name}_{database}" for database in databases}
+
+
 def make_mysql_tables(
-    cursor: Cursor, name: str, note: SourceNote
+    cursor: Cursor, name: str, note: SourceNote, comments: HubComments
 ) -> tuple[SourceNote, Sequence[str]]:
     """Make the foreign tables and the views before them; return what is to be noted of them, and
     the columns that are left out.
     """
-    ((database, schema),) = note.schemas.items()
-    with _Look(cursor, name) as look:
-        columns = look.rows(_COLUMNS, database)
-        comments: dict[str, str | None] = dict(look.rows(_COMMENTS, database))
-        keys = look.rows(_KEYS, database)
-    raw = raw_schema(schema)
-    for each in (raw, schema):
-        cursor.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(each)))
-    digests: dict[tuple[str, str], str] = {}
+    found = [_read(cursor, name, *names, note) for names in note.schemas.items()]
     left_out: list[str] = []
+    keys: list[NotedKeys] = []
+    digests: dict[tuple[str, str], str] = {}
+    for one in found:
+        for each in (raw_schema(one.schema), one.schema):
+            cursor.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(each)))
+        for table in one.tables:
+            _make(cursor, name, one.database, table)
+            comments.copy("VIEW", table)
+            digests[table.key] = "view"
+        left_out += one.left_out
+        keys += one.keys
+    return replace(note, keys=keys, digests=digests, comments=comments.copied), left_out
+
+
+@dataclass(frozen=True)
+class _Database:
+    """A database of the source, with its tables as the hub has them."""
+
+    database: str
+    schema: str
+    tables: Sequence[Table]
+    keys: Sequence[NotedKeys]
+    left_out: Sequence[str]
+
+
+def _read(cursor: Cursor, name: str, database: str, schema: str, note: SourceNote) -> _Database:
+    views = "VIEW" if note.has_views else "BASE TABLE"
+    with _Look(cursor, name) as look:
+        columns = look.rows(_COLUMNS, database=database)
+        comments = dict(look.rows(_COMMENTS, database=database, views=views))
+        keys = look.rows(_KEYS, database=database)
+    tables = []
+    left_out = []
     for table, rows in groupby(columns, key=itemgetter(0)):
         if table not in comments:
             continue  # a view
-        own: list[MysqlColumn] = []
+        own = []
         for _, column, kind, nullable, comment in rows:
             written = hub_type(kind)
             if written is None:
                 left_out.append(f"{table}.{column}")
             else:
-                own.append(MysqlColumn(column, written, bool(nullable), comment))
+                own.append(Column(column, written, comment, nullable=bool(nullable)))
         if own:
-            _make(cursor, name, (database, table), (raw, schema), own)
-            said = [(column.name, column.comment) for column in own]
-            comment_on(cursor, "VIEW", (schema, table), comments[table], said)
-            digests[schema, table] = "view"
+            tables.append(Table(schema, table, "view", tuple(own), comments[table]))
     noted = [_keys_of(table, schema, rows) for table, rows in groupby(keys, key=itemgetter(0))]
-    return replace(note, keys=noted, digests=digests), left_out
+    return _Database(database, schema, tables, noted, left_out)
 
 
 def raw_schema(schema: str) -> str:
@@ -241,25 +267,19 @@ def hub_type(kind: str) -> str | None:
     return _TYPES.get(base)
 
 
-def _make(
-    cursor: Cursor,
-    server: str,
-    remote: tuple[str, str],
-    schemas: tuple[str, str],
-    columns: Iterable[MysqlColumn],
-) -> None:
-    database, table = remote
-    raw, schema = schemas
+def _make(cursor: Cursor, server: str, database: str, table: Table) -> None:
+    """Make a foreign table, and the view before it."""
+    raw = (raw_schema(table.schema), table.name)
     defined = [
         sql.SQL("{} {}").format(sql.Identifier(column.name), sql.SQL(column.type))
-        for column in columns
+        for column in table.columns
     ]
-    options = {"dbname": database, "table_name": table}
-    create_foreign_table(cursor, server, (raw, table), sql.SQL(", ").join(defined), options)
+    options = {"dbname": database, "table_name": table.name}
+    create_foreign_table(cursor, server, raw, sql.SQL(", ").join(defined), options)
     # OFFSET 0 keeps conditions, sorts and joins of whoever reads the view from the source.
     cursor.execute(
         sql.SQL("CREATE VIEW {} AS SELECT * FROM {} OFFSET 0").format(
-            sql.Identifier(schema, table), sql.Identifier(raw, table)
+            sql.Identifier(*table.key), sql.Identifier(*raw)
         )
     )
 

@@ -7,6 +7,8 @@ from urllib.parse import unquote, urlsplit
 from psycopg2 import ProgrammingError
 from psycopg2.extensions import make_dsn, parse_dsn
 
+from common.text import Text
+
 _SCHEMES = {
     "postgresql": "postgresql",
     "postgres": "postgresql",
@@ -20,7 +22,11 @@ USER_PARTS: tuple[str, ...] = ("user", "password")
 
 
 class SourceError(Exception):
-    """A command can't be carried out; the message says why and what to do."""
+    """A command can't be carried out; the text says why and what to do."""
+
+    def __init__(self, zh: str, en: str) -> None:
+        super().__init__(en)
+        self.text = Text(zh, en)
 
 
 @dataclass(frozen=True)
@@ -49,7 +55,7 @@ class SourceAddress:
 
 
 def source_address(url: str) -> SourceAddress:
-    """Read a URL.
+    """Read the URL of a source to attach.
 
     Raises:
         SourceError: it is none of a source.
@@ -58,19 +64,26 @@ def source_address(url: str) -> SourceAddress:
     kind = _SCHEMES.get(scheme)
     if kind is None:
         raise SourceError(
+            f"来源的地址应如 {_EXAMPLE} 或 mysql://…；不能接入其他引擎。",
             f"The URL of a source is such as {_EXAMPLE} or mysql://…; other engines can't be"
-            " attached."
+            " attached.",
         )
     if kind == "mysql":
         return _mysql_address(url)
     try:
         parts = parse_dsn(url)
     except ProgrammingError as error:
-        raise SourceError(f"The source's URL can't be read: it is such as {_EXAMPLE}.") from error
+        raise SourceError(
+            f"来源的地址无法读取：应如 {_EXAMPLE}。",
+            f"The source's URL can't be read: it is such as {_EXAMPLE}.",
+        ) from error
     server = {name: str(parts[name]) for name in SERVER_PARTS if name in parts}
     user = {name: str(parts[name]) for name in USER_PARTS if name in parts}
     if "user" not in user or "dbname" not in server:
-        raise SourceError(f"The URL of the source needs a user and a database: {_EXAMPLE}.")
+        raise SourceError(
+            f"来源的地址需要用户和数据库：{_EXAMPLE}。",
+            f"The URL of the source needs a user and a database: {_EXAMPLE}.",
+        )
     return SourceAddress(kind, server, user)
 
 
@@ -78,7 +91,10 @@ def _mysql_address(url: str) -> SourceAddress:
     parts = urlsplit(url)
     database = unquote(parts.path.strip("/"))
     if not parts.hostname or not parts.username or not database:
-        raise SourceError("The URL of the source needs a host, a user and a database.")
+        raise SourceError(
+            "来源的地址需要主机、用户和数据库。",
+            "The URL of the source needs a host, a user and a database.",
+        )
     server = {"host": parts.hostname, "dbname": database}
     if parts.port:
         server["port"] = str(parts.port)

@@ -114,7 +114,10 @@ def read_source(
     try:
         return asyncio.run(_read(address, schemas, with_views=with_views))
     except (DatabaseUnavailable, TimeoutError, psycopg2.Error) as error:
-        raise SourceError(f"The tables of {name} can't be read now: is it up?") from error
+        raise SourceError(
+            f"现在无法读取 {name} 的表：它在运行吗？",
+            f"The tables of {name} can't be read now: is it up?",
+        ) from error
 
 
 async def _read(

@@ -5,11 +5,13 @@ whatever a view of the source calls. So the source's own role must be unable to 
 is granted, and by transactions that are read-only from their first statement.
 """
 
+from collections.abc import Sequence
 from contextlib import closing
 
 import psycopg2
 from psycopg2 import sql
 
+from common.text import Text
 from databases.catalog.privileges import dangers_of
 from databases.sources.hub_statements import create_foreign_table
 from databases.sources.source_address import SourceAddress, SourceError
@@ -19,6 +21,7 @@ _CONNECT_S = 5
 _TIMEOUT_MS = 5000
 _PROBE_TABLE = "citu_probe"
 _READ_ONLY = "25006"
+_WRITES = Text("它的事务不是只读的", "its transactions are not read-only")
 
 
 def prove_read_only(name: str, address: SourceAddress) -> None:
@@ -32,14 +35,14 @@ def prove_read_only(name: str, address: SourceAddress) -> None:
             connection.autocommit = True
             with connection.cursor() as cursor:
                 cursor.execute(f"SET statement_timeout = {_TIMEOUT_MS}")
-            dangers = [danger.en for danger in dangers_of(connection)]
+            dangers = [*dangers_of(connection)]
             if not _refuses_writes(connection):
-                dangers.append("its transactions are not read-only")
+                dangers.append(_WRITES)
     except psycopg2.Error as error:
         said = first_line(error, "no answer")
-        raise SourceError(f"{name} can't be read: {said}") from error
+        raise SourceError(f"无法读取 {name}：{said}", f"{name} can't be read: {said}") from error
     if dangers:
-        raise SourceError(_refusal(name, address, dangers))
+        raise _refusal(name, address, dangers)
 
 
 def _refuses_writes(connection: psycopg2.extensions.connection) -> bool:
@@ -53,13 +56,11 @@ def _refuses_writes(connection: psycopg2.extensions.connection) -> bool:
     return False
 
 
-def _refusal(name: str, address: SourceAddress, dangers: list[str]) -> str:
+def _refusal(name: str, address: SourceAddress, dangers: Sequence[Text]) -> SourceError:
     role = "citu_source"
     database = address.server["dbname"]
-    return "\n".join(
+    statements = "\n".join(
         (
-            f"{name} can't be read by a role that could write: {'; '.join(dangers)}.",
-            "A role that can only read is made in the source by:",
             f"  CREATE ROLE {role} LOGIN PASSWORD '…';",
             f"  ALTER ROLE {role} SET default_transaction_read_only = on;",
             f'  GRANT CONNECT ON DATABASE "{database}" TO {role};',
@@ -67,6 +68,13 @@ def _refusal(name: str, address: SourceAddress, dangers: list[str]) -> str:
             f"  GRANT USAGE ON SCHEMA public TO {role};",
             f"  GRANT SELECT ON ALL TABLES IN SCHEMA public TO {role};",
         )
+    )
+    zh = "；".join(danger.zh for danger in dangers)
+    en = "; ".join(danger.en for danger in dangers)
+    return SourceError(
+        f"不能用可以写入的角色读取 {name}：{zh}。\n在来源中这样建立只读角色：\n{statements}",
+        f"{name} can't be read by a role that could write: {en}.\n"
+        f"A role that can only read is made in the source by:\n{statements}",
     )
 
 
@@ -92,12 +100,20 @@ def prove_through_hub(
             cursor.execute("ROLLBACK TO SAVEPOINT citu_look")
     except psycopg2.Error as error:
         said = first_line(error, "no answer")
-        raise SourceError(f"{name} can't be read through the hub: {said}") from error
+        raise SourceError(
+            f"无法通过枢纽读取 {name}：{said}", f"{name} can't be read through the hub: {said}"
+        ) from error
     if setting != ("on",):
-        raise SourceError(f"{name}: the hub's transactions there are not read-only.")
+        raise SourceError(
+            f"{name}：枢纽在那里的事务不是只读的。",
+            f"{name}: the hub's transactions there are not read-only.",
+        )
     if grants:
         tables = ", ".join(f"{schema}.{table}" for schema, table in grants)
-        raise SourceError(f"{name}: the role that the hub has there may write to {tables}.")
+        raise SourceError(
+            f"{name}：枢纽在那里的角色可以写入 {tables}。",
+            f"{name}: the role that the hub has there may write to {tables}.",
+        )
 
 
 # Views of the source that tell what its session may do

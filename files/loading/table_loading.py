@@ -4,7 +4,7 @@ A table that takes the place of another is built beside it, and renamed when it 
 the renaming keeps readers waiting.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
@@ -73,7 +73,7 @@ class _Loading:
                     target = _BUILDING.format(number)
                     built.append((target, table.name))
                 loaded.append(self._load(table, sheets[table.sheet], target))
-            self._check_quota()
+            self._check_quota({*self._plan.dropped, *(name for _, name in built)})
             self._swap(built, loaded)
             self._keep_record(loaded)
         return loaded
@@ -90,10 +90,10 @@ class _Loading:
         for table, result in zip(self._plan.tables, loaded, strict=True):
             for one in table.references:
                 self._refer(_Reference(table.name, one.column, one.table, one.key), result)
+        results = {result.name: result for result in loaded}
         for reference in references:
-            result = next(one for one in loaded if one.name == reference.other)
-            if reference.table not in [one.name for one in loaded]:
-                self._refer(reference, result)
+            if reference.table not in results:
+                self._refer(reference, results[reference.other])
 
     def _begin(self) -> None:
         plan = self._plan
@@ -243,14 +243,15 @@ class _Loading:
     @contextmanager
     def _attempt(self, result: LoadedTable, note: Text) -> Iterator[None]:
         """Note what PostgreSQL refuses because of the rows, and go on without."""
-        with suppress(errors.IntegrityError, errors.ProgrammingError):
+        with suppress(errors.IntegrityError, errors.ProgrammingError, errors.ProgramLimitExceeded):
             with self._connection.transaction():
                 yield
             return
         result.notes.append((note.zh, note.en))
 
-    def _check_quota(self) -> None:
-        sizes = self._table_sizes()
+    def _check_quota(self, leaving: Collection[str]) -> None:
+        """Refuse what would be too much once the tables `leaving` are gone."""
+        sizes = {name: size for name, size in self._table_sizes().items() if name not in leaving}
         tables = len(sizes)
         if tables > self._plan.max_tables:
             raise refusal(
@@ -337,6 +338,11 @@ def _told_of_values() -> Iterator[None]:
         yield
     except tuple(_REFUSED_ROWS) as error:
         raise UnreadableFile(_REFUSED_ROWS[type(error)]) from error
+    except errors.ProgramLimitExceeded as error:
+        raise refusal(
+            "有的行太宽，无法存储：请少选几列。",
+            "There are rows too wide to be stored: include fewer columns.",
+        ) from error
     except errors.DataError as error:
         said = error.diag.message_primary or ""
         raise refusal(
@@ -354,8 +360,8 @@ def _too_much(most: int) -> UnreadableFile:
 
 def _not_a_key(column: str) -> Text:
     return Text(
-        f"{column} 有重复或空值，没有设为主键。",
-        f"{column} has values that come twice, or none; it was not made the key.",
+        f"{column} 有重复、空值或太长的值，没有设为主键。",
+        f"{column} has values that come twice, are too long, or none; it was not made the key.",
     )
 
 

@@ -62,9 +62,10 @@ def check_workbook(path: Path, limits: ReadingLimits) -> None:
         _check_entries(entries, limits)
         budget = _Budget(path, limits)
         for entry in entries:
-            if not entry.filename.endswith(".bin"):  # macros are not read
-                for piece in _pieces(archive, entry):
-                    budget.spend(len(piece), entry)
+            if entry.filename.endswith(".bin"):
+                continue  # macros are not read
+            for piece in _pieces(archive, entry):
+                budget.spend(len(piece), entry)
 
 
 def unpacked(path: Path, folder: Path, limits: ReadingLimits) -> Iterator[UnpackedFile]:
@@ -151,8 +152,9 @@ def _pieces(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Iterator[bytes]
 
 
 def _is_wanted(entry: zipfile.ZipInfo) -> bool:
-    is_ignored = any(part in entry.filename for part in _IGNORED)
-    return not entry.is_dir() and not is_ignored
+    if entry.is_dir():
+        return False
+    return not any(part in entry.filename for part in _IGNORED)
 
 
 def _name(entry: zipfile.ZipInfo) -> str:

@@ -2,12 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise, starmap
+from operator import lt
 
 from files.reading.value_forms import (
     FORMS,
     SEPARATOR,
     ColumnType,
     ValueForm,
+    forms_of,
     is_null,
 )
 
@@ -77,26 +80,30 @@ class ColumnObserver:
             self._give_up(self.values - len(values) + empty + end)
 
     def _keep_examples(self, values: Sequence[str]) -> None:
-        if len(self.examples) >= _MOST_EXAMPLES:
-            return
         for value in values:
-            shown = value[:_EXAMPLE_CHARS]
-            if value and shown not in self.examples:
-                self.examples.append(shown)
             if len(self.examples) >= _MOST_EXAMPLES:
                 return
+            shown = value[:_EXAMPLE_CHARS]
+            if shown and shown not in self.examples:
+                self.examples.append(shown)
 
     def _look_for_keys(self, values: Sequence[str], *, has_empty: bool) -> None:
         if has_empty:
             self.is_unique = False
         if self.is_unique and not self._ascends(values):
             self._look_for_twice(values)
-        if self._distinct is not None:
-            self._distinct.update(dict.fromkeys(values))
-            self._distinct.pop("", None)
-            longest = max(map(len, values))
-            if len(self._distinct) > _MOST_DISTINCT or longest > _LONGEST_KEY:
-                self._distinct = None
+        self._keep_distinct(values)
+
+    def _keep_distinct(self, values: Sequence[str]) -> None:
+        """Remember the values while they are few and short, as keys are."""
+        if self._distinct is None:
+            return
+        self._distinct.update(dict.fromkeys(values))
+        self._distinct.pop("", None)
+        are_many = len(self._distinct) > _MOST_DISTINCT
+        longest = max(map(len, values))
+        if are_many or longest > _LONGEST_KEY:
+            self._distinct = None
 
     def _ascends(self, values: Sequence[str]) -> bool:
         """Tell whether the values are numbers that grow, so that none can come twice."""
@@ -108,12 +115,11 @@ class ColumnObserver:
             numbers = list(map(int, values))
         except ValueError:
             return self._descend()
-        before = self._last if self._last is not None else -1
-        for number in numbers:
-            if number <= before:
-                return self._descend()
-            before = number
-        self._last = before
+        before = -1 if self._last is None else self._last
+        steps = pairwise((before, *numbers))
+        if not all(starmap(lt, steps)):
+            return self._descend()
+        self._last = numbers[-1]
         return True
 
     def _descend(self) -> bool:
@@ -128,9 +134,9 @@ class ColumnObserver:
             return
         before = len(self._seen)
         self._seen.update(values)
-        if len(self._seen) != before + len(values) or len(self._seen) > _MOST_KEYS:
+        comes_twice = len(self._seen) < before + len(values)
+        if comes_twice or len(self._seen) > _MOST_KEYS:
             self.is_unique = False
-        if not self.is_unique:
             self._seen = None
 
     def _try_each(
@@ -161,11 +167,11 @@ class ColumnObserver:
         seen = min(tried, self.values) - self.markers.count
         if seen < _ENOUGH:
             return
-        self._open = [
-            form
-            for form in self._open
-            if self._misfits[form.name].count <= (1 - _LEAST_SHARE) * seen
-        ]
+        self._open = self._leaving_unread((1 - _LEAST_SHARE) * seen)
+
+    def _leaving_unread(self, most: float) -> list[ValueForm]:
+        """Return the forms that may still be proposed and don't read at most so many values."""
+        return [form for form in self._open if self.misfits(form.name).count <= most]
 
     @property
     def distinct(self) -> tuple[str, ...] | None:
@@ -180,16 +186,19 @@ class ColumnObserver:
         """Return the forms that read every value."""
         if self.values == self.markers.count:
             return []
-        return [form for form in self._open if self._misfits[form.name].count == 0]
+        return self._leaving_unread(0)
 
     def nearly_fitting(self) -> ValueForm | None:
         """Return the form that reads all but a few values, where there is one."""
         seen = self.values - self.markers.count
-        most = (1 - _LEAST_SHARE) * seen
-        near = [form for form in self._open if self._misfits[form.name].count <= most]
-        if not near or seen == 0:
+        if seen == 0:
             return None
-        return min(near, key=lambda form: self._misfits[form.name].count)
+        near = self._leaving_unread((1 - _LEAST_SHARE) * seen)
+        return self.best_of(near)
+
+    def best_of(self, forms: Sequence[ValueForm]) -> ValueForm | None:
+        """Return the first of the forms that leave the fewest values unread; None: no forms."""
+        return min(forms, key=lambda form: self.misfits(form.name).count, default=None)
 
 
 def _reads_surely(form: ValueForm, joined: str) -> bool:
@@ -201,14 +210,13 @@ def _reads_surely(form: ValueForm, joined: str) -> bool:
 
 def chosen_form(observed: ColumnObserver, name: str) -> ValueForm | None:
     """Return the form by which a column is read, by its values and its name; None: as text."""
-    fitting = observed.fitting()
-    if not fitting:
-        return None
-    names = [form.name for form in fitting]
+    fitting = {form.name: form for form in observed.fitting()}
+    compact_date = fitting.pop("compact_date", None)  # 20240131 may be a plain number, too
     is_dated = any(word in name.lower() for word in _DATE_WORDS)
-    if "compact_date" in names and is_dated:
-        return fitting[names.index("compact_date")]
-    return next((form for form in fitting if form.name != "compact_date"), None)
+    if compact_date is not None and is_dated:
+        return compact_date
+    others = iter(fitting.values())
+    return next(others, None)
 
 
 def is_ambiguous(observed: ColumnObserver) -> bool:
@@ -219,7 +227,4 @@ def is_ambiguous(observed: ColumnObserver) -> bool:
 
 def form_named(type_: ColumnType, observed: ColumnObserver) -> ValueForm | None:
     """Return the best form of a type that a caller has chosen; None: text."""
-    forms = [form for form in FORMS if form.type == type_]
-    if not forms:
-        return None
-    return min(forms, key=lambda form: observed.misfits(form.name).count)
+    return observed.best_of(forms_of(type_))

@@ -11,8 +11,8 @@ from files.reading.value_forms import BY_NAME, SEPARATOR, ValueForm, is_null
 
 _NULL = r"\N"
 _MOST_KNOWN = 20_000  # values of a column whose conversions are remembered
-_ESCAPED = re.compile(r"[\\\t\n\r]")
-_ESCAPES = {"\\": r"\\", "\t": r"\t", "\n": r"\n", "\r": r"\r"}
+_SPECIAL = re.compile(r"[\\\t\n\r]")
+_ESCAPES = str.maketrans({"\\": r"\\", "\t": r"\t", "\n": r"\n", "\r": r"\r"})
 
 
 @dataclass
@@ -36,7 +36,7 @@ class ConfirmedColumn:
             return _escaped(values)
         joined = SEPARATOR.join(values) + SEPARATOR
         if self.forms[0].are_plain(joined):
-            return [value or _NULL for value in values]
+            return _with_nulls(values)
         known = self._known
         if len(known) > _MOST_KNOWN:
             known.clear()
@@ -77,10 +77,12 @@ def _lines(batch: Batch, columns: Sequence[ConfirmedColumn], width: int) -> byte
 
 
 def _escaped(values: Sequence[str]) -> list[str]:
-    if _ESCAPED.search(SEPARATOR.join(values)) is None:
-        return [value or _NULL for value in values]
-    return [_ESCAPED.sub(_escape, value) or _NULL for value in values]
+    joined = SEPARATOR.join(values)
+    if _SPECIAL.search(joined) is None:
+        return _with_nulls(values)
+    return _with_nulls([value.translate(_ESCAPES) for value in values])
 
 
-def _escape(found: re.Match[str]) -> str:
-    return _ESCAPES[found[0]]
+def _with_nulls(values: Sequence[str]) -> list[str]:
+    """Return the values with COPY's sign for none where there is none."""
+    return [value or _NULL for value in values]

@@ -1,8 +1,9 @@
 """Where a sheet's table begins: titles above it, its header, and the names of its columns."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice, zip_longest
 
 from common.text import Text
 from files.reading.sheets import MergedCells, Row
@@ -93,7 +94,10 @@ def _width(rows: Sequence[Row]) -> int:
 
 def _length(row: Row) -> int:
     """Return how many cells there are up to the last that is not empty."""
-    return max((place + 1 for place, cell in enumerate(row) if cell), default=0)
+    for length in range(len(row), 0, -1):
+        if row[length - 1]:
+            return length
+    return 0
 
 
 def _count(row: Row) -> int:
@@ -110,12 +114,8 @@ def _first_full(sample: Sequence[Row], filled: Sequence[int], width: int) -> int
 
 
 def _texts(rows: Sequence[Row]) -> tuple[str, ...]:
-    found = []
-    for row in rows:
-        text = " ".join(cell for cell in row if cell)
-        if text:
-            found.append(text)
-    return tuple(found)
+    texts = [" ".join(filter(None, row)) for row in rows]
+    return tuple(filter(None, texts))
 
 
 def _is_value(cell: str) -> bool:
@@ -134,13 +134,13 @@ def _is_period(cell: str) -> bool:
 
 def _is_header(row: Row, below: Sequence[Row]) -> bool:
     """Tell whether a row that is not empty holds names of the values below it."""
-    cells = [cell for cell in row if cell]
+    cells = list(filter(None, row))
     if max(map(len, cells)) > _LONGEST_NAME:
         return False
-    values = [cell for cell in cells if _is_value(cell)]
+    values = list(filter(_is_value, cells))
     if values:
         return _names_periods(row, cells, values)
-    if not below or _has_values(below, len(row)):
+    if _has_values(below, len(row)):
         return True
     return not _repeats_below(row, below)
 
@@ -154,20 +154,18 @@ def _names_periods(row: Row, cells: Sequence[str], values: Sequence[str]) -> boo
 
 def _repeats_below(row: Row, below: Sequence[Row]) -> bool:
     """Tell whether a cell of the row stands again below it, as values do and names don't."""
-    return any(cell and _stands_below(cell, place, below) for place, cell in enumerate(row))
+    columns = zip(row, _columns(below), strict=False)
+    return any(cell and cell in cells_below for cell, cells_below in columns)
 
 
 def _has_values(rows: Sequence[Row], width: int) -> bool:
     """Tell whether some column holds mostly values that are no plain words."""
-    for place in range(width):
-        cells = [row[place] for row in rows[:50] if place < len(row) and row[place]]
-        if cells and sum(map(_is_value, cells)) > len(cells) / 2:
+    for column in islice(_columns(rows[:50]), width):
+        cells = list(filter(None, column))
+        values = sum(map(_is_value, cells))
+        if values > len(cells) / 2:
             return True
     return False
-
-
-def _stands_below(cell: str, place: int, below: Sequence[Row]) -> bool:
-    return any(place < len(row) and row[place] == cell for row in below)
 
 
 def _extent(
@@ -182,35 +180,49 @@ def _extent(
         return first - 1, 2
     row = sample[first]
     has_gaps = _count(row[:width]) < width
-    has_second = first + 1 < len(sample) and len(below) > 1
-    if not has_gaps or not has_second or not _has_values(below[1:], width):
+    if not has_gaps or not _has_values(below[1:], width):
         return first, 1
     return first, 2 if _completes(row, sample[first + 1], width) else 1
 
 
 def _completes(row: Row, second: Row, width: int) -> bool:
     """Tell whether the row below a header holds names, and fills all of its gaps."""
-    names = [cell for cell in second if cell]
+    names = list(filter(None, second))
     if not names or any(map(_is_value, names)):
         return False
-    gaps = [place for place in range(width) if not _at(row, place)]
-    return all(_at(second, place) for place in gaps)
+    together = [_at(row, place) or _at(second, place) for place in range(width)]
+    return all(together)
 
 
 def _heads_groups(above: Row, header: Row, merged: Sequence[MergedCells], number: int) -> bool:
     """Tell whether the row above a header names groups of its columns."""
-    if not any(above):
+    if _count(above) < 2:
         return False
-    repeated = len(set(filter(None, header))) < _count(header)
-    spans = [one for one in merged if one.top == number and one.right > one.left]
-    whole = any(one.right - one.left + 1 >= _length(header) for one in spans)
-    if whole:
-        return False
-    return _count(above) > 1 and (repeated or bool(spans))
+    spans = _wide_spans(merged, number)
+    if not spans:
+        names = list(filter(None, header))
+        return len(set(names)) < len(names)
+    widest = max(one.right - one.left + 1 for one in spans)
+    return widest < _length(header)
+
+
+def _wide_spans(merged: Sequence[MergedCells], row: int) -> list[MergedCells]:
+    """Return the merged cells that begin in a row and cover several columns."""
+    spans = []
+    for span in merged:
+        is_wide = span.left < span.right
+        if is_wide and span.top == row:
+            spans.append(span)
+    return spans
 
 
 def _at(row: Row, place: int) -> str:
     return row[place] if place < len(row) else ""
+
+
+def _columns(rows: Sequence[Row]) -> Iterator[tuple[str, ...]]:
+    """Yield the cells of each column; those that short rows lack are empty."""
+    return zip_longest(*rows, fillvalue="")
 
 
 def _names(
@@ -237,15 +249,22 @@ def _spread(
     spread = []
     for offset, row in enumerate(header):
         cells = [_at(row, place) for place in range(width)]
-        spans = [one for one in merged if one.top == top + offset and one.right > one.left]
+        spans = _wide_spans(merged, top + offset)
         if spans:
-            for span in spans:
-                for place in range(span.left, min(span.right + 1, width)):
-                    cells[place] = cells[span.left]
+            _fill_spans(cells, spans)
         elif offset < len(header) - 1:
             cells = _filled_right(cells, header[offset + 1])
         spread.append(cells)
     return spread
+
+
+def _fill_spans(cells: Row, spans: Sequence[MergedCells]) -> None:
+    """Write the name of each merged cell above all of its columns."""
+    width = len(cells)
+    for span in spans:
+        end = min(span.right + 1, width)
+        for place in range(span.left, end):
+            cells[place] = cells[span.left]
 
 
 def _filled_right(cells: Row, below: Row) -> Row:
@@ -253,6 +272,8 @@ def _filled_right(cells: Row, below: Row) -> Row:
     group = ""
     filled = []
     for place, cell in enumerate(cells):
-        group = cell or group
-        filled.append(cell or (group if _at(below, place) else ""))
+        if cell:
+            group = cell
+        is_named = cell or _at(below, place)
+        filled.append(group if is_named else "")
     return filled

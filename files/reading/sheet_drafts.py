@@ -17,7 +17,7 @@ from files.reading.column_types import (
 )
 from files.reading.header_rows import SAMPLE_ROWS, SheetLayout, layout_of
 from files.reading.reading_limits import ReadingLimits
-from files.reading.sheets import Batch, Row, Sheet, batches
+from files.reading.sheets import Batch, Row, Sheet, batches, storable
 from files.reading.sql_names import distinct_names
 from files.reading.unreadable import refusal
 from files.reading.value_forms import ColumnType, ValueForm, readers
@@ -136,9 +136,11 @@ class DataRows:
 
 def is_total(row: Row) -> bool:
     """Tell whether a row says that it sums those before it."""
-    first = next((cell for cell in row if cell), "")
-    word = first.rstrip(":： ").replace(" ", "").lower()
-    return word in _TOTALS and sum(map(bool, row)) > 1
+    filled = list(filter(None, row))
+    if len(filled) < 2:
+        return False
+    word = filled[0].rstrip(":： ").replace(" ", "").lower()
+    return word in _TOTALS
 
 
 def columns_of(batch: Batch, width: int) -> list[list[str]]:
@@ -152,10 +154,8 @@ def columns_of(batch: Batch, width: int) -> list[list[str]]:
 
 
 def _sample(sheet: Sheet) -> list[Row]:
-    sample = []
-    for row in islice(sheet.rows(), SAMPLE_ROWS):
-        sample.append([cell.strip() for cell in row])
-    return sample
+    rows = islice(sheet.rows(), SAMPLE_ROWS)
+    return [list(map(str.strip, row)) for row in rows]
 
 
 class _Survey:
@@ -189,18 +189,15 @@ class _Survey:
         total_row: int | None,
         limits: ReadingLimits,
     ) -> SheetDraft:
-        titles = [title[: limits.name_chars] for title in layout.names]
+        titles = [storable(title)[: limits.name_chars] for title in layout.names]
         names = distinct_names(titles, "column")
         columns = []
         for place, observed in enumerate(self._columns):
-            if observed.values or titles[place]:
-                told = options.types.get(place)
-                columns.append(_column(titles[place], names[place], observed, told))
-            else:
-                columns.append(_column("", names[place], observed, None))
-        return SheetDraft(
-            layout, self._rows, tuple(columns), tuple(self._problems(total_row)), total_row
-        )
+            is_something = observed.values or titles[place]
+            told = options.types.get(place) if is_something else None
+            columns.append(_column(titles[place], names[place], observed, told))
+        problems = tuple(self._problems(total_row))
+        return SheetDraft(layout, self._rows, tuple(columns), problems, total_row)
 
     def _problems(self, total_row: int | None) -> Iterator[RowProblem]:
         if self._cleaned.count:
@@ -226,20 +223,19 @@ def _column(
 ) -> ColumnDraft:
     if told is None:
         form = chosen_form(observed, title)
-        type_: ColumnType = form.type if form else "text"
+        type_: ColumnType = "text" if form is None else form.type
         reason = _reason(form, observed)
+        forms = [] if form is None else [form]
     else:
         form = form_named(told, observed)
         type_ = told
         reason = Text("由您指定", "said by you")
-    forms = tuple(one.name for one in readers(type_, [form.name] if form else []))
-    if form is not None and told is None:
-        forms = (form.name,)
+        forms = readers(told, [] if form is None else [form.name])
     return ColumnDraft(
         title,
         name,
         type_,
-        forms,
+        tuple(one.name for one in forms),
         reason,
         tuple(observed.examples),
         observed.empty,

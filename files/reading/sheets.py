@@ -71,9 +71,20 @@ def _batch(rows: list[Row], first: int) -> Batch:
     """
     joined = _BETWEEN.join(map(_BETWEEN.join, rows))
     cells = sum(map(len, rows))
-    is_clean = all(rows) and joined.count(_BETWEEN) == cells - 1
-    if is_clean and _UNTIDY.search(f"{_BETWEEN}{joined}{_BETWEEN}") is None and all(map(any, rows)):
-        return Batch(list(range(first, first + len(rows))), rows, [])
+    are_told_apart = all(rows) and joined.count(_BETWEEN) == cells - 1
+    if are_told_apart and _are_tidy(joined) and all(map(any, rows)):
+        numbers = list(range(first, first + len(rows)))
+        return Batch(numbers, rows, [])
+    return _cleaned(rows, first)
+
+
+def _are_tidy(joined: str) -> bool:
+    """Tell whether no cell begins or ends with a space or holds what can't be stored."""
+    return _UNTIDY.search(f"{_BETWEEN}{joined}{_BETWEEN}") is None
+
+
+def _cleaned(rows: list[Row], first: int) -> Batch:
+    """Return the rows cell by cell without what can't be stored, without empty ones."""
     numbers = []
     kept = []
     cleaned = []
@@ -88,9 +99,14 @@ def _batch(rows: list[Row], first: int) -> Batch:
     return Batch(numbers, kept, cleaned)
 
 
+def storable(text: str) -> str:
+    """Return the text without what PostgreSQL can't store, and without control characters."""
+    return _UNSTORABLE.sub("", text)
+
+
 def _clean(row: Row) -> tuple[Row, bool]:
     """Return the row without spaces around its values and without control characters."""
     cells = [cell.strip(_AROUND) for cell in row]
     if _UNSTORABLE.search("".join(cells)) is None:
         return cells, False
-    return [_UNSTORABLE.sub("", cell).strip(_AROUND) for cell in cells], True
+    return [storable(cell).strip(_AROUND) for cell in cells], True

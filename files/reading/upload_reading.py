@@ -15,7 +15,7 @@ from files.reading.archives import (
 from files.reading.delimited import DELIMITERS, DelimitedSheet, Delimiter, delimiter_of
 from files.reading.encodings import encoding_of, named_encoding
 from files.reading.reading_limits import ReadingLimits
-from files.reading.sheets import Sheet
+from files.reading.sheets import Sheet, storable
 from files.reading.unreadable import refusal
 from files.reading.workbooks import workbook_sheets
 
@@ -73,7 +73,7 @@ class UploadedFile:
         self._options = options
 
     def sheets(self) -> Iterator[FoundSheet]:
-        """Yield the sheets.
+        """Yield the sheets of the upload, one after the other.
 
         Raises:
             UnreadableFile: the file is of no known kind, damaged, protected or too large.
@@ -121,7 +121,7 @@ class UploadedFile:
 
 
 def _stem(name: str) -> str:
-    return PurePosixPath(name.replace("\\", "/")).stem
+    return storable(PurePosixPath(name.replace("\\", "/")).stem)
 
 
 def _check_kind(path: Path) -> None:

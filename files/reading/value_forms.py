@@ -150,13 +150,13 @@ def _parts(order: str) -> Convert:
 def _year_first(value: str) -> str | None:
     if _ISO.fullmatch(value) and int(value[8:]) <= 28:
         return value
-    numbers = re.findall(r"\d+", value)
-    return _dated(numbers[0], numbers[1], numbers[2])
+    year, month, day = re.findall(r"\d+", value)
+    return _dated(year, month, day)
 
 
 def _month_only(value: str) -> str | None:
-    numbers = re.findall(r"\d+", value)
-    return _dated(numbers[0], numbers[1], "1")
+    year, month = re.findall(r"\d+", value)
+    return _dated(year, month, "1")
 
 
 def _compact(value: str) -> str | None:
@@ -279,6 +279,11 @@ WIDER: dict[ColumnType, tuple[ColumnType, ...]] = {
     "text": (),
 }
 """The types that hold all values of a type, the nearest first."""
+_ALSO_READ: dict[ColumnType, tuple[str, ...]] = {
+    "numeric": ("grouped_integer", "percentage"),
+    "timestamp": tuple(form.name for form in FORMS if form.type == "date"),
+}
+"""The forms of other types whose values are values of a type, too."""
 
 
 def is_null(value: str) -> bool:
@@ -289,16 +294,12 @@ def is_null(value: str) -> bool:
 
 def readers(wanted: ColumnType, found: Sequence[str]) -> list[ValueForm]:
     """Return the forms by which values of a column become a type, those found in it first."""
-    of_type = _forms_of(wanted)
-    first = [form for form in of_type if form.name in found]
-    first.sort(key=lambda form: found.index(form.name))
-    others = [form for form in of_type if form not in first]
-    if wanted == "numeric":
-        others += [BY_NAME["grouped_integer"], BY_NAME["percentage"]]
-    if wanted == "timestamp":
-        others += _forms_of("date")
-    return [*first, *others]
+    ranks = {name: rank for rank, name in enumerate(found)}
+    of_type = sorted(forms_of(wanted), key=lambda form: ranks.get(form.name, len(ranks)))
+    others = _ALSO_READ.get(wanted, ())
+    return [*of_type, *(BY_NAME[name] for name in others)]
 
 
-def _forms_of(wanted: ColumnType) -> list[ValueForm]:
+def forms_of(wanted: ColumnType) -> list[ValueForm]:
+    """Return the forms of a type, the first to be taken first."""
     return [form for form in FORMS if form.type == wanted]

@@ -10,12 +10,20 @@ from datetime import date, datetime, time
 from pathlib import Path
 from typing import Any
 
-from python_calamine import CalamineError, CalamineWorkbook, SheetTypeEnum, SheetVisibleEnum
+from python_calamine import (
+    CalamineError,
+    CalamineSheet,
+    CalamineWorkbook,
+    SheetTypeEnum,
+    SheetVisibleEnum,
+    XmlError,
+    ZipError,
+)
 
 from files.reading.delimited import too_large_cell, too_wide
 from files.reading.reading_limits import ReadingLimits
 from files.reading.sheets import MergedCells, Row
-from files.reading.unreadable import refusal
+from files.reading.unreadable import UnreadableFile, refusal
 
 _MOST_CELLS = 60_000_000  # of the rectangle that a sheet fills
 _TOP_ROWS = 50  # in which merged cells are of interest
@@ -29,10 +37,16 @@ class WorkbookSheet:
     name: str
     limits: ReadingLimits
 
+    def _read(self) -> CalamineSheet:
+        try:
+            return self.workbook.get_sheet_by_name(self.name)
+        except (CalamineError, XmlError, ZipError) as error:
+            raise _damaged() from error
+
     @property
     def merged(self) -> tuple[MergedCells, ...]:
         """Return merged cells near the top."""
-        sheet = self.workbook.get_sheet_by_name(self.name)
+        sheet = self._read()
         if sheet.start is None:
             return ()
         # Rows come without the empty columns on the left, but with the empty ones above.
@@ -44,12 +58,12 @@ class WorkbookSheet:
         return tuple(found)
 
     def rows(self) -> Iterator[Row]:
-        """Yield the rows.
+        """Yield the rows of the sheet, from the first.
 
         Raises:
             UnreadableFile: the sheet is too large, or damaged.
         """
-        sheet = self.workbook.get_sheet_by_name(self.name)
+        sheet = self._read()
         if sheet.width > self.limits.columns:
             raise too_wide(sheet.width, 1, self.limits)
         if sheet.height * sheet.width > _MOST_CELLS:
@@ -73,17 +87,21 @@ def workbook_sheets(path: Path, limits: ReadingLimits) -> list[WorkbookSheet]:
     try:
         workbook = CalamineWorkbook.from_path(path)
     except (CalamineError, OSError) as error:
-        raise refusal(
-            "工作簿无法读取：它已损坏，或有密码保护。请重新另存为 XLSX。",
-            "The workbook can't be read: it is damaged, or protected by a password. Save it as "
-            "XLSX again.",
-        ) from error
+        raise _damaged() from error
     found = []
     for sheet in workbook.sheets_metadata:
         is_shown = sheet.visible is SheetVisibleEnum.Visible
         if is_shown and sheet.typ is SheetTypeEnum.WorkSheet:
             found.append(WorkbookSheet(workbook, sheet.name, limits))
     return found
+
+
+def _damaged() -> UnreadableFile:
+    return refusal(
+        "工作簿无法读取：它已损坏，或有密码保护。请重新另存为 XLSX。",
+        "The workbook can't be read: it is damaged, or protected by a password. Save it as XLSX "
+        "again.",
+    )
 
 
 def _text(cell: Any) -> str:

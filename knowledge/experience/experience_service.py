@@ -33,6 +33,7 @@ _log = logging.getLogger(__name__)
 
 _PATIENCE_S = 0.5  # that a question waits for the store and for indexes that are being made
 _MOST_EXAMPLES = 5
+_MOST_TRUSTED = 50
 _MOST_LESSONS = 3
 _MOST_DOCUMENTS = 3
 _FEW = 50  # entries, which are ranked in less time than a thread takes to begin
@@ -304,6 +305,13 @@ class ExperienceView:
             return False
         return await self.access.may_use(example, is_own=example.author == self.user)
 
+    async def questions_with(self, words: str) -> tuple[str, ...]:
+        """Return questions of examples that hold these case-folded words and may be shown."""
+        known = [*self.indexes.own.examples.values(), *self.indexes.shared.examples.values()]
+        alike = [one for one in known if words in one.question.casefold()]
+        usable = await self._usable(_by_trust(alike, self.user)[:_LOOKED_AT])
+        return tuple(one.question for one in usable)
+
     async def asked_the_same(self, asked: str) -> tuple[Example, ...]:
         """Return examples of the very same request that may decide for the user, the most trusted
         and then the newest first.
@@ -317,6 +325,19 @@ class ExperienceView:
         for example in _by_trust(same, self.user):
             may_decide = example.trust != "candidate"
             if may_decide and await self._holds(example):
+                found.append(example)
+        return tuple(found)
+
+    async def trusted(self) -> tuple[Example, ...]:
+        """Return examples that somebody stands for and that may be shown to a model, the most
+        trusted and then the newest first.
+        """
+        known = {**self.indexes.shared.examples, **self.indexes.own.examples}
+        found: list[Example] = []
+        for example in _by_trust(known.values(), self.user):
+            if len(found) == _MOST_TRUSTED:
+                break
+            if example.trust != "candidate" and await self._may_be_shown(example):
                 found.append(example)
         return tuple(found)
 

@@ -27,12 +27,12 @@ def labels_of(comment: str | None) -> tuple[tuple[str, str], ...]:
 
 
 def before_labels(text: str) -> str:
-    """Return what stands before the codes of a normalised comment, else the whole comment."""
+    """Return what stands before the codes of a normalised comment; all of it if it has none."""
     explained = _explained(text)
     if not explained:
         return text
     before = text[: explained[0].start()]
-    return before.rstrip(" (:-,[【") or text
+    return before.rstrip(" (:-,[【")
 
 
 def flag_of(codes: dict[str, str]) -> tuple[str, str] | None:

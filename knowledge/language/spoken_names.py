@@ -154,7 +154,7 @@ def spoken_name(thing: Table | Column, lang: Lang) -> str:
 
 def _chinese_name(thing: Table | Column) -> str:
     commented = comment_names(thing.comment)
-    name = " ".join(english_words(thing.name)) or thing.name
+    name = _identifier_in_words(thing) or thing.name
     if commented:
         name = commented[0]
     if isinstance(thing, Table):
@@ -167,7 +167,14 @@ def _english_name(thing: Table | Column) -> str:
         for name in comment_names(thing.comment):
             if not has_han(name):
                 return name
-    return " ".join(english_words(thing.name))
+    return _identifier_in_words(thing)
+
+
+def _identifier_in_words(thing: Table | Column) -> str:
+    """Return the words of an identifier; of a table's without what only marks it (t_orders)."""
+    words = english_words(thing.name)
+    is_marked = isinstance(thing, Table) and len(words) > 1 and words[0] in _TABLE_PREFIXES
+    return " ".join(words[1:] if is_marked else words)
 
 
 def _without_end(name: str) -> str:

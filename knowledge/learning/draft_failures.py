@@ -25,7 +25,7 @@ class FailedTest:
 
 @dataclass(frozen=True)
 class FoundIssue:
-    """What a review has found; `code` is one of its codes."""
+    """A finding of a review; `code` is one of its codes."""
 
     code: str
     message: str

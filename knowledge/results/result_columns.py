@@ -5,7 +5,7 @@ It is worked out from the SQL and the catalogue, so it is the same whoever wrote
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Literal
@@ -17,7 +17,7 @@ from knowledge.index import IndexPart
 from knowledge.language.cutting import has_han
 from knowledge.language.inflection import plural, stem
 from knowledge.language.safe_text import cut_off
-from knowledge.language.spoken_names import english_words, spoken_name
+from knowledge.language.spoken_names import comment_names, english_words, spoken_name
 from knowledge.semantic.guesses import unit_of
 from knowledge.values.identity import identifies
 from knowledge.words import WORDS
@@ -68,6 +68,11 @@ _SAID = {
     )
     for function in ("sum", "avg")
 }
+
+_COORDINATES, _YEARS = (
+    (WORDS.english.one_of(f"results.{words}"), WORDS.chinese.pattern(f"results.{words}", end="$"))
+    for words in ("coordinates", "years")
+)
 
 
 @dataclass(frozen=True)
@@ -179,8 +184,8 @@ def _count_label(output: OutputColumn, lang: Lang) -> str:
         counted = named
     if len(counted) != 1:
         return _written(output, lang)
-    things = _in_plural(counted[0], lang)
-    return _FUNCTIONS["count"].to(lang).format(things)
+    lang = _language_of(counted[0], lang)
+    return _FUNCTIONS["count"].to(lang).format(_in_plural(counted[0], lang))
 
 
 def _given_name(output: OutputColumn, lang: Lang) -> str | None:
@@ -212,6 +217,7 @@ def _composed(output: OutputColumn, lang: Lang) -> str:
     if period is not None and period in _PERIODS:
         return _PERIODS[period].to(lang)
     assert output.column is not None
+    lang = _language_of(output.column, lang)
     name = spoken_name(output.column, lang)
     if output.function is None:
         return name
@@ -220,9 +226,22 @@ def _composed(output: OutputColumn, lang: Lang) -> str:
     return _applied(output.function, output.column, output.table, lang)
 
 
+def _language_of(thing: Table | Column, lang: Lang) -> Lang:
+    """Return the language in which something has a name, the reader's if it can be.
+
+    A label in one language is read more easily than `orders数量`.
+    """
+    if has_han(spoken_name(thing, lang)):
+        return "zh"
+    is_named_in_latin = spoken_name(thing, lang).isascii()
+    return "en" if is_named_in_latin else lang
+
+
 def _applied(function: str, column: Column, table: Table | None, lang: Lang) -> str:
     form = _FUNCTIONS[function]
     if function == "count" and table is not None:
+        if table.primary_key == (column.name,):
+            lang = _language_of(table, lang)
         return form.to(lang).format(_counted_by(table, column, lang))
     if _is_time(column):
         form = _OF_TIMES.get(function, form)
@@ -264,13 +283,24 @@ def _told_apart(labels: list[str], found: Sequence[OutputColumn], lang: Lang) ->
         if often[label] > 1 and output.table is not None:
             label = _with_owner(label, spoken_name(output.table, lang), lang)
         told.append(label)
-    return told
+    return _numbered(told)
+
+
+def _numbered(labels: list[str]) -> list[str]:
+    """Number labels that still occur twice, because no two columns may be called the same."""
+    seen: Counter[str] = Counter()
+    numbered = []
+    for label in labels:
+        seen[label] += 1
+        numbered.append(f"{label} ({seen[label]})" if seen[label] > 1 else label)
+    return numbered
 
 
 def _with_owner(label: str, owner: str, lang: Lang) -> str:
     if label.startswith(owner):
         return label
-    return Text(f"{owner}{label}", f"{owner} {label}").to(lang)
+    both = f"{owner}{label}"
+    return both if lang == "zh" and not both.isascii() else f"{owner} {label}"
 
 
 # ------------------------------------------------------------------------------
@@ -336,17 +366,37 @@ def _is_period(output: OutputColumn, kind: str, values: Sequence[object]) -> boo
 
 
 def _role_of_number(output: OutputColumn) -> Role:
-    if output.function or output.is_share:
-        return "measure"
     table = output.table
     column = output.column
+    if column is not None and _is_place(column):
+        return "other"
+    if output.function or output.is_share:
+        return "measure"
     if table is None or column is None:
         return "measure"
-    if column.allowed or _is_of_key(table, column):
+    if column.allowed or _is_of_key(table, column) or _is_year(column):
         return "category"
     if identifies(table, column):
         return "category"
     return "measure"
+
+
+def _is_place(column: Column) -> bool:
+    """Tell whether it is a coordinate, of which neither sums nor bars mean anything."""
+    return _ends_in(column, *_COORDINATES)
+
+
+def _is_year(column: Column) -> bool:
+    return _ends_in(column, *_YEARS)
+
+
+def _ends_in(column: Column, english: Collection[str], chinese: re.Pattern[str]) -> bool:
+    """Tell whether the column's name, or what its comment calls it, ends in one of the words."""
+    words = english_words(column.name)
+    if words and words[-1] in english:
+        return True
+    names = (column.name, *comment_names(column.comment))
+    return any(map(chinese.search, names))
 
 
 def _is_of_key(table: Table, column: Column) -> bool:

@@ -15,13 +15,13 @@ from jsonschema import Draft202012Validator, ValidationError
 from common.meanings import BilingualNames
 from common.text import Text
 from common.yaml_tree import (
-    MAX_BYTES,
     Scalar,
     Tree,
     UnreadableYaml,
     YamlFields,
     YamlItems,
     plain,
+    read_file_bytes,
     read_tree,
 )
 from knowledge.semantic.near import did_you_mean
@@ -134,11 +134,9 @@ def read_file(path: Path, name: str | None = None) -> SemanticFile:
     """
     name = name or str(path)
     try:
-        with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)  # one byte too many is enough to be refused
-    except OSError as error:
-        problem = Problem(1, f"the file can't be read: {error.strerror}")
-        raise SemanticFileError(name, [problem]) from error
+        data = read_file_bytes(path)
+    except UnreadableYaml as error:
+        raise SemanticFileError(name, [Problem(error.line, error.text)]) from error
     return read_text(data, name)
 
 

@@ -238,7 +238,11 @@ class KnownNames:
         return columns
 
 
-KNOWN_NAMES = IndexPart(lambda index: KnownNames(index.catalog), ignores_row_counts=True)
+KNOWN_NAMES = IndexPart(
+    lambda index: KnownNames(index.catalog),
+    ignores_row_counts=True,
+    address="knowledge.tables.near_names:KNOWN_NAMES",
+)
 
 
 def _spelled(table: Table, catalog: Catalog) -> str:

@@ -5,8 +5,8 @@ The tables are ranked without the values that may not be shown, so that neither 
 order of the tables tells whether such a value is stored. The same ranking serves prompts.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 
 from common.learning import Example
 from common.meanings import TableKey
@@ -107,7 +107,7 @@ class SchemaSearch:
             texts = self._ranking.texts_of(ranked.table)
             is_near = ranked.table.key in near
             matches.append(_match(ranked, texts, asked, alike, is_near=is_near))
-        return matches
+        return _called_so_first(matches, asked)
 
     def tables(
         self,
@@ -124,12 +124,36 @@ class SchemaSearch:
         return [one.table for one in found]
 
 
-RANKING = IndexPart(lambda index: TableIndex(index.catalog, open_values), ignores_row_counts=True)
+RANKING = IndexPart(
+    lambda index: TableIndex(index.catalog, open_values),
+    ignores_row_counts=True,
+    address="knowledge.tables.schema_search:RANKING",
+)
 """Finds tables also by their stored values, but by none that may not be shown."""
 
 RANKING_WITHOUT_VALUES = IndexPart(
     lambda index: TableIndex(index.catalog, no_values), ignores_row_counts=True
 )
+
+
+def _called_so_first(matches: list[TableMatch], asked: Mapping[str, Form]) -> list[TableMatch]:
+    """Return the matches, first those whose tables' names have all that is looked for.
+
+    Their scores are raised above the others': a table with many columns and values may say a word
+    more often than the one that is called by it.
+    """
+    words = {form.word for form in asked.values() if not form.is_faint}
+    called = [one for one in matches if words and _is_called(one, words)]
+    if not called:
+        return matches
+    best = max(one.score for one in matches)
+    raised = [replace(one, score=best + one.score) for one in called]
+    return [*raised, *(one for one in matches if one not in called)]
+
+
+def _is_called(match: TableMatch, words: Set[str]) -> bool:
+    names = (one for one in match.words if one.kind == "name" and one.column is None)
+    return any(one.is_literal and words <= set(one.words) for one in names)
 
 
 def _alike(asked: Mapping[str, Form], examples: Iterable[Example]) -> tuple[Example, ...]:
