@@ -5,6 +5,10 @@
 # CITU_TEST_EXPLORE=1 make test    tries properties with many random examples, where it usually takes the same few
 # make bench  the measurements     make postman  the Postman collection against a server of its own
 # make etl    installs dbt into .venv-etl, by which drafts of transformations are built and tested
+# make lock   the lock files of all requirements, after a change of them   make licences  docs/licences.md
+# make sbom   sbom.json, the list of what is shipped, in CycloneDX's format
+# make wheelhouse  the packages as files in ./wheelhouse, for machines of this kind without a network
+# make telemetry  installs what TRACES needs
 # make pictures  the pictures of the page in docs/images, by an installed Chromium
 # make clean  removes .venv and caches; never the data (DATA_DIR, ./var by default)
 
@@ -22,7 +26,10 @@ comma = ,
 INSTALL = @command -v "$(PYTHON)" >/dev/null || { echo "Citu needs Python 3.11 or newer, and there is no '$(PYTHON)': \
 	install it, or name yours with 'make PYTHON=...'." >&2; exit 1; }; "$(PYTHON)" install.py
 
-.PHONY: run install install-dev etl test coverage lint postman bench pictures clean
+LOCK = $(VENV_PYTHON) -m uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
+EXTRAS = requirements-analysis.txt requirements-charts.txt requirements-telemetry.txt requirements-dev.txt
+
+.PHONY: run install install-dev telemetry etl test coverage lint postman bench pictures clean lock licences sbom wheelhouse
 
 run: install
 	@exec $(VENV_PYTHON) unified_api.py
@@ -32,6 +39,9 @@ install:
 
 install-dev:
 	$(INSTALL) requirements-dev.txt
+
+telemetry:
+	$(INSTALL) requirements-telemetry.txt
 
 etl: export CITU_ENVIRONMENT = .venv-etl
 etl:
@@ -60,6 +70,23 @@ bench: install-dev
 
 pictures: install-dev
 	@exec $(VENV_PYTHON) -m tests.page.pictures
+
+# Versions stay as they are locked, unless requirements ask for others; `make lock UPGRADE=--upgrade` takes the newest.
+# The tool comes from the environment as it is, because the files by which it is installed are being made.
+lock:
+	@$(LOCK) $(UPGRADE) requirements.txt -o locks/requirements.txt
+	@$(LOCK) $(UPGRADE) requirements-etl.txt -o locks/requirements-etl.txt
+	@for file in $(EXTRAS); do $(LOCK) $(UPGRADE) $$file -c locks/requirements.txt -o locks/$$file || exit 1; done
+
+licences: install-dev
+	@exec $(VENV_PYTHON) docs/make_licences.py
+
+sbom: install-dev
+	@exec $(VENV_PYTHON) -m cyclonedx_py requirements --output-reproducible --of JSON -o sbom.json locks/requirements.txt
+
+wheelhouse: install
+	@exec $(VENV_PYTHON) -m pip download --disable-pip-version-check --quiet --only-binary :all: \
+		--require-hashes -r locks/requirements.txt -d wheelhouse
 
 clean:
 	@rm -rf .venv .venv-etl .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage*

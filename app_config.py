@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 _API_KEYS = "api_keys.json"
@@ -81,6 +82,19 @@ def _one_of(*choices: str) -> Any:
         raise ValueError(f"one of {', '.join(choices)}")
 
     return parse
+
+
+def _web_address(text: str) -> str:
+    parts = urlsplit(text)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError("an address such as https://example.com/citu")
+    return text
+
+
+def _signing_secret(text: str) -> str:
+    if len(text) < 16:
+        raise ValueError("at least 16 characters, for example from `openssl rand -hex 32`")
+    return text
 
 
 def _port(text: str) -> int:
@@ -270,6 +284,13 @@ class Settings:
         180.0,
         "seconds for one question from request to answer; then 504 `query_timeout`",
     )
+    drain_s: float = setting(
+        20.0,
+        "seconds running questions may go on after `SIGTERM`, while `/ready` says 503; then they "
+        "are cancelled, or left to another worker. Give the service manager ten seconds more; see "
+        "[deployment](deployment.md#stopping-and-restarting)",
+        parse=_seconds,
+    )
     ping_interval_s: float = setting(
         10.0,
         "seconds between keep-alive comments on a quiet stream, at most 15",
@@ -302,6 +323,15 @@ class Settings:
     metrics_host: str = setting(
         "127.0.0.1",
         "address of `METRICS_PORT`; who can connect to it may read the metrics",
+    )
+    traces: bool = setting(
+        False,
+        "trace requests, questions, model calls, statements and tools with OpenTelemetry; see "
+        "[monitoring](monitoring.md#traces)",
+    )
+    trace_statements: bool = setting(
+        False,
+        "traces have the text of statements, without literals",
     )
     audit_log: str = setting(
         "",
@@ -697,6 +727,28 @@ class Settings:
         "each worker for itself without `REDIS_URL`; `0`: no limit",
         parse=_count,
     )
+    budgets_file: str = setting(
+        "",
+        "the YAML file of what models may cost in a day, in tokens or money: each user, groups, "
+        "everybody; see [budgets](deployment.md#budgets). Empty: as much as they do",
+    )
+    model_log: str = setting(
+        "",
+        "file of a log of all prompts and replies, which hold questions, names and stored values; "
+        "see [models](models.md#a-log-of-prompts). `on`: `logs/prompts.jsonl` in `DATA_DIR`; "
+        "empty: none",
+    )
+    webhook_url: str = setting(
+        "",
+        "an `http(s)://` address that is told of spent budgets, failures that pile up, bad "
+        "feedback and reports that fail; see [monitoring](monitoring.md#webhooks). Empty: none",
+        parse=_web_address,
+    )
+    webhook_secret: str = setting(
+        "",
+        "signs what is sent to `WEBHOOK_URL`; at least 16 characters",
+        parse=_signing_secret,
+    )
     history_turns: int = setting(
         10,
         "earlier turns a question looks back on, at most 50",
@@ -840,6 +892,15 @@ class Settings:
     def data_path(self) -> Path:
         """Return `data_dir` as an absolute path."""
         return Path(self.data_dir).expanduser().resolve()
+
+    @property
+    def model_log_path(self) -> Path | None:
+        """Return the file of the log of prompts; None where there is none."""
+        if self.model_log.lower() in ("", "off"):
+            return None
+        if self.model_log.lower() == "on":
+            return self.data_path / "logs/prompts.jsonl"
+        return Path(self.model_log).expanduser().resolve()
 
     @property
     def is_measured(self) -> bool:

@@ -29,6 +29,7 @@ globals().update(
     gunicorn_options(
         _settings.max_streams,
         question_s=_settings.request_timeout_s,
+        drain_s=_settings.drain_s,
         connections_per_address=_settings.max_connections_per_address,
         trusted_proxies=_settings.trusted_proxies,
         is_measured=_settings.is_measured,

@@ -25,12 +25,19 @@ ROOT = Path(__file__).resolve().parent
 VENV = ROOT / os.environ.get("CITU_ENVIRONMENT", ".venv")
 VENV_PYTHON = VENV / "bin" / "python"
 LOG = VENV / "install.log"
+LOCKS = ROOT / "locks"
+WHEELHOUSE = ROOT / "wheelhouse"  # made by `make wheelhouse`, for machines without a network
+UNLOCKED = "CITU_UNLOCKED"
 OLDEST = (3, 11)
 
 # Errors in pip's output when it can't reach the package index.
 NO_CONNECTION = re.compile(
     r"NewConnectionError|NameResolutionError|ConnectTimeout|ReadTimeout|ProxyError|SSLError"
 )
+# An index that has other files than those that were tested, rebuilt ones for example.
+OTHER_FILES = re.compile(r"DO NOT MATCH THE HASHES|Hashes are required")
+# A folder of wheels that lacks one, or has it for another system.
+NO_WHEEL = re.compile(r"No matching distribution found for (\S+)")
 
 
 class InstallFailure(Exception):
@@ -82,11 +89,29 @@ def stamp(requirements: str) -> Path:
     return VENV / f"installed-{requirements}"
 
 
+def wanted(requirements: str) -> list[str]:
+    """Return what pip is told to install, and how.
+
+    The lock file names every package with its hashes. Without it, packages that the requirements
+    file doesn't name would be whatever the index has today, so that is only done when asked for.
+    """
+    if os.environ.get(UNLOCKED):
+        return ["-r", str(ROOT / requirements)]
+    lock = LOCKS / requirements
+    if not lock.exists():
+        raise InstallFailure(
+            f"{lock} is missing: get it back, make it by 'make lock', or set {UNLOCKED}=1 to "
+            "install unchecked packages."
+        )
+    return ["--require-hashes", "-r", str(lock)]
+
+
 def contents(requirements: str) -> str:
-    """Return the stamp's text: a digest of the file and of those it includes."""
-    text = (ROOT / requirements).read_bytes()
-    included = [contents(name.decode()) for name in re.findall(rb"^-r +(\S+)", text, re.MULTILINE)]
-    return hashlib.sha256(text + "".join(included).encode()).hexdigest()
+    """Return the stamp's text: a digest of what pip is told to install."""
+    options = wanted(requirements)
+    texts = [Path(options[-1]).read_bytes(), " ".join(options[:-1]).encode()]
+    texts += [(ROOT / requirements).read_bytes()]
+    return hashlib.sha256(b"".join(texts)).hexdigest()
 
 
 def is_installed(requirements: str) -> bool:
@@ -112,7 +137,11 @@ def install(requirements: str) -> None:
     """Make the environment unless one works, then install with pip."""
     if not works():
         make_environment()
-    say(f"Installing {requirements} into {VENV.name}; the first time takes about a minute ...")
+    origin = []
+    if WHEELHOUSE.is_dir():
+        origin = ["--no-index", "--find-links", str(WHEELHOUSE)]
+    source = " from wheelhouse" if origin else ""
+    say(f"Installing {requirements}{source} into {VENV.name}; the first time takes a minute ...")
     path = stamp(requirements)
     with contextlib.suppress(FileNotFoundError):
         path.unlink()
@@ -125,7 +154,7 @@ def install(requirements: str) -> None:
         "off",
     ]
     run_logged(
-        [str(VENV_PYTHON), "-m", "pip", "install", *options, "-r", str(ROOT / requirements)],
+        [str(VENV_PYTHON), "-m", "pip", "install", *options, *origin, *wanted(requirements)],
         explain_pip,
     )
     path.write_text(contents(requirements))
@@ -177,6 +206,18 @@ def explain_pip(output: str) -> str:
             "Citu's packages can't be downloaded, the package index is out of reach: connect to "
             "the network or set "
             f"PIP_INDEX_URL to a mirror, then try again (pip's output: {LOG})."
+        )
+    if OTHER_FILES.search(output):
+        return (
+            "The package index gave a file that is not the one that was tested, so nothing was "
+            f"installed: use another index (PIP_INDEX_URL), or set {UNLOCKED}=1 if you trust this "
+            f"one (pip's output: {LOG})."
+        )
+    missing = NO_WHEEL.search(output)
+    if missing and WHEELHOUSE.is_dir():
+        return (
+            f"The folder {WHEELHOUSE.name} has no {missing[1]} for this system and Python: make it "
+            f"by 'make wheelhouse' on a machine of this kind, or remove it (pip's output: {LOG})."
         )
     return f"Citu's packages can't be installed ({last_error(output)}); pip's output: {LOG}."
 

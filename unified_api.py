@@ -28,6 +28,7 @@ from werkzeug.routing import RequestRedirect
 
 from agent.asked_databases import AskedDatabase
 from agent.bootstrap import Services, bootstrap
+from agent.budgets.budgets_file import BudgetsFileError
 from agent.extensions.loading import ExtensionError
 from agent.tools.tool import EVERYONE
 from agent.tools.tool_groups import InvalidToolGroups, groups_of
@@ -55,6 +56,7 @@ from api.metrics_page import metrics_blueprint
 from api.openapi import openapi_blueprint
 from api.page import page_blueprint
 from api.reference import reference_blueprint
+from api.request_tracing import RequestTracing
 from api.responses import register_error_handlers
 from api.reviewing import learning_blueprint
 from api.runs import runs_blueprint
@@ -125,7 +127,11 @@ def create_app(settings: Settings, services: Services | None = None) -> Flask:
         schema_blueprint(services.databases, slots, max_question_chars=settings.max_question_chars)
     )
     app.register_blueprint(lineage_blueprint(services.databases, slots))
-    app.register_blueprint(examples_blueprint(services.databases, slots))
+    app.register_blueprint(
+        examples_blueprint(
+            services.databases, slots, max_question_chars=settings.max_question_chars
+        )
+    )
     app.register_blueprint(feedback_blueprint(services.feedback, slots))
     app.register_blueprint(learning_blueprint(services.databases, _rights(settings), slots))
     app.register_blueprint(me_blueprint(_rights(settings)))
@@ -166,6 +172,8 @@ def create_app(settings: Settings, services: Services | None = None) -> Flask:
             FILES_PATH, settings.max_file_bytes + FORM_BYTES, services.files.folder.path
         )
     app.before_request(_begin_request)
+    if services.tracing is not None:
+        RequestTracing(services.tracing).register(app)
     app.before_request(_redirect_nowhere)
     register_admission(app, admission)
     app.after_request(_end_request)
@@ -264,7 +272,7 @@ def _settings() -> Settings:
 
 
 def main() -> int:
-    """Serve until interrupted.
+    """Serve over HTTP until a signal interrupts it.
 
     If it can't, it prints one sentence on stderr and returns exit code 1.
     """
@@ -292,6 +300,7 @@ def main() -> int:
         gunicorn_options(
             settings.max_streams,
             question_s=settings.request_timeout_s,
+            drain_s=settings.drain_s,
             connections_per_address=settings.max_connections_per_address,
             trusted_proxies=settings.trusted_proxies,
             is_measured=settings.is_measured,
@@ -321,6 +330,7 @@ _REASONS = (
     OpenToOthers,
     SemanticFileError,
     DatabasesFileError,
+    BudgetsFileError,
 )
 
 

@@ -9,11 +9,14 @@ from typing import Any, get_args
 
 from agent.analysis.analysing import Analyst
 from agent.asked_databases import AskedDatabase, AskedDatabases, DatabasesOnFile
+from agent.budgets.budgets_file import BudgetPlan, read_budgets
+from agent.budgets.charged_model import ChargedModel
+from agent.budgets.daily_budget import DailyBudget
 from agent.database_choice import DatabaseChooser
 from agent.experience import OwnRecollection, Recollection
 from agent.extensions.enhanced_recollection import EnhancedRecollection
 from agent.extensions.extended_model import ExtendedModel
-from agent.extensions.loading import load_extensions
+from agent.extensions.loading import ExtensionError, load_extensions
 from agent.extensions.metrics_observer import MeasuredAudit, MetricsObserver, SeveralObservers
 from agent.extensions.observed_database import ObservedDatabase
 from agent.extensions.points import (
@@ -22,11 +25,11 @@ from agent.extensions.points import (
     ObservabilityProvider,
     Provided,
 )
+from agent.extensions.trace_observer import traced_by
 from agent.flows.ask.about_result import analysing
 from agent.flows.ask.context import AskContext, Behaviour
 from agent.flows.ask.question_flow import QuestionFlow
 from agent.flows.etl.context import EtlContext, EtlRoles
-from agent.flows.etl.draft_experience import DraftExperience
 from agent.flows.etl.draft_learning import DraftLearning
 from agent.flows.etl.etl_flow import EtlFlow
 from agent.flows.etl.role_model import RoleModel
@@ -36,6 +39,7 @@ from agent.flows.tool_graph.graph_flow import ToolGraphFlow
 from agent.flows.tool_loop.loop_flow import LoopFlow
 from agent.flows.without_model import WithoutModel
 from agent.flows.workflow_flow import WorkflowFlow
+from agent.kept_drafts import KeptDrafts
 from agent.progress import Write, shown_to_nobody
 from agent.question import Question, Recall, nothing_before, occasion_of
 from agent.runs.leases import lease_for
@@ -44,6 +48,7 @@ from agent.runs.run_service import RunService
 from agent.runs.runner import Runner
 from agent.services.analysis_service import AnalysisService
 from agent.services.artefact_service import ArtefactService
+from agent.services.completion_service import CompletionService
 from agent.services.database_services import DatabaseServices, ServedDatabases
 from agent.services.example_questions import demo_examples, examples_of
 from agent.services.export_service import ExportService
@@ -67,16 +72,20 @@ from agent.tools.tool_groups import groups_of
 from agent.tools.tool_limits import Spent, ToolLimits
 from agent.tools.toolbox import ToolServices, build_tools
 from agent.value_lookup import looking_up
+from agent.webhooks.operator_events import OperatorEvents
+from agent.webhooks.webhook_sender import WebhookSender
 from app_config import ConfigurationError, Settings
 from common.actor import Actor
 from common.audit import Audit, AuditLog, NoAudit, Occasion
 from common.errors import CituError
 from common.inquiry import Inquiry, StoredValue
 from common.learning import Example, Topic
+from common.line_file import LineFile
 from common.meanings import BilingualNames, Report
 from common.metrics import Metrics, open_metrics
 from common.ports import Database, Definitions, UrlSource
 from common.text import Text
+from common.tracing import Tracing
 from common.values import Catalog, Turn
 from databases.catalog.view_sources import ViewSources
 from databases.databases_file import (
@@ -97,7 +106,8 @@ from files.file_service import FileLimits, FileService
 from files.worker_process import FileWorker
 from guard.row_rules import RowRules
 from knowledge.experience.experience_service import ExperienceService
-from knowledge.index import renew
+from knowledge.index import make_elsewhere, renew
+from knowledge.index_process import IndexProcesses
 from knowledge.semantic.layer import SemanticLayer
 from knowledge.tables.schema_search import RANKING, RANKING_WITHOUT_VALUES
 from knowledge.tables.schema_service import SchemaService
@@ -106,6 +116,7 @@ from knowledge.values.value_search import ValueSearch
 from llm import ChatModel, open_model
 from llm.contexts import context_tokens
 from llm.embedding import Embedder, open_embedder
+from llm.model_log import LoggedModel, open_model_log, unknown_cost
 from llm.providers import endpoint_of
 from llm.tokens import prompt_budget
 from rules.skills import OfflineSkills
@@ -116,6 +127,9 @@ from store.open_store import open_store
 _CALLS_PER_REPLY = 2  # tools that roles of transformations call, on average
 _FILE_CONNECTIONS = 3  # of one owner's part of the workspace
 _WORKSPACE_TTL_S = 5.0  # of the definitions of all files' tables
+# Of the one database, where files are beside it
+_ONLY_NAMES = BilingualNames(("主数据库",), ("Main database",))
+_DEMO_NAMES = BilingualNames(("演示数据库",), ("Demo database",))
 _FILE_NAMES = BilingualNames(("文件", "我的文件"), ("Files", "my files"))
 _FILE_DESCRIPTION = Text("您上传的文件", "The files that you have brought")
 _MOST_TURNS = 50  # turns that are read of a conversation; filters decide which are remembered
@@ -201,6 +215,7 @@ class Services:
         thinker: who answers: `offline`, or the model's name.
         checks: what `/ready` looks at, by name.
         metrics: what is measured; None: nothing is.
+        tracing: makes spans; None: there are none.
         warm: prepares what the first question would otherwise wait for; ignores failures, which
             that question reports.
         aclose: closes connections, on the event loop that used them; the next use opens new ones.
@@ -222,6 +237,7 @@ class Services:
     thinker: str
     checks: Mapping[str, Callable[[], Awaitable[dict[str, Any]]]]
     metrics: Metrics | None
+    tracing: Tracing | None
     warm: Callable[[], Awaitable[None]]
     aclose: Callable[[], Awaitable[None]]
 
@@ -237,6 +253,7 @@ def bootstrap(settings: Settings) -> Services:
         SemanticFileError: the semantic file can't be read or is not valid.
         RowRulesError: the same of the file of row rules.
         DatabasesFileError: the same of the file of databases.
+        BudgetsFileError: the same of the file of budgets.
         ConfigurationError: settings contradict each other.
     """
     adapters = _Adapters(settings)
@@ -259,9 +276,10 @@ def bootstrap(settings: Settings) -> Services:
         flows,
         settings.agent,
         workflow=workflow,
-        hooks=extensions.hooks,
+        hooks=adapters.hooks,
         observer=adapters.observer,
         choose=adapters.chooser.chosen,
+        budget=adapters.budget,
     )
     runs = RunService(
         runner,
@@ -276,6 +294,7 @@ def bootstrap(settings: Settings) -> Services:
     sampler = adapters.sampler
 
     async def warm() -> None:
+        make_elsewhere(IndexProcesses(settings.data_path / "index").made)
         runs.watch_over()
         if sampler is not None:
             sampler.start()
@@ -309,6 +328,7 @@ def bootstrap(settings: Settings) -> Services:
             learns=settings.learning,
             request_timeout_s=timeout_s,
             observer=adapters.observer,
+            tell=adapters.events.rated if adapters.events else None,
         ),
         files=_file_service(settings, adapters.sources, adapters.files),
         tools=adapters.tools,
@@ -316,6 +336,7 @@ def bootstrap(settings: Settings) -> Services:
         thinker=adapters.model.name if adapters.model else adapters.rules.name,
         checks=readiness_checks(adapters.asked, adapters.store, adapters.model),
         metrics=adapters.metrics,
+        tracing=adapters.tracing,
         warm=warm,
         aclose=aclose,
     )
@@ -339,6 +360,7 @@ def _database_services(adapters: "_Adapters", settings: Settings, name: str) -> 
             nearest=adapters.nearest,
             examples=adapters.experience_of(name).examples,
         ),
+        reread=partial(adapters.asked.datasources.reread, name),
         learning=LearningService(
             adapters.store.learned,
             adapters.learning_source(name),
@@ -348,8 +370,15 @@ def _database_services(adapters: "_Adapters", settings: Settings, name: str) -> 
             database_of,
             partial(adapters.asked.datasources.view_sources, name),
             partial(adapters.reports, name),
+            partial(adapters.drafts_of, name=name),
         ),
         examples=demo_examples if is_demo else examples_of(database_of),
+        completions=CompletionService(
+            database_of,
+            adapters.store.conversations,
+            adapters.experience_of(name),
+            samples=settings.schema_samples,
+        ),
     )
 
 
@@ -365,16 +394,26 @@ class _Adapters:
             settings.workspace_url,
         )
         self.metrics = open_metrics(settings.data_path) if settings.is_measured else None
+        self.tracing = _tracing(settings)
+        self._shows_statements = settings.trace_statements
         audit = _audit(settings, self.metrics)
-        measured = _measured(settings, self.metrics)
+        measured = _measured(settings, self.metrics, self.tracing)
         self.files = _files(settings, self.sources)
         self.asked = _asked_databases(settings, self.sources, audit, self.files, measured)
         self.store, self.retention = _store(settings, self.sources.app)
         self.journal = Journal(self.store, partial(measured.span, "store_write", {}))
         self.rules = OfflineSkills()
+        plan = read_budgets(Path(settings.budgets_file)) if settings.budgets_file else None
+        self.budget = DailyBudget(plan, self.store.spending) if plan else None
+        log = open_model_log(settings.model_log_path) if settings.model_log_path else None
+        self._open_model = partial(_open_model, plan, log)
         self.extensions = load_extensions(self._provided(settings))
+        self.webhooks = _webhooks(settings)
+        self.events = OperatorEvents(self.webhooks.send) if self.webhooks else None
+        own_hooks = (self.events,) if self.events else ()
+        self.hooks = (*self.extensions.hooks, *own_hooks)
         self.observer = _both(measured, self.extensions.observer)
-        self.model = self._extended(open_model(settings))
+        self.model = self._extended(self._open_model(settings))
         self._embedder = open_embedder(settings)
         self._vectors = _vectors(self._embedder, self.store)
         self.nearest = self._vectors.nearest if self._vectors else None
@@ -431,7 +470,7 @@ class _Adapters:
             self.database_of,
             self.open_database,
             self.reports,
-            open_model,
+            self._open_model,
         )
 
     def _extended(self, model: ChatModel | None) -> ChatModel | None:
@@ -455,6 +494,7 @@ class _Adapters:
                 learns=settings.learning,
             ),
             self.views_of,
+            self.drafts_of,
             self.analyst,
             settings.export_max_rows,
             groups_of(settings.tool_groups),
@@ -506,6 +546,10 @@ class _Adapters:
                 reuses=self._reuses_examples and topic == "question",
             )
         return self._experiences[name, topic]
+
+    def drafts_of(self, actor: Actor, name: str | None) -> KeptDrafts:
+        """Return the drafts over a database, as an actor may see them."""
+        return KeptDrafts(self.experience_of(name, "etl"), actor)
 
     def _draft_learning(self, name: str | None) -> DraftLearning:
         name = self._name_of(name)
@@ -565,7 +609,7 @@ class _Adapters:
         database = self.asked.audited(occasion)
         if self.observer is UNOBSERVED:
             return database
-        return ObservedDatabase(database, self.observer)
+        return ObservedDatabase(database, self.observer, shows_statements=self._shows_statements)
 
     def context_of(self, question: Question, write: Write) -> AskContext:
         """Return the services for one question."""
@@ -627,7 +671,7 @@ class _Adapters:
             self.store.artefacts,
             self._time_zone,
             self._most_rows,
-            DraftExperience(self.experience_of(question.database, "etl"), occasion.actor),
+            self.drafts_of(occasion.actor, question.database),
             self._draft_learning(question.database),
             write,
             self._roles_of(question, occasion, write),
@@ -675,22 +719,81 @@ class _Adapters:
         for experience in self._experiences.values():
             await experience.aclose()
         self.asked.datasources.close()
+        if self.webhooks:
+            await self.webhooks.aclose()
         await self.store.aclose()
         for model in (self._vectors, self._embedder, self.model):
             if model:
                 await model.aclose()
 
 
+def _open_model(plan: BudgetPlan | None, log: LineFile | None, settings: Any) -> ChatModel | None:
+    """Return the model that the settings describe: logged if there is a log, and charged to
+    budgets where there are some.
+
+    Raises:
+        ConfigurationError: budgets are in money, and the model has no price.
+    """
+    model = open_model(settings)
+    if model is None:
+        return None
+    if log is not None:
+        cost = partial(plan.cost, model.name) if plan is not None else unknown_cost
+        model = LoggedModel(model, log, cost)
+    if plan is None:
+        return model
+    if plan.counts_money and model.name not in plan.prices:
+        raise ConfigurationError(
+            f"BUDGETS_FILE allows money, and has no price of the model {model.name}: "
+            "add it under 'prices'."
+        )
+    return ChargedModel(model)
+
+
+def _webhooks(settings: Settings) -> WebhookSender | None:
+    """Return what sends events to the operator's address; None where there is none.
+
+    Raises:
+        ConfigurationError: there is an address, and nothing to sign with.
+    """
+    if not settings.webhook_url:
+        return None
+    if not settings.webhook_secret:
+        raise ConfigurationError(
+            "WEBHOOK_URL needs WEBHOOK_SECRET, which signs what is sent: "
+            "a long random text that the receiver knows, too."
+        )
+    return WebhookSender(settings.webhook_url, settings.webhook_secret)
+
+
 def _vectors(embedder: Embedder | None, store: Store) -> TableVectors | None:
     return TableVectors(embedder.model, embedder.embed, store.vectors) if embedder else None
 
 
-def _measured(settings: Settings, metrics: Metrics | None) -> ObservabilityProvider:
-    """Return what gives measurements to the metrics; without them, nothing is measured."""
-    if metrics is None:
-        return UNOBSERVED
+def _measured(
+    settings: Settings, metrics: Metrics | None, tracing: Tracing | None
+) -> ObservabilityProvider:
+    """Return what takes measurements as metrics and traces, as far as these are on."""
     endpoint = endpoint_of(settings)
-    return MetricsObserver(metrics, endpoint.provider if endpoint is not None else "")
+    provider = endpoint.provider if endpoint is not None else ""
+    observers = list(traced_by(tracing, provider))
+    if metrics is not None:
+        observers.append(MetricsObserver(metrics, provider))
+    if not observers:
+        return UNOBSERVED
+    return observers[0] if len(observers) == 1 else SeveralObservers(*observers)
+
+
+def _tracing(settings: Settings) -> Tracing | None:
+    if not settings.traces:
+        return None
+    try:
+        return Tracing()
+    except ImportError as exc:
+        raise ExtensionError(
+            "TRACES needs the packages of requirements-telemetry.txt: "
+            "'make telemetry' installs them."
+        ) from exc
 
 
 def _both(
@@ -781,11 +884,13 @@ def _asked_databases(
     options = replace(database_options(settings), row_rules=_row_rules(settings))
     meanings = _meanings(semantic_file(settings, sources), options)
     annotate = meanings.annotate if meanings is not None else None
+    is_demo = isinstance(sources.asked, EmbeddedSource)
     only = AskedDatabase(
         DEFAULT,
         Datasource(sources.asked, options, annotate),
         meanings,
-        is_demo=isinstance(sources.asked, EmbeddedSource),
+        names=_DEMO_NAMES if is_demo else _ONLY_NAMES,
+        is_demo=is_demo,
     )
     return AskedDatabases(datasources, only=only, workspace=workspace, files=files)
 

@@ -1,14 +1,12 @@
 """`GET /api/v0/runs/{run_id}/artefact`: what a run made, as an archive or file by file."""
 
-from urllib.parse import quote
-
 from flask import Blueprint, Response, request
 
 from agent.services.artefact_service import ArtefactService
 from api.access.callers import acting_as
 from api.models.request_models import ArtefactQuery
 from api.requests import Reader, parse_reader, parse_run_id
-from api.responses import reply
+from api.responses import accepted_media, reply, set_file_name
 from api.waiting import from_store
 from common.envelope import success
 from common.text import Text
@@ -23,9 +21,9 @@ def artefacts_blueprint(service: ArtefactService) -> Blueprint:
     @blueprint.get("/<run_id>/artefact")
     def read_artefact(run_id: str) -> Response:
         archive = from_store(service.archive(_owner(_reader()), parse_run_id(run_id)))
-        response = Response(archive.data, content_type="application/zip")
+        response = Response(archive.data, content_type=accepted_media("application/zip"))
         name = archive.target.get("relation", run_id)
-        response.headers.set("Content-Disposition", "attachment", **_file_names(name, run_id))
+        set_file_name(response, name, "zip", otherwise=run_id)
         return _tagged(response, archive.sha256)
 
     @blueprint.get("/<run_id>/artefact/files")
@@ -42,13 +40,6 @@ def artefacts_blueprint(service: ArtefactService) -> Blueprint:
         return _tagged(response, file.sha256)
 
     return blueprint
-
-
-def _file_names(name: str, run_id: str) -> dict[str, str]:
-    """Return the parameters of `Content-Disposition`: what headers can't hold goes encoded."""
-    if name.isascii() and name.isprintable():
-        return {"filename": f"{name}.zip"}
-    return {"filename": f"{run_id}.zip", "filename*": f"UTF-8''{quote(name, safe='')}.zip"}
 
 
 def _tagged(response: Response, digest: str) -> Response:

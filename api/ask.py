@@ -1,11 +1,12 @@
 """`POST /api/v0/ask_agent` answers a question at once, `…/ask_agent_stream` step by step.
 
-`…/etl/ask` and `…/etl/ask_stream` are the same for the agent that drafts transformations.
+`POST /api/v0/runs` only starts its run, for clients that follow it by its id. `…/etl/ask` and
+`…/etl/ask_stream` are the same for the agent that drafts transformations.
 """
 
 from collections.abc import AsyncIterator, Collection
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Literal
 
 from flask import Blueprint, Response, request
 
@@ -25,6 +26,7 @@ from api.requests import (
     parse_idempotency_key,
 )
 from api.responses import reply_of
+from api.runs import shown_run
 from api.slots import QuestionSlot, QuestionSlots
 from api.streaming import last_event_seq, streamed
 from api.waiting import WAIT_S, from_store, queue_of
@@ -62,16 +64,12 @@ def ask_blueprint(
     """
     blueprint = Blueprint("ask", __name__)
 
-    def asked() -> "_Asked":
-        body = json_object(request, _EXAMPLE)
-        if body.get("agent") == ETL:
-            return asked_for_etl(body)
-        return begun(parse_ask(body, max_question_chars, agents))
-
-    def asked_for_etl(body: dict[str, Any]) -> "_Asked":
-        return begun(parse_etl_ask(body, max_question_chars))
-
-    def begun(given: AskRequest) -> "_Asked":
+    def asked(example: Text = _EXAMPLE) -> "_Asked":
+        body = json_object(request, example)
+        if example is _ETL_EXAMPLE or body.get("agent") == ETL:
+            given = parse_etl_ask(body, max_question_chars)
+        else:
+            given = parse_ask(body, max_question_chars, agents)
         question = _for_caller(given)
         if question.database is not None:
             databases.checked(question.database, question.actor)
@@ -85,13 +83,17 @@ def ask_blueprint(
     def ask_agent_stream() -> Response:
         return asked().stream(ping_interval_s)
 
+    @blueprint.post("/api/v0/runs")
+    def start_run() -> Response:
+        return asked().start()
+
     @blueprint.post("/api/v0/etl/ask")
     def ask_etl() -> Response:
-        return asked_for_etl(json_object(request, _ETL_EXAMPLE)).answer()
+        return asked(_ETL_EXAMPLE).answer()
 
     @blueprint.post("/api/v0/etl/ask_stream")
     def ask_etl_stream() -> Response:
-        return asked_for_etl(json_object(request, _ETL_EXAMPLE)).stream(ping_interval_s)
+        return asked(_ETL_EXAMPLE).stream(ping_interval_s)
 
     return blueprint
 
@@ -114,6 +116,7 @@ class _Asked:
         # on unless the body says otherwise.
         becomes = on_disconnect or ("cancel" if key is None else "continue")
         self._run = AskedRun(question, key, fingerprint, outlives_clients=becomes == "continue")
+        self._may_end_unwatched = on_disconnect == "cancel"
 
     def answer(self) -> Response:
         """Return the whole answer as one response.
@@ -158,6 +161,28 @@ class _Asked:
             after = 0  # it is none of the run's events
         frames = self._service.follow(earlier.head.user_id, run_id, after)
         return streamed(frames, run_id, ping_interval_s=ping_interval_s)
+
+    def start(self) -> Response:
+        """Begin the run and return it at once; a repeated request gets its run as it is now.
+
+        Raises:
+            TooManyStreams, IdempotencyKeyReused: as `answer`.
+        """
+        slot = self._slots.take()
+        earlier = self._earlier()
+        if earlier is None:
+            slot.hold()
+            from_store(self._begun(slot))
+        head = earlier.head if earlier is not None else self._run.question
+        view = from_store(self._service.look(self._run.question.owner, head.run_id))
+        response = shown_run(view, self._run.question.answer_lang, 202)
+        response.headers["Location"] = f"{request.path}/{head.run_id}"
+        return response
+
+    async def _begun(self, slot: QuestionSlot) -> None:
+        # Nobody watches it yet, so that only a body that says so lets it end with its clients.
+        run = replace(self._run, outlives_clients=not self._may_end_unwatched)
+        run.begin(self._service, slot.leave, is_watched=True)
 
     def _earlier(self) -> RunRecord | None:
         # Without a key there is nothing to ask the loop for.

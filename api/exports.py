@@ -1,7 +1,9 @@
 """`GET /api/v0/runs/{run_id}/export`: an answer's rows as a file, or its chart."""
 
 import asyncio
+import re
 from collections.abc import Generator, Iterator
+from datetime import datetime
 from typing import Any
 
 from flask import Blueprint, Response, request
@@ -12,6 +14,7 @@ from api.access.callers import acting_as
 from api.disconnect import RequestClient
 from api.models.request_models import PICTURE, ExportQuery
 from api.requests import parse_reader, parse_run_id
+from api.responses import set_file_name
 from api.slots import QuestionSlots
 from api.waiting import WAIT_S, WorkOutcome, outcome_of, result_of
 from common.errors import ENDING_TEXT, ServiceEnding
@@ -20,6 +23,8 @@ from common.runtime import NoItem, ThreadQueue, is_ending, loop
 
 _KEPT_BYTES = 32  # one for each second that a page may take, as statements are limited by default
 _ASK_AGAIN_S = 1.0
+_LONGEST_NAME = 60  # characters of a question in a file's name
+_NOT_IN_NAMES = re.compile(r'[\s\\/:*?"<>|.\x00-\x1f\x7f]+')
 
 
 def exports_blueprint(service: ExportService, slots: QuestionSlots) -> Blueprint:
@@ -38,8 +43,10 @@ def exports_blueprint(service: ExportService, slots: QuestionSlots) -> Blueprint
         )
         if query.format == PICTURE:
             picture = result_of(service.picture(wanted, reader.lang), slots, request.environ)
-            return _named(Response(picture, content_type="image/png"), wanted, query.format)
-        rows = result_of(service.open(wanted), slots, request.environ)
+            response = Response(picture.content, content_type="image/png")
+            return _named(response, wanted.run_id, picture.question, query.format)
+        opened = result_of(service.open(wanted), slots, request.environ)
+        rows = opened.content
         file = FORMATS[query.format](rows.columns, rows.column_types)
         download = _Download(rows, file, request.environ)
         response = Response(download.pieces(), content_type=file.media_type)
@@ -47,13 +54,16 @@ def exports_blueprint(service: ExportService, slots: QuestionSlots) -> Blueprint
         # of its body.
         response.call_on_close(lambda: _close(rows))
         response.headers["X-Max-Rows"] = str(service.max_rows)
-        return _named(response, wanted, query.format)
+        return _named(response, wanted.run_id, opened.question, query.format)
 
     return blueprint
 
 
-def _named(response: Response, wanted: WantedRows, kind: str) -> Response:
-    response.headers["Content-Disposition"] = f'attachment; filename="{wanted.run_id}.{kind}"'
+def _named(response: Response, run_id: str, question: str, kind: str) -> Response:
+    """Return the response as a file that is called after its question and the day."""
+    words = _NOT_IN_NAMES.sub(" ", question).strip()[:_LONGEST_NAME].strip()
+    name = f"{words} {datetime.now().astimezone():%Y-%m-%d}" if words else run_id
+    set_file_name(response, name, kind, otherwise=run_id)
     return response
 
 

@@ -1,4 +1,4 @@
-"""`/health` says that the process is alive, `/ready` whether it can answer questions now."""
+"""`/health` says that the process is alive, `/ready` whether it should be sent questions now."""
 
 import asyncio
 import logging
@@ -14,7 +14,7 @@ from common.after_fork import restart_after_fork
 from common.envelope import failure, success
 from common.errors import CituError
 from common.rate_limits import RateLimits
-from common.runtime import run
+from common.runtime import is_stopping, run
 
 _log = logging.getLogger(__name__)
 _CHECK_TIMEOUT_S = 5.0
@@ -90,6 +90,8 @@ def health_blueprint(checks: Mapping[str, Check], required: frozenset[str]) -> B
 
     @blueprint.get("/ready")
     def ready() -> Response:
+        if is_stopping():
+            return reply(failure(503, "stopping", {"service": {"status": "stopping"}}))
         limits.count(NOBODY, request.remote_addr)
         found = run(readiness.found(), 2 * _CHECK_TIMEOUT_S)
         if any(found[name]["status"] == "unavailable" for name in required):

@@ -15,8 +15,14 @@ from flask import Blueprint, Response, send_file
 from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, models_json_schema
 
-from api.models.asking_models import ExportedRowsModel, ResultEventModel, ToolEventModel
+from api.models.asking_models import (
+    CompletedAnswerModel,
+    ExportedRowsModel,
+    ResultEventModel,
+    ToolEventModel,
+)
 from api.models.envelopes import ErrorEnvelope
+from api.models.etl_models import CompletedEtlAnswerModel
 from api.models.model_base import without_null
 from api.models.request_models import RequestFields
 from api.models.vanna_models import ChatChunkModel, ChatRefusalModel
@@ -32,14 +38,17 @@ _UNNAMED: tuple[type[BaseModel], ...] = (
     ChatRefusalModel,
     ToolEventModel,
     ResultEventModel,
+    CompletedAnswerModel,
+    CompletedEtlAnswerModel,
     ChatChunkModel,
     ExportedRowsModel,
 )
+_BYTES = {"type": "string", "format": "binary"}
 _FILE_FORM = {
     "type": "object",
     "required": ["file"],
     "properties": {
-        "file": {"type": "string", "format": "binary"},
+        "file": _BYTES,
         "user_id": {"type": "string", "minLength": 1, "maxLength": 256},
         "lang": {"type": "string", "enum": ["zh", "en"]},
     },
@@ -127,7 +136,19 @@ def _components() -> dict[str, Any]:
     )
     text = json.dumps(found["$defs"], ensure_ascii=False)
     named = json.loads(re.sub(r'(#/components/schemas/\w+?)(?:Model|Body)"', r'\1"', text))
+    for schema in named.values():
+        for field in schema.get("properties", {}).values():
+            _tell_default(field)
     return {_component_name(name): _without_title(schema) for name, schema in named.items()}
+
+
+def _tell_default(field: dict[str, Any]) -> None:
+    """Move the default into the description: generators take a field with one for required."""
+    if "default" not in field:
+        return
+    default = f"Default: `{json.dumps(field.pop('default'))}`"
+    said = field.get("description")
+    field["description"] = f"{said}. {default}" if said else default
 
 
 def _component_name(model: str) -> str:
@@ -199,7 +220,7 @@ def _body(operation: Operation, parts: dict[str, Any]) -> dict[str, Any]:
     if operation.body == FORM_DATA:
         return {"required": True, "content": {FORM_DATA: {"schema": _FILE_FORM}}}
     if isinstance(operation.body, str):
-        return {"required": True, "content": {operation.body: {"schema": {"type": "string"}}}}
+        return {"required": True, "content": {operation.body: {"schema": _BYTES}}}
     assert operation.body is not None
     content: dict[str, Any] = {"schema": _reference(operation.body)}
     examples = parts["requestExamples"].get(_component_name(operation.body.__name__))
@@ -226,7 +247,9 @@ def _content(reply: OperationReply, media: str) -> dict[str, Any]:
         return {"schema": _reference(reply.model)}
     if media == "application/json":
         return {"schema": {"type": "object"}}
-    return {"schema": {"type": "string"}} if media != "text/event-stream" else {}
+    if media == "text/event-stream":
+        return {}
+    return {"schema": {"type": "string"} if media.startswith("text/") else _BYTES}
 
 
 def _error(status: int, operation: Operation) -> dict[str, str]:

@@ -10,6 +10,7 @@ from api.models.envelopes import (
     AnswerEnvelope,
     ArtefactFilesEnvelope,
     ClearedEnvelope,
+    CompletionsEnvelope,
     ConversationEnvelope,
     ConversationListEnvelope,
     DatabaseListEnvelope,
@@ -32,11 +33,13 @@ from api.models.envelopes import (
     LineageEnvelope,
     MeEnvelope,
     ReadyEnvelope,
+    ReloadedEnvelope,
     RenamedEnvelope,
     RunEnvelope,
     SchemaSearchEnvelope,
     SqlResultEnvelope,
     TablePageEnvelope,
+    UnreadyEnvelope,
     VerdictEnvelope,
 )
 from api.models.etl_models import EtlAskBody
@@ -47,6 +50,7 @@ from api.models.request_models import (
     ArtefactQuery,
     AskBody,
     ChatRequestBody,
+    CompletionQuery,
     DatabaseQuery,
     EventsQuery,
     ExportQuery,
@@ -122,6 +126,9 @@ class Operation:
 
 
 JSON_LINES = "application/x-ndjson"
+ZIP = "application/zip"
+# Offered beside media types that generators of clients don't know; they then give the bytes.
+BYTES = "application/octet-stream"
 FORM_DATA = "multipart/form-data"
 
 IDEMPOTENCY_KEY = Header(
@@ -135,8 +142,8 @@ LAST_EVENT_ID = Header(
     "As `after`; what a browser's EventSource sends",
 )
 HANDSHAKE = (
-    Header("Upgrade", {"const": "websocket"}, required=True),
-    Header("Sec-WebSocket-Version", {"const": "13"}, required=True),
+    Header("Upgrade", {"type": "string", "enum": ["websocket"]}, required=True),
+    Header("Sec-WebSocket-Version", {"type": "string", "enum": ["13"]}, required=True),
     Header("Sec-WebSocket-Key", {"type": "string"}, "16 random bytes in Base64", required=True),
     Header(
         "Sec-WebSocket-Protocol",
@@ -195,7 +202,8 @@ OPERATIONS = (
         "Ask a question and watch it being answered",
         description="Server-Sent Events. Each frame is `id: <run_id>:<seq>` and one `data:` line "
         "holding an envelope whose `data.type` is `progress`, `token`, `tool` (schema "
-        "`ToolEvent`), `result` (schema `ResultEvent`), `question`, `completed` or `error`; "
+        "`ToolEvent`), `result` (`ResultEvent`), `question` (`AskedUser`), `completed` "
+        "(`CompletedAnswer`, `CompletedEtlAnswer`) or `error` (`Error`); "
         "exactly one of the last three ends the stream. After `question` the run waits for "
         "`resume`. Comments keep a quiet connection open.",
         headers=(IDEMPOTENCY_KEY,),
@@ -242,7 +250,7 @@ OPERATIONS = (
             ArtefactQuery,
             ReaderQuery,
         ),
-        replies=(OperationReply(200, "The archive", media=("application/zip",)),),
+        replies=(OperationReply(200, "The archive", media=(ZIP, BYTES)),),
         errors=refusals(404),
     ),
     Operation(
@@ -362,6 +370,20 @@ OPERATIONS = (
         query=(ReaderQuery,),
         replies=(OperationReply(200, "It has none", ClearedEnvelope),),
         errors=refusals(404),
+    ),
+    Operation(
+        "post",
+        "/api/v0/runs",
+        "startRun",
+        "runs",
+        "Ask a question and get its run's id at once",
+        description="For clients that can only GET a stream, as a browser's EventSource: the run "
+        "is followed at `/api/v0/runs/{run_id}/events`. It goes on when nobody follows it; with "
+        "`on_disconnect: cancel` it ends when the last client that follows it leaves.",
+        headers=(IDEMPOTENCY_KEY,),
+        body=AskBody,
+        replies=(OperationReply(202, "The run, or that of the same Idempotency-Key", RunEnvelope),),
+        errors=refusals(422, 429),
     ),
     Operation(
         "get",
@@ -510,6 +532,18 @@ OPERATIONS = (
                 200, "Those that the caller may read, the most relevant first", SchemaSearchEnvelope
             ),
         ),
+        errors=refusals(429, 504),
+    ),
+    Operation(
+        "post",
+        "/api/v0/schema/reload",
+        "reloadSchema",
+        "schema",
+        "Read the descriptions of the tables again",
+        description="They are kept for CATALOG_TTL_S. Reads them again in the worker that takes "
+        "the request, unless it has done so in the last five seconds.",
+        query=(ReaderQuery, DatabaseQuery),
+        replies=(OperationReply(200, "They are read", ReloadedEnvelope),),
         errors=refusals(429, 504),
     ),
     Operation(
@@ -687,11 +721,12 @@ OPERATIONS = (
         "importLines",
         "learning",
         "Bring examples and lessons as JSON Lines",
-        description="For reviewers. Each line is `{question, sql, lang?}`; lines of an export "
+        description="For reviewers. The body is JSON Lines under any media type. Each line is "
+        "`{question, sql, lang?}`; lines of an export "
         "will do. SQL is guarded and planned, not run. What is added is the reviewer's own "
         "(`personal`) until another reviewer approves it.",
         query=(ReaderQuery, DatabaseQuery),
-        body=JSON_LINES,
+        body=BYTES,
         replies=(OperationReply(200, "What became of each line", ImportedEnvelope),),
         errors=refusals(429, 500, 504),
     ),
@@ -708,8 +743,20 @@ OPERATIONS = (
             ReaderQuery,
             DatabaseQuery,
         ),
-        replies=(OperationReply(200, "One object per line", media=("application/x-ndjson",)),),
+        replies=(OperationReply(200, "One object per line", media=(JSON_LINES, BYTES)),),
         errors=refusals(500),
+    ),
+    Operation(
+        "get",
+        "/api/v0/completions",
+        "completeQuestion",
+        "ask",
+        "What the words under the cursor may become",
+        description="Names of tables and columns, stored values, and questions asked before: the "
+        "caller's own and reviewed ones. Nothing shows that the caller may not read.",
+        query=(CompletionQuery, ReaderQuery, DatabaseQuery),
+        replies=(OperationReply(200, "The list", CompletionsEnvelope),),
+        errors=refusals(504),
     ),
     Operation(
         "get",
@@ -916,7 +963,11 @@ OPERATIONS = (
         "Can questions be answered now; one status per dependency, at most a second old",
         replies=(
             OperationReply(200, "Yes", ReadyEnvelope),
-            OperationReply(503, "No: a required dependency is unavailable", ReadyEnvelope),
+            OperationReply(
+                503,
+                "No: a required dependency is unavailable, or it is being stopped",
+                UnreadyEnvelope,
+            ),
         ),
         errors=(429,),
     ),

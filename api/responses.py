@@ -2,6 +2,7 @@
 
 import logging
 from typing import Any
+from urllib.parse import quote
 
 from flask import Flask, Response, request
 from werkzeug.exceptions import HTTPException, MethodNotAllowed, RequestEntityTooLarge
@@ -45,6 +46,28 @@ def reply(envelope: Envelope) -> Response:
 def reply_of(event: Event) -> Response:
     """Return a response with a terminal event as the sync endpoint answers it."""
     return _response(event.sync_rendered(), event.code, event.data)
+
+
+def accepted_media(own: str) -> str:
+    """Return a file's own media type, or that of bytes when the request accepts only this."""
+    bytes_media = "application/octet-stream"
+    known = [own.partition(";")[0], bytes_media]
+    accepted = request.accept_mimetypes.best_match(known, known[0])
+    return bytes_media if accepted == bytes_media else own
+
+
+def set_file_name(response: Response, name: str, kind: str, *, otherwise: str) -> None:
+    """Have browsers save the response as `name.kind`.
+
+    Args:
+        otherwise: the name in ASCII, for clients that don't read encoded names.
+    """
+    if name.isascii() and name.isprintable():
+        names = {"filename": f"{name}.{kind}"}
+    else:
+        encoded = f"UTF-8''{quote(name, safe='')}.{kind}"
+        names = {"filename": f"{otherwise}.{kind}", "filename*": encoded}
+    response.headers.set("Content-Disposition", "attachment", **names)
 
 
 def _response(body: bytes, code: int, data: dict[str, Any]) -> Response:

@@ -11,7 +11,7 @@ from api.access.callers import acting_as
 from api.access.rights import GroupRights, speaks_for_themselves
 from api.learning_requests import parse_item_id, parse_lines, parse_seen, parse_wanted
 from api.requests import Reader, body_of, json_object, parse_database, parse_page, parse_reader
-from api.responses import reply
+from api.responses import accepted_media, reply
 from api.slots import QuestionSlots
 from api.waiting import from_store, result_of
 from common.actor import Actor
@@ -36,6 +36,7 @@ _CURSOR = Text(
     "cursor is not valid: it must be the next_cursor of the page before.",
 )
 _EXAMPLE = '{"trust": "candidate"}'
+_LINES_MEDIA = "application/x-ndjson; charset=utf-8"
 _EXPORT_S = 60.0  # for one item of an export
 _KINDS: tuple[tuple[Kind, tuple[Verdict, ...]], ...] = (
     ("example", ("approve", "certify", "reject")),
@@ -67,7 +68,7 @@ def learning_blueprint(
         actor = acting_as(_reader().user_id)
         items = _service(databases, actor).export(_wanted(rights, actor), actor)
         first = from_store(_next(items))  # while an error can still be told
-        return Response(_lines(first, items), content_type="application/x-ndjson; charset=utf-8")
+        return Response(_lines(first, items), content_type=accepted_media(_LINES_MEDIA))
 
     return blueprint
 

@@ -20,7 +20,7 @@ from api.slots import QuestionSlots
 from api.streaming import last_event_seq, streamed
 from api.waiting import from_store
 from common.envelope import success
-from common.text import Text
+from common.text import Lang, Text
 
 _STATES = {
     "running": Text("正在回答", "Running"),
@@ -55,9 +55,8 @@ def runs_blueprint(
     @blueprint.get("/<run_id>")
     def read_run(run_id: str) -> Response:
         reader = _reader()
-        return _shown(
-            from_store(service.look(acting_as(reader.user_id).owner, parse_run_id(run_id))), reader
-        )
+        view = from_store(service.look(acting_as(reader.user_id).owner, parse_run_id(run_id)))
+        return shown_run(view, reader.lang)
 
     @blueprint.get("/<run_id>/events")
     def follow_run(run_id: str) -> Response:
@@ -79,7 +78,7 @@ def runs_blueprint(
     def cancel_run(run_id: str) -> Response:
         reader = _reader(json_object(request, _CANCEL) if body_of(request) else {})
         view = from_store(service.cancel(acting_as(reader.user_id).owner, parse_run_id(run_id)))
-        return _shown(view, reader, 200 if view.last is not None else 202)
+        return shown_run(view, reader.lang, 200 if view.last is not None else 202)
 
     @blueprint.post("/<run_id>/resume")
     def resume_run(run_id: str) -> Response:
@@ -97,7 +96,7 @@ def runs_blueprint(
         except BaseException:
             slot.leave()
             raise
-        return _shown(view, reader, 202)
+        return shown_run(view, reader.lang, 202)
 
     return blueprint
 
@@ -106,7 +105,8 @@ def _reader(body: dict[str, Any] | None = None) -> Reader:
     return parse_reader({**request.args, **(body or {})}, request.headers.get("Accept-Language"))
 
 
-def _shown(view: RunView, reader: Reader, code: int = 200) -> Response:
+def shown_run(view: RunView, lang: Lang, code: int = 200) -> Response:
+    """Return the run as the endpoints show it."""
     head = view.record.head
     data = {
         "run_id": head.run_id,
@@ -123,4 +123,4 @@ def _shown(view: RunView, reader: Reader, code: int = 200) -> Response:
         data["waiting_for"] = {
             key: view.last.data[key] for key in _QUESTION if key in view.last.data
         }
-    return reply(success(data, _STATES[view.record.state].to(reader.lang), code))
+    return reply(success(data, _STATES[view.record.state].to(lang), code))

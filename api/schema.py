@@ -1,5 +1,7 @@
 """`/api/v0/schema`: searches, lists and describes the tables that the caller may read."""
 
+from typing import Any
+
 from flask import Blueprint, Response, request
 
 from agent.services.database_services import ServedDatabases
@@ -51,6 +53,18 @@ def schema_blueprint(
                 _DONE.to(lang),
             )
         )
+
+    @blueprint.post("/reload")
+    def reload_schema() -> Response:
+        actor, service, lang = reader()
+        services = databases.of(parse_database(request.args), actor)
+
+        async def reread() -> dict[str, Any]:
+            await services.reread()
+            page = await service.tables(1, None, actor)
+            return {"table_count": page["table_count"]}
+
+        return reply(success(result_of(reread(), slots, request.environ), _DONE.to(lang)))
 
     @blueprint.get("/tables/<name>")
     def describe_table(name: str) -> Response:

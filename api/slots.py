@@ -5,8 +5,9 @@ import threading
 
 from flask import Response, after_this_request
 
+from common import runtime
 from common.actor import CallerId, caller_id
-from common.errors import TooManyStreams
+from common.errors import ServiceStopping, TooManyStreams
 from common.fair_slots import FairSlots, Slot
 from common.text import Text
 
@@ -23,12 +24,23 @@ _FULL = Text(
 )
 
 
+_STOPPING = Text(
+    "服务正在停止或重启，不再接受新的提问，请稍后重试。",
+    "The service is being stopped or restarted and takes no new questions; try again in a moment.",
+)
+
+
 def _share_taken(most: int) -> Text:
     return Text(
         f"您同时进行的提问已达一个调用者的上限（{most} 个），请在其中一个结束后重试。",
         f"You have {most} questions running, as many as one caller may; "
         "try again when one has ended.",
     )
+
+
+def _refuse_when_stopping() -> None:
+    if not runtime.takes_work():
+        raise ServiceStopping(_STOPPING, retry_after_s=_RETRY_AFTER_S)
 
 
 class QuestionSlots:
@@ -50,7 +62,9 @@ class QuestionSlots:
 
         Raises:
             TooManyStreams: all are taken, or the caller has its share of them.
+            ServiceStopping: the process is about to end.
         """
+        _refuse_when_stopping()
         slot = self._slots.acquire_in_thread(_MOMENT_S)
         if slot is None:
             raise self._refusal(caller_id.get())
@@ -69,8 +83,9 @@ class QuestionSlots:
         """Take a slot for a question over an open connection; who takes it calls `leave`.
 
         Raises:
-            TooManyStreams: as `take`.
+            TooManyStreams, ServiceStopping: as `take`.
         """
+        _refuse_when_stopping()
         try:
             return QuestionSlot(await self._slots.acquire(_MOMENT_S))
         except TimeoutError as exc:

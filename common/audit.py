@@ -1,17 +1,8 @@
 """The audit log: one JSON line for every statement run or refused, and for every call of a tool.
 
 By it an operator can say who asked what.
-
-Several processes may share one file. Each line is one `write` to a file opened for appending. The
-kernel keeps such a write whole, so writing needs no lock, and a process that hangs blocks no other.
-Only moving a full file out of the way takes a lock; a process that doesn't get it goes on writing.
-Lines that are written to a file just moved stay in it.
 """
 
-import fcntl
-import logging
-import os
-import threading
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -19,10 +10,8 @@ from typing import Any, Literal, Protocol
 
 from common import timestamps
 from common.actor import NOBODY, Actor
-from common.envelope import to_bytes
+from common.line_file import LineFile
 from common.logs import request_id
-
-_log = logging.getLogger(__name__)
 
 MAX_BYTES = 10 * 1024 * 1024
 KEPT = 9  # full files beside the current one, the oldest with the highest number
@@ -139,91 +128,21 @@ class AuditLog:
     """
 
     def __init__(self, path: Path, *, max_bytes: int = MAX_BYTES, kept: int = KEPT) -> None:
-        self._path = path
-        self._max_bytes = max_bytes
-        self._kept = kept
-        self._file: int | None = None
-        self._lock = threading.Lock()
-        self._is_torn = False
-        self._is_failing = False
+        self._file = LineFile(
+            path,
+            "the audit log",
+            "statements run unrecorded",
+            max_bytes=max_bytes,
+            kept=kept,
+        )
 
     def record(self, occasion: Occasion, sql: str, outcome: StatementOutcome) -> None:
         """Append one line. The statement runs even if that fails; the first failure is logged."""
-        self._write(_line(occasion, sql, outcome))
+        self._file.write(_line(occasion, sql, outcome))
 
     def record_call(self, occasion: Occasion, arguments: Any, outcome: CallOutcome) -> None:
         """Append one line, as `record` does."""
-        self._write(_call_line(occasion, arguments, outcome))
-
-    def _write(self, content: Mapping[str, Any]) -> None:
-        line = to_bytes(content) + b"\n"
-        try:
-            with self._lock:
-                self._append(line)
-        except OSError as exc:
-            if not self._is_failing:
-                _log.critical(
-                    "the audit log can't be written, statements run unrecorded: %s", exc.strerror
-                )
-            self._is_failing = True
-            return
-        if self._is_failing:
-            _log.warning("the audit log is written again")
-        self._is_failing = False
-
-    def _append(self, line: bytes) -> None:
-        file = self._current()
-        if os.fstat(file).st_size + len(line) > self._max_bytes:
-            self._rotate()
-            file = self._current()
-        # A full disk may have cut the line before: end it, so that this line stands alone.
-        if self._is_torn:
-            line = b"\n" + line
-        written = os.write(file, line)
-        self._is_torn = written < len(line)
-        if self._is_torn:
-            raise OSError(0, "only part of a line was written")
-
-    def _current(self) -> int:
-        """Return the open file, a new one after another process has moved the previous one."""
-        if self._file is not None:
-            if _is_same_file(self._file, self._path):
-                return self._file
-            os.close(self._file)
-            self._file = None
-        self._path.parent.parent.mkdir(parents=True, exist_ok=True)
-        self._path.parent.mkdir(mode=0o700, exist_ok=True)
-        self._file = os.open(
-            self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600
-        )
-        return self._file
-
-    def _rotate(self) -> None:
-        """Move the full file out of the way, unless another process is doing or has done so."""
-        lock = os.open(f"{self._path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if self._file is not None and _is_same_file(self._file, self._path):
-                for number in range(self._kept - 1, 0, -1):
-                    _rename(f"{self._path}.{number}", f"{self._path}.{number + 1}")
-                _rename(str(self._path), f"{self._path}.1")
-        except BlockingIOError:
-            return
-        finally:
-            os.close(lock)
-
-
-def _is_same_file(file: int, path: Path) -> bool:
-    try:
-        return os.path.samestat(os.fstat(file), path.stat())
-    except FileNotFoundError:
-        return False
-
-
-def _rename(source: str, target: str) -> None:
-    file = Path(source)
-    if file.exists():
-        file.replace(target)
+        self._file.write(_call_line(occasion, arguments, outcome))
 
 
 def _line(occasion: Occasion, sql: str, outcome: StatementOutcome) -> Mapping[str, Any]:

@@ -17,6 +17,7 @@
     ├── HeadersTooLarge       431 headers_too_large
     ├── TooManyConnections    429 too_many_connections  of one address
     ├── RateLimited           429 rate_limited
+    ├── BudgetExhausted       429 budget_exhausted      of tokens or money, for the day
     ├── StatementRejected         what is wrong with one SQL statement
     │   ├── ForbiddenStatement 403 forbidden_keywords   it is not a read-only query
     │   ├── ForbiddenObject   403 forbidden_object      it reads what may not be read
@@ -25,6 +26,7 @@
     │   ├── ValidationFailed  422 validation_exception  it could not be proven valid
     │   └── CostExceeded      422 cost_exceeded
     ├── TooManyStreams        503 too_many_streams
+    ├── ServiceStopping       503 service_stopping      it takes no new questions any more
     ├── SocketsUnavailable    501 sockets_unavailable   the server that runs Citu can't give
                               WebSockets away
     ├── QueryTimeout          504 query_timeout
@@ -41,6 +43,8 @@
     └── InternalError         500 internal_error
         ├── WorkerLost        500 internal_error        retryable: the process that answered has
                               died
+        ├── LeaseLost         500 internal_error        retryable: another process goes on with the
+                              run
         ├── StateTooLarge     500 internal_error        what a run needs to go on later is more than
                               is kept
         └── StateLost         500 internal_error        retryable: the store has lost what a run
@@ -252,6 +256,26 @@ class RateLimited(CituError):
     retryable = True
 
 
+class BudgetExhausted(CituError):
+    """The caller, or a group of theirs, has spent the day's budget for models.
+
+    Attributes:
+        renews_at: when the next day's budget begins, ISO 8601.
+    """
+
+    code = 429
+    error_type = "budget_exhausted"
+    title = Text("额度已用完", "Budget exhausted")
+    retryable = True
+
+    def __init__(self, text: Text, *, renews_at: str, retry_after_s: int) -> None:
+        super().__init__(text, retry_after_s=retry_after_s)
+        self.renews_at = renews_at
+
+    def details(self) -> dict[str, Any]:
+        return {"renews_at": self.renews_at}
+
+
 class StatementRejected(CituError):
     """One SQL statement that will not be run."""
 
@@ -396,6 +420,15 @@ class CostExceeded(StatementRejected):
         return {}
 
 
+class ServiceStopping(CituError):
+    """The process is about to end and takes no further question; another one does."""
+
+    code = 503
+    error_type = "service_stopping"
+    title = Text("服务正在停止", "Service stopping")
+    retryable = True
+
+
 class TooManyStreams(CituError):
     """All slots for running questions are taken."""
 
@@ -501,6 +534,20 @@ class StateTooLarge(InternalError):
                 f"这次运行的中间结果太大，无法保存（上限 {most}）。请缩小问题的范围。",
                 f"What this run has gathered is too large to be kept ({most} at most). Ask for "
                 f"less at once.",
+            )
+        )
+
+
+class LeaseLost(InternalError):
+    """The run is another worker's by now: what this one does for it no longer counts."""
+
+    retryable = True
+
+    def __init__(self) -> None:
+        super().__init__(
+            Text(
+                "另一个进程已接手这次运行，请查看它的结果。",
+                "Another process goes on with this run; look at its result.",
             )
         )
 

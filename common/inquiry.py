@@ -48,6 +48,8 @@ class Inquiry:
         experience: what has been learnt that may help.
         findings: what was computed of the last result's rows because the question is about it:
             sentences in `lang`, each with how it was computed.
+        is_model_down: whether rules answer because the model that is set up has failed; else there
+            is none, or it answers.
     """
 
     question: str
@@ -59,6 +61,7 @@ class Inquiry:
     found_values: tuple[StoredValue, ...] = ()
     experience: Experience = NO_EXPERIENCE
     findings: tuple[str, ...] = ()
+    is_model_down: bool = False
 
     @property
     def previous_type(self) -> str | None:

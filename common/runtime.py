@@ -9,6 +9,7 @@ import asyncio
 import logging
 import os
 import threading
+import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import suppress
@@ -38,6 +39,10 @@ _is_looking = False  # likewise
 _LOOK_S = 0.5  # seconds between two checks whether watched work is abandoned
 _is_stopping = False
 _is_ending = False
+# Seconds in which a process that stops still takes new work, at most half of those that it has:
+# balancers need a moment to see that it is not ready.
+_TAKES_WORK_S = 10.0
+_takes_work_until = float("inf")  # by time.monotonic()
 
 
 def loop() -> asyncio.AbstractEventLoop:
@@ -101,15 +106,32 @@ def untrack(work: Cancellable) -> None:
 
 def cancel_all(after_s: float) -> None:
     """Cancel all tracked work in `after_s` seconds; signal handlers may call it."""
+    global _is_stopping, _takes_work_until
+    _is_stopping = True
+    taken_s = min(_TAKES_WORK_S, after_s / 2)
+    _takes_work_until = min(_takes_work_until, time.monotonic() + taken_s)
     running = _loop
     if running is not None:
         running.call_soon_threadsafe(_begin_to_stop)
         running.call_soon_threadsafe(running.call_later, after_s, _cancel_running)
 
 
+def is_stopping() -> bool:
+    """Tell whether the process was asked to stop; it may go on for a while."""
+    return _is_stopping
+
+
+def takes_work() -> bool:
+    """Tell whether new work may begin; not where it would probably be cancelled."""
+    return time.monotonic() < _takes_work_until
+
+
+def has_work() -> bool:
+    """Tell whether any tracked work has not ended; any thread may ask."""
+    return bool(_running)
+
+
 def _begin_to_stop() -> None:
-    global _is_stopping
-    _is_stopping = True
     for on_stopping in tuple(_running.values()):
         if on_stopping is not None:
             on_stopping()
@@ -129,7 +151,8 @@ async def _drained() -> None:
 
 
 def _cancel_running() -> None:
-    global _is_ending
+    global _is_ending, _is_stopping
+    _is_stopping = True
     _begin_to_stop()
     _is_ending = True
     for work in tuple(_running):

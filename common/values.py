@@ -365,7 +365,9 @@ class NoSql:
         understood: of a question that asks back, what was understood of it and what is missing; see
             `Sql`.
         choices: what may be answered to it, each of which completes the question.
-        rewrites: questions near to it that can be answered, the nearest first; not yet run.
+        rewrites: the same question in other words that can be answered, the nearest first; not yet
+            run.
+        examples: where there are no rewrites, other questions about the same tables; not yet run.
     """
 
     reason: FailureReason
@@ -373,6 +375,7 @@ class NoSql:
     understood: Mapping[str, Any] | None = field(default=None, hash=False)
     choices: tuple[Offer, ...] = ()
     rewrites: tuple[Offer, ...] = ()
+    examples: tuple[Offer, ...] = ()
 
 
 Draft = Sql | NoSql

@@ -6,8 +6,9 @@ are refused, and aliases count with all that they stand for. Texts stay as they 
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -70,6 +71,19 @@ class UnreadableYaml(Exception):
         super().__init__(f"line {line}: {text}")
         self.line = line
         self.text = text
+
+
+def read_file_bytes(path: Path) -> bytes:
+    """Return what `read_tree` takes of a file: of one that is too large, just enough to refuse it.
+
+    Raises:
+        UnreadableYaml: the file can't be read.
+    """
+    try:
+        with path.open("rb") as file:
+            return file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise UnreadableYaml(1, f"the file can't be read: {error.strerror}") from error
 
 
 def read_tree(data: bytes) -> Tree:
@@ -247,3 +261,13 @@ def plain(tree: Tree) -> Any:
     for key, node in tree.nodes.items():
         values[key] = plain(node)
     return values
+
+
+def line_of(node: Tree, place: Sequence[str | int], line: int) -> int:
+    """Return the line of the deepest key of `place` that the tree has; `line` if it has none."""
+    for part in place:
+        if not isinstance(node, YamlFields) or part not in node.nodes:
+            break
+        line = node.keys[str(part)]
+        node = node.nodes[str(part)]
+    return line

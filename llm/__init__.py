@@ -11,6 +11,7 @@
 | `transport` | connections |
 | `providers`, `contexts` | which endpoint the settings describe; how long a model's context is |
 | `known_endpoints` | endpoints by name, and how each is told whether to think |
+| `model_log`, `replay` | keeps prompts and replies; sends one again |
 | `check_model` | says what works at the endpoint, and what to change |
 """
 
@@ -22,6 +23,7 @@ from llm.chat_model import (
     Message,
     OnToken,
     ToolMessage,
+    WrappedModel,
     tool_message,
 )
 from llm.openai_chat import OpenAiChat
@@ -45,6 +47,7 @@ __all__ = [
     "ToolCall",
     "ToolMessage",
     "ToolOffer",
+    "WrappedModel",
     "endpoint_of",
     "open_model",
     "tool_message",

@@ -189,3 +189,33 @@ class ChatModel(Protocol):
 
     async def aclose(self) -> None:
         """Close the connections that belong to the running event loop."""
+
+
+class WrappedModel:
+    """A `ChatModel` that passes everything on to `inner`, for subclasses that change a part."""
+
+    def __init__(self, inner: ChatModel) -> None:
+        self.name = inner.name
+        self._inner = inner
+
+    async def complete(
+        self,
+        messages: Sequence[AnyMessage],
+        *,
+        on_token: OnToken | None = None,
+        max_tokens: int | None = None,
+        offer: ToolOffer | None = None,
+    ) -> Completion:
+        return await self._inner.complete(
+            messages, on_token=on_token, max_tokens=max_tokens, offer=offer
+        )
+
+    async def warm(self) -> None:
+        await self._inner.warm()
+
+    async def ping(self) -> None:
+        await self._inner.ping()
+
+    async def aclose(self) -> None:
+        """Close the connections of the model."""
+        await self._inner.aclose()

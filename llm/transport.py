@@ -21,6 +21,7 @@ import httpx2
 import openai
 
 from common.fair_slots import FairSlots
+from common.tracing import outgoing_headers
 from llm.call_failures import CallFailed, kind_of
 from llm.providers import Endpoint
 
@@ -123,9 +124,12 @@ class LlmClient:
             cast_to=httpx2.Response,
             stream=True,
             stream_cls=openai.AsyncStream[Any],
+            options={"headers": outgoing_headers()},
         )
         response = cast(httpx2.Response, answer)  # as `cast_to` asks for
         response.request.headers.pop("content-length", None)  # aiohttp adds it
+        response.request.headers.pop("traceparent", None)  # the next one has its own
+        response.request.headers.pop("tracestate", None)
         self._first = response.request
         return response
 
@@ -187,6 +191,8 @@ def _copy(request: httpx2.Request, body: dict[str, Any]) -> httpx2.Request:
     stream = httpx2.ByteStream(json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode())
     copy = httpx2.Request(request.method, request.url, stream=stream, extensions=request.extensions)
     copy.headers = request.headers
+    if continued := outgoing_headers():
+        copy.headers = httpx2.Headers({**request.headers, **continued})
     copy.read()  # what was read is sent as it is, a stream in pieces
     return copy
 

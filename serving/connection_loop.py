@@ -62,6 +62,8 @@ class ConnectionLoop(ThreadWorker):  # type: ignore[misc]  # gunicorn has no typ
         connections_per_address: most for one address; 0: half of all.
         trusted_proxies: see `ConnectionLimits`.
         hurries: connections that bring no whole request are closed at once.
+        is_draining: requests are answered, the last one of each connection.
+        is_replaced: other workers take the connections that come.
         body_bytes: longest body that the application reads.
         large_bodies: requests whose bodies may be longer.
         knows: tells by a request's headers whether its caller is known to the application.
@@ -78,6 +80,8 @@ class ConnectionLoop(ThreadWorker):  # type: ignore[misc]  # gunicorn has no typ
     connections_per_address = 0
     trusted_proxies = 0
     hurries = False
+    is_draining = False
+    is_replaced = False
     body_bytes = sys.maxsize
     large_bodies: LargeBodies | None = None
     knows: Callable[[Headers], bool] | None = None
@@ -106,6 +110,10 @@ class ConnectionLoop(ThreadWorker):  # type: ignore[misc]  # gunicorn has no typ
 
     # ------------------------------------------------------------------------------
     # connections that come
+
+    def set_accept_enabled(self, enabled: bool) -> None:
+        """Called by gunicorn all the time, to wait for connections or to leave them to others."""
+        super().set_accept_enabled(enabled and not self.is_replaced)
 
     def accept(self, listener: socket.socket) -> None:
         """Called when a client wants to connect."""
@@ -165,7 +173,9 @@ class ConnectionLoop(ThreadWorker):  # type: ignore[misc]  # gunicorn has no typ
 
     def _begin_idle(self, conn: ClientConnection) -> None:
         conn.stage = Stage.IDLE
-        patience = self.cfg.keepalive if self.alive else min(self.cfg.keepalive, _STOP_IDLE_S)
+        patience = self.cfg.keepalive
+        if self.is_draining or not self.alive:
+            patience = min(patience, _STOP_IDLE_S)
         self._deadlines.set(conn, time.monotonic() + patience)
         self._idle[conn] = None
 
@@ -388,7 +398,8 @@ class ConnectionLoop(ThreadWorker):  # type: ignore[misc]  # gunicorn has no typ
     def _may_keep(self, conn: ClientConnection) -> bool:
         """Tell whether the connection may serve a next request; not with bytes of this one left."""
         has_room = len(self._idle) < self.max_keepalived
-        return bool(self.alive and self.cfg.keepalive and has_room and conn.parser.is_whole)
+        goes_on = self.alive and not self.is_draining
+        return bool(goes_on and self.cfg.keepalive and has_room and conn.parser.is_whole)
 
     def _keepalive_after(self, conn: ClientConnection, keepalive: bool) -> bool:
         """Called by gunicorn to read what the application has left of a body."""
@@ -571,6 +582,16 @@ class ConnectionLoop(ThreadWorker):  # type: ignore[misc]  # gunicorn has no typ
             if conn.stage is Stage.SENDING:
                 _log.info("a client took or sent nothing for too long and was dropped")
             self._close(conn)
+
+    def begin_draining(self) -> None:
+        """End idle connections soon, and take no more if others do; call it while draining."""
+        self.set_accept_enabled(not self.is_replaced)
+        self._cap_keepalive(time.monotonic() + _STOP_IDLE_S)
+
+    @property
+    def serves_requests(self) -> bool:
+        """Tell whether threads of the pool serve requests, or will."""
+        return self._busy > 0
 
     def _cap_keepalive(self, deadline: float) -> None:
         """Called by gunicorn when it begins to stop: idle connections end by `deadline`."""

@@ -3,10 +3,13 @@
 import asyncio
 import gc
 import logging
+import math
+import mmap
 import resource
 import signal
 import socket
 import sys
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -25,12 +28,15 @@ _log = logging.getLogger(__name__)
 
 # Threads beyond MAX_STREAMS: health checks, static files and refusals while every place is taken.
 _SPARE_THREADS = 16
-_GRACE_S = 4.0  # seconds running questions may go on after SIGTERM before they are cancelled
-# Seconds until gunicorn kills a stopping worker; container runtimes kill everything after 10.
-_STOP_S = 8
+_LEAVE_S = 2  # seconds clients may take for what was answered when questions had to end
+# Seconds beyond those for running questions until gunicorn kills a stopping worker.
+_END_S = 6
 _SETTLE_S = 2.0  # seconds in which runs that nobody watches may store that they were cut off
 # Thresholds for gc.set_threshold: fewer collections than by default, none of them long.
 _COLLECTIONS = (25_000, 5, 160)
+# How often this process has replaced its workers. Shared by all of them, so that one that has to
+# stop knows whether others go on in its place.
+_reloads = mmap.mmap(-1, 1)
 # Seconds a busy thread runs before others get their turn while the worker warms up; Python's are
 # 0.005
 _TURN_S = 0.001
@@ -54,13 +60,15 @@ class Log(glogging.Logger):  # type: ignore[misc]  # gunicorn has no types
 
 
 class Worker(ConnectionLoop):
-    """The worker process: serves until it is told to stop, and then cancels running questions.
+    """The worker process: serves until it is told to stop, and then until questions have ended.
 
     Attributes:
-        grace_s: seconds running questions may go on after SIGTERM.
+        drain_s: seconds running questions may go on after SIGTERM, before they are cancelled.
     """
 
-    grace_s = _GRACE_S
+    drain_s = 0.0
+    _drained_by = float("inf")  # by time.monotonic()
+    _reload = 0
 
     def init_process(self) -> None:
         """Called once in the worker process."""
@@ -69,19 +77,29 @@ class Worker(ConnectionLoop):
         hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
         with suppress(ValueError, OSError):  # on some systems even the hard limit is refused
             resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        self._reload = _reloads[0]
         super().init_process()
 
     def run(self) -> None:
         """Serve until it is told to stop, and then until requests and WebSockets have ended."""
         super().run()
-        # Gunicorn does not know of connections that have become WebSockets. Those on which
-        # questions are answered end when these do, or when they are cancelled.
-        runtime.drain(self.grace_s + LINGER_S)
+        # Gunicorn does not know of connections that have become WebSockets.
+        runtime.drain(LINGER_S)
 
-    def handle_exit(self, sig: int, frame: Any) -> None:
-        """Stop on SIGTERM, and give running questions `grace_s` seconds to finish."""
-        runtime.cancel_all(after_s=self.grace_s)
-        super().handle_exit(sig, frame)
+    def handle_exit(self, *_signal: object) -> None:
+        """Begin to drain on SIGTERM: running questions have `drain_s` seconds to finish.
+
+        Meanwhile other requests are answered, so that balancers see that it is not ready. Gunicorn
+        may send the signal again.
+        """
+        if self.is_draining:
+            return
+        self._drained_by = time.monotonic() + self.drain_s + LINGER_S
+        self.is_replaced = _reloads[0] != self._reload
+        self.is_draining = True
+        self.cfg.set("graceful_timeout", _LEAVE_S)
+        runtime.cancel_all(after_s=self.drain_s)
+        self.method_queue.defer(self.begin_draining)
 
     def handle_quit(self, sig: int, frame: Any) -> None:
         """Stop at once, on SIGINT and SIGQUIT; waiting clients still get their run's last event.
@@ -90,24 +108,31 @@ class Worker(ConnectionLoop):
         When the signal arrives while the same thread holds the pool's lock, that waits for ever.
         """
         self.hurries = True
+        self.cfg.set("graceful_timeout", _LEAVE_S)
         runtime.cancel_all(after_s=0)
         super().handle_exit(sig, frame)
 
     def is_parent_alive(self) -> bool:
-        """Called once a second.
+        """Called after all that happens, and once a second; ends a worker that is drained.
 
-        Without its master nobody would end this process, so it cancels what runs and ends.
+        Without its master nobody would end this process, so it drains and ends.
         """
-        is_alive: bool = super().is_parent_alive()
-        if not is_alive:
-            runtime.cancel_all(after_s=self.grace_s)
-        return is_alive
+        if not super().is_parent_alive():
+            self.handle_exit()
+        if self.is_draining and self._is_drained():
+            self.alive = False
+        return True
+
+    def _is_drained(self) -> bool:
+        has_work = self.serves_requests or runtime.has_work()
+        return not has_work or time.monotonic() >= self._drained_by
 
 
 def gunicorn_options(
     max_streams: int,
     *,
     question_s: float = float("inf"),
+    drain_s: float = 4.0,
     connections_per_address: int = 0,
     trusted_proxies: int = 0,
     is_measured: bool = False,
@@ -117,12 +142,14 @@ def gunicorn_options(
     Args:
         max_streams: questions that may run at once in one worker.
         question_s: seconds one question may take.
+        drain_s: seconds running questions may go on when the worker has to stop.
         connections_per_address, trusted_proxies: see `Worker`.
         is_measured: whether workers measure, see `begin_measuring`.
     """
 
     def begin(worker: Any) -> None:
         worker.question_s = question_s
+        worker.drain_s = drain_s
         worker.connections_per_address = connections_per_address
         worker.trusted_proxies = trusted_proxies
         _begin(worker)
@@ -134,11 +161,12 @@ def gunicorn_options(
         "workers": 1,
         "threads": max_streams + _SPARE_THREADS,
         "worker_connections": 4 * max_streams + 1000,
-        "graceful_timeout": _STOP_S,
+        "graceful_timeout": math.ceil(drain_s) + _END_S,
         "keepalive": 30,
         "limit_request_line": LINE_BYTES,
         "control_socket_disable": True,
         "post_worker_init": begin,
+        "on_reload": _count_reload,
         "worker_exit": lambda _arbiter, _worker: runtime.settle(_SETTLE_S),
         "logger_class": Log,
         "loglevel": "warning",
@@ -154,6 +182,11 @@ def _begin(worker: Any) -> None:
     _judge_heads(worker)
     _spare_collections()
     _warm(worker)
+
+
+def _count_reload(_arbiter: object) -> None:
+    """Called in the master process before it replaces its workers."""
+    _reloads[0] = (_reloads[0] + 1) % 256
 
 
 def _refuse_strangers(worker: Any) -> None:

@@ -2,10 +2,11 @@
 table is best.
 
     one figure alone                                  number
-    figures over time                                 line; bar for fewer than three points; a line
-                                                      per group
+    figures over time                                 line; bar for fewer than three points or for a
+                                                      ranking; a line per group
     shares of a whole, up to six                      pie
     figures by what they belong to                    bar; coloured by the second grouping
+    numbers of rows by steps of a figure              bar, a histogram
     two figures of many things                        scatter
 
 Rows that are listed, not measured, are no chart, and neither are more bars than can be read.
@@ -62,10 +63,11 @@ class Roles:
         self.times: list[ResultColumn] = []
         self.measures: list[ResultColumn] = []
         categories: list[ResultColumn] = []
+        steps = _steps(columns)
         for column in columns[:MOST_READ]:
             if column.role == "time":
                 self.times.append(column)
-            elif column.role == "category":
+            elif column.role == "category" or column in steps:
                 categories.append(column)
             elif column.role == "measure" and self._varies(column):
                 self.measures.append(column)
@@ -127,8 +129,8 @@ def _by_one(table: Roles, x: ResultColumn, y: ResultColumn, lang: Lang) -> Chart
         return None
     title = OVER.to(lang).format(y=y.label, x=x.label)
     if x.role == "time":
-        kind = "line" if table.count >= LEAST_POINTS else "bar"
-        return spec(kind, x, y, None, title)
+        is_course = table.count >= LEAST_POINTS and _is_sorted(table.values(x))
+        return spec("line" if is_course else "bar", x, y, None, title)
     if table.count <= MOST_SLICES and _is_whole(table, y):
         return spec("pie", x, y, None, title)
     if table.count >= _LEAST_DOTS and _has_two_units(table):
@@ -191,6 +193,24 @@ def main_measure(table: Roles) -> ResultColumn:
         if _is_sorted(table.values(measure)):
             return measure
     return table.measures[0]
+
+
+def _steps(columns: Sequence[ResultColumn]) -> list[ResultColumn]:
+    """Return the numbers by which rows are counted or added up: floors, prices by tens."""
+    aggregates: list[ResultColumn] = []
+    others: list[ResultColumn] = []
+    for column in columns:
+        if column.role != "measure":
+            continue
+        is_aggregate = bool(column.output.function) or column.output.is_share
+        (aggregates if is_aggregate else others).append(column)
+    stored = [one for one in others if one.output.column is not None]
+    if aggregates and stored:
+        return stored
+    counts = [one for one in aggregates if one.output.function == "count"]
+    has_only_figures = len(aggregates) + len(others) == len(columns)
+    is_histogram = bool(counts) and len(others) == 1 and has_only_figures
+    return others if is_histogram else []
 
 
 def _is_sorted(values: Sequence[Any]) -> bool:

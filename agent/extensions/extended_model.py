@@ -5,11 +5,11 @@ from functools import partial
 from typing import cast
 
 from agent.extensions.points import AskModel, LlmMiddleware, ModelRequest, ObservabilityProvider
-from llm import AnyMessage, ChatModel, Completion, OnToken, ToolOffer
+from llm import AnyMessage, ChatModel, Completion, OnToken, ToolOffer, WrappedModel
 
 
-class ExtendedModel:
-    """Implements `ChatModel` around `inner`; a request passes the first middleware first."""
+class ExtendedModel(WrappedModel):
+    """A model behind middlewares; a request passes the first middleware first."""
 
     def __init__(
         self,
@@ -17,8 +17,7 @@ class ExtendedModel:
         middlewares: Sequence[LlmMiddleware],
         observer: ObservabilityProvider,
     ) -> None:
-        self.name = inner.name
-        self._inner = inner
+        super().__init__(inner)
         self._observer = observer
         self._middlewares = tuple(middlewares)
         ask: AskModel = self._asked
@@ -45,19 +44,14 @@ class ExtendedModel:
                 max_tokens=request.max_tokens,
                 offer=request.offer,
             )
-        self._observer.metric("prompt_tokens", completion.usage.prompt_tokens, attributes)
-        self._observer.metric("completion_tokens", completion.usage.completion_tokens, attributes)
+            usage = completion.usage
+            self._observer.metric("prompt_tokens", usage.prompt_tokens, attributes)
+            self._observer.metric("completion_tokens", usage.completion_tokens, attributes)
         return completion
-
-    async def warm(self) -> None:
-        await self._inner.warm()
-
-    async def ping(self) -> None:
-        await self._inner.ping()
 
     async def aclose(self) -> None:
         """Close the connections of the model and of middlewares that have a method `aclose`."""
-        await self._inner.aclose()
+        await super().aclose()
         for middleware in self._middlewares:
             close = getattr(middleware, "aclose", None)
             if close is not None:

@@ -86,10 +86,12 @@ class EndedRun:
 
     Attributes:
         error_type: of one that ended in an error; else None.
+        flow: the name of the flow that answered.
     """
 
     error_type: str | None
     milliseconds: float
+    flow: str = ""
 
 
 HOOK_S = 1.0
@@ -180,7 +182,8 @@ class ObservabilityProvider(Protocol):
 
         Args:
             name: of a model call, `prompt_tokens` and `completion_tokens`; of a statement, `rows`;
-                of a question, `node_seconds` of each step, and `questions` and `repairs` at its
+                of a question, `step_seconds` when a step has ended, `node_seconds` of all steps of
+                a node, and `questions` and `repairs` at its
                 end; `waiting_runs`, 1 when a run begins to wait for its user, -1 when it no longer
                 does; `feedback`, 1 for a rating.
         """

@@ -17,6 +17,8 @@ from agent.question import Question
 from common.text import Text
 from common.values import Turn, Usage
 
+WORKFLOW = "workflow"
+"""The name of the flow."""
 _NODE = "run_workflow"
 _REASON = Text("由固定流程回答", "Answered by a fixed workflow")
 _LABEL = StepLabel(
@@ -91,7 +93,7 @@ class WorkflowFlow:
         deadline_s: seconds for one question.
     """
 
-    name = "workflow"
+    name = WORKFLOW
     labels: Mapping[str, StepLabel] = {_NODE: _LABEL}
     last_node = _NODE
     durability: Durability | None = None

@@ -18,7 +18,7 @@ from agent.runs.leases import Leases
 from agent.runs.live_run import LiveRun
 from agent.runs.pauses import Beginning, GivenAnswer, Resumption
 from agent.runs.run_counts import RunCounts
-from agent.runs.runner import Runner
+from agent.runs.runner import Runner, Show
 from common.actor import Actor, caller_id_of, charged_to
 from common.after_fork import restart_after_fork
 from common.answer_check import check_answer
@@ -26,6 +26,7 @@ from common.errors import (
     CANCELLED_TEXT,
     Cancelled,
     Conflict,
+    LeaseLost,
     NotFound,
     StoreUnavailable,
     WorkerLost,
@@ -33,6 +34,7 @@ from common.errors import (
 from common.runtime import is_ending
 from common.text import Text
 from store import EventFrame, RunHead, RunRecord, Store, Waiting
+from store.checkpoints import held_by
 from store.journal import Journal
 from store.trouble import UNREACHABLE
 
@@ -195,9 +197,13 @@ class RunService:
                 self._accepting.discard((question.run_id, resumed.pause.interrupt_id))
             self._forget(run, self._runner.keeps_state(question))
 
+        async def answer(show: Show) -> None:
+            with held_by(self._worker_id):
+                await self._runner.answer(question, show, resumed)
+
         run = LiveRun(
             head,
-            lambda show: self._runner.answer(question, show, resumed),
+            answer,
             self._journal,
             self._store.runs,
             is_watched=is_watched,
@@ -223,7 +229,7 @@ class RunService:
         """Delete the checkpoints of an ended run; else the store does when the run expires."""
 
         async def delete() -> None:
-            with suppress(StoreUnavailable):
+            with suppress(StoreUnavailable, LeaseLost):
                 await self._store.checkpoints.adelete_thread(run_id)
 
         task = asyncio.get_running_loop().create_task(delete())

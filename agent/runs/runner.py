@@ -17,6 +17,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.types import Command, Interrupt, StreamMode
 
+from agent.budgets.daily_budget import DailyBudget, open_budget
 from agent.database_choice import DatabaseDoubt
 from agent.extensions.points import (
     HOOK_S,
@@ -93,6 +94,7 @@ class Runner:
         workflow: answers the questions that it claims, whatever flow they name.
         hooks: are told when a question begins and ends.
         choose: decides which database a question is about.
+        budget: what models may cost; None: as much as they do.
     """
 
     def __init__(
@@ -104,6 +106,7 @@ class Runner:
         hooks: Sequence[LifecycleHook] = (),
         observer: ObservabilityProvider = UNOBSERVED,
         choose: ChooseDatabase = as_it_is,
+        budget: DailyBudget | None = None,
     ) -> None:
         self._flows = flows
         self._default = default
@@ -111,6 +114,7 @@ class Runner:
         self._hooks = tuple(hooks)
         self._observer = observer
         self._choose = choose
+        self._budget = budget
 
     def keeps_state(self, question: Question) -> bool:
         """Tell whether the question's graph keeps its state in the store while it runs."""
@@ -174,17 +178,16 @@ class Runner:
             await asyncio.sleep(0)
 
         flow = self._flow_of(question)
-        timings_ms = resumed.pause.timings_ms if isinstance(resumed, Resumption) else {}
+        timings_ms: Mapping[str, float] = {}
         is_new = resumed is None
-        if isinstance(resumed, Resumption) and resumed.pause.graph_interrupt == _WHICH_DATABASE:
-            resumed = _about_database(resumed, flow)
-            question = resumed.question
-        run = _Run(flow, question, show, end, timings_ms)
+        if isinstance(resumed, Resumption):
+            timings_ms = resumed.pause.timings_ms
+            resumed, question = _with_database(resumed, question, flow)
+        run = _Run(flow, question, show, end, timings_ms, self._observer)
         error: CituError | None = None
         try:
             async with asyncio.timeout(flow.deadline_s):
-                if is_new:
-                    await self._tell_hooks(question)
+                await self._begin(question, is_new=is_new)
                 chosen = await self._choose(question)
                 if isinstance(chosen, DatabaseDoubt):
                     await end(run.asked_for_database(chosen))
@@ -192,7 +195,7 @@ class Runner:
                 if chosen is not question:
                     question = chosen
                     flow = self._flow_of(question)
-                    run = _Run(flow, question, show, end, timings_ms)
+                    run = _Run(flow, question, show, end, timings_ms, self._observer)
                 await self._observed(run, question, resumed)
         # A client must always get its last event.
         except (asyncio.CancelledError, Exception) as exc:  # noqa: BLE001
@@ -213,17 +216,20 @@ class Runner:
             about = {"agent": run.flow_name, "node": node}
             self._observer.metric("node_seconds", milliseconds / 1000, about)
 
-    async def _tell_hooks(self, question: Question) -> None:
-        """Tell hooks of the question before anything is done for it; they may stop it."""
-        for hook in self._hooks:
-            await hook.before_question(question)
+    async def _begin(self, question: Question, *, is_new: bool) -> None:
+        """Let the budget, and hooks where it is new, stop a question before anything is done."""
+        if self._budget is not None:
+            await self._budget.begin(question)
+        if is_new:
+            for hook in self._hooks:
+                await hook.before_question(question)
 
     async def _ended(self, run: "_Run", question: Question, event: Event) -> None:
         """Tell hooks that the question has ended; their errors change nothing any more."""
         if not self._hooks:
             return
         error_type = event.data.get("error_type") if event.type == "error" else None
-        ended = EndedRun(error_type, run.milliseconds)
+        ended = EndedRun(error_type, run.milliseconds, run.flow_name)
         for hook in self._hooks:
             try:
                 async with asyncio.timeout(HOOK_S):
@@ -252,6 +258,7 @@ class _Run:
         show: Show,
         end: Callable[[Event], Awaitable[None]],
         timings_ms: Mapping[str, float],
+        observer: ObservabilityProvider,
     ) -> None:
         """Take the flow's first state and the ways to show what happens.
 
@@ -260,6 +267,7 @@ class _Run:
             timings_ms: of its nodes before the run waited for the user.
         """
         self._flow = flow
+        self._observer = observer
         self._question = question
         self._show = show
         self._end = end
@@ -482,9 +490,10 @@ class _Run:
             self.node, self._node_started = name, time.perf_counter()
             self._current_step = label.running
             return self._progress(name, "running", lambda: label.while_running)
-        self._timings_ms[name] = self._timings_ms.get(name, 0.0) + _milliseconds_since(
-            self._node_started
-        )
+        lasted_ms = _milliseconds_since(self._node_started)
+        self._timings_ms[name] = self._timings_ms.get(name, 0.0) + lasted_ms
+        about = {"agent": self._flow.name, "node": name}
+        self._observer.metric("step_seconds", lasted_ms / 1000, about)
         if (error := task["error"]) is not None:
             return self._progress(name, "failed", lambda: _failure(error))
         for asked in task["interrupts"]:
@@ -566,11 +575,16 @@ class _Run:
         return Event("result", _FOUND.to(self._lang), lambda: data)
 
     def _usage(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the use of the model, with what the choice of the database took."""
-        of_choice = self._question.choice_usage
-        if of_choice == Usage() or "usage" not in body:
+        """Return the use of the model, with what the choice of the database took and what is left
+        of the user's budget.
+        """
+        if "usage" not in body:
             return {}
-        return {"usage": asdict(Usage(**body["usage"]) + of_choice)}
+        usage = asdict(Usage(**body["usage"]) + self._question.choice_usage)
+        budget = open_budget()
+        if budget is not None:
+            usage["budget"] = budget.left()
+        return {"usage": usage}
 
     def _database(self) -> dict[str, Any]:
         """Return which database was asked and why; nothing where there is but one."""
@@ -583,13 +597,17 @@ class _Run:
         return {"conversation_id": self._question.conversation_id, "run_id": self._question.run_id}
 
 
-def _about_database(resumed: Resumption, flow: Flow) -> Beginning:
-    """Return the beginning of a run whose user has said which database is meant.
+def _with_database(
+    resumed: Resumption, question: Question, flow: Flow
+) -> tuple[Resumption | Beginning, Question]:
+    """Return how the run goes on, and its question with the database if the user was asked for it.
 
-    Its graph had not begun when it asked; it has if another worker died after the answer.
+    The graph had not begun when that was asked; it has if another worker died after the answer.
     """
+    if resumed.pause.graph_interrupt != _WHICH_DATABASE:
+        return resumed, question
     question = replace(resumed.question, database=resumed.answer, database_choice="user")
-    return Beginning(question, graph_version(flow))
+    return Beginning(question, graph_version(flow)), question
 
 
 def _shown_error(exc: BaseException, run_id: str, node: str | None) -> CituError:

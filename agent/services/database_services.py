@@ -1,11 +1,12 @@
 """What endpoints offer of each database that may be asked, and the list of these."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
 from agent.asked_databases import AskedDatabase, AskedDatabases
+from agent.services.completion_service import CompletionService
 from agent.services.example_questions import Examples
 from agent.services.learning.learning_service import LearningService
 from agent.services.lineage_service import LineageService
@@ -22,13 +23,19 @@ _LOOK_S = 5.0  # for one database of the list
 
 @dataclass(frozen=True)
 class DatabaseServices:
-    """The services of one database."""
+    """The services of one database.
+
+    Attributes:
+        reread: reads the catalogue again.
+    """
 
     sql: SqlService
     schema: SchemaService
+    reread: Callable[[], Awaitable[None]]
     learning: LearningService
     lineage: LineageService
     examples: Examples
+    completions: CompletionService
 
 
 class ServedDatabases:

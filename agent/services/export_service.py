@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from agent.answers.chart import Chart, chart_of
 from agent.answers.chart_image import can_draw, drawn
@@ -52,11 +52,20 @@ class WantedRows:
 
 
 @dataclass(frozen=True)
+class Exported(Generic[T]):
+    """Rows or a picture, with the question that they answer."""
+
+    content: T
+    question: str
+
+
+@dataclass(frozen=True)
 class _Shown:
     """The answer that the user saw: the SQL of its rows, and their chart if there was one and it is
     still kept.
     """
 
+    question: str
     sql: str
     chart: Mapping[str, Any] | None
     database: str | None
@@ -81,7 +90,7 @@ class ExportService:
         self._open_database = open_database
         self.max_rows = max_rows
 
-    async def open(self, wanted: WantedRows) -> RowStream:
+    async def open(self, wanted: WantedRows) -> Exported[RowStream]:
         """Return the answer's rows as they are now; the caller closes the stream.
 
         Raises:
@@ -95,7 +104,7 @@ class ExportService:
             wanted, shown, lambda database, sql: database.stream(sql, self.max_rows)
         )
 
-    async def picture(self, wanted: WantedRows, lang: Lang) -> bytes:
+    async def picture(self, wanted: WantedRows, lang: Lang) -> Exported[bytes]:
         """Return the answer's chart as a PNG file, of as many rows as an answer has.
 
         Raises:
@@ -126,14 +135,14 @@ class ExportService:
             found = await self._answers.result_of_call(
                 wanted.actor.owner, wanted.run_id, wanted.call_id
             )
-            return _Shown(found["sql"], found.get("chart"), answered.database)
+            return _Shown(answered.question, found["sql"], found.get("chart"), answered.database)
         if answered.sql is None:
             raise NotFound(_NO_ROWS)
-        return _Shown(answered.sql, answered.chart, answered.database)
+        return _Shown(answered.question, answered.sql, answered.chart, answered.database)
 
     async def _of_answer(
         self, wanted: WantedRows, shown: _Shown, act: Callable[[Database, str], Awaitable[T]]
-    ) -> T:
+    ) -> Exported[T]:
         """Run `act` with the answer's SQL and the database as the caller may see it."""
         database = self._open_database(
             Occasion(
@@ -147,7 +156,7 @@ class ExportService:
         sql = shown.sql
         try:
             await database.explain(sql)  # for the limits on plans
-            return await act(database, sql)
+            return Exported(await act(database, sql), shown.question)
         except InvalidSql as error:
             raise with_suggestions(error, sql, await database.catalog()) from error
 

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
+from agent.kept_drafts import KeptDrafts
 from common.actor import Actor
 from common.errors import NotFound
 from common.meanings import Report
@@ -11,9 +12,11 @@ from common.ports import Database
 from common.text import Lang, Text
 from common.values import Catalog, Table
 from databases.catalog.view_sources import ViewSources
+from etl.lineage.draft_lineage import draft_lineage, drafted_place
 from etl.lineage.impact import Dependent, impact_of
 from etl.lineage.lineage_graph import Direction, LineagePart, part_of
 from etl.lineage.view_lineage import qualified, view_lineage
+from etl.schemas.knowledge_context import TableLineage
 from knowledge.tables.schema_service import table_named
 
 ViewsOf = Callable[[Actor], Awaitable[Sequence[ViewSources]]]
@@ -26,6 +29,7 @@ class LineageService:
         opened: opens the datasource for an actor.
         views: gives the views that an actor may see.
         reports: gives the reports of the semantic file.
+        drafts: gives the drafts of transformations that an actor may see.
     """
 
     def __init__(
@@ -33,25 +37,35 @@ class LineageService:
         opened: Callable[[Actor], Database],
         views: ViewsOf,
         reports: Callable[[], Sequence[Report]],
+        drafts: Callable[[Actor], KeptDrafts],
     ) -> None:
         self._opened = opened
         self._views = views
         self._reports = reports
+        self._drafts = drafts
 
     async def lineage(
         self, table: str, column: str | None, direction: Direction, depth: int, actor: Actor
     ) -> LineagePart:
-        """Return the views and tables upstream or downstream of a table or column.
+        """Return what is upstream or downstream of a table or column, or of a draft's target.
 
         Raises:
             NotFound: there is none of that name for the actor.
             InvalidRequest: several tables are called so.
         """
         catalog = await self._opened(actor).catalog()
-        found = _place(table, column, catalog)
+        edges = await self._edges(catalog, actor)
+        place = drafted_place(table, column, edges)
+        if place is None:
+            place = qualified(_place(table, column, catalog))
+        return part_of(edges, place, column=column, direction=direction, depth=depth)
+
+    async def _edges(self, catalog: Catalog, actor: Actor) -> list[TableLineage]:
+        """Return the edges of views and of drafts."""
         views = await self._views(actor)
+        drafts = await self._drafts(actor).trusted()
         edges = await asyncio.to_thread(view_lineage, views, catalog)
-        return part_of(edges, qualified(found), column=column, direction=direction, depth=depth)
+        return edges + await asyncio.to_thread(draft_lineage, drafts, catalog)
 
     async def impact(
         self, table: str, column: str | None, actor: Actor, lang: Lang
@@ -63,8 +77,7 @@ class LineageService:
         """
         catalog = await self._opened(actor).catalog()
         found = _place(table, column, catalog)
-        views = await self._views(actor)
-        edges = await asyncio.to_thread(view_lineage, views, catalog)
+        edges = await self._edges(catalog, actor)
         dependents = await asyncio.to_thread(
             impact_of, found, column, catalog, edges, self._reports()
         )

@@ -72,8 +72,13 @@ class FallbackSkills:
         """See `Skills.chat`, and the module's docstring about text that was begun."""
         pieces = _Pieces(emit)
         return await self._either(
-            lambda skills: skills.chat(inquiry, pieces.emit_for(skills)), inquiry.lang
+            lambda skills: skills.chat(self._known(inquiry), pieces.emit_for(skills)),
+            inquiry.lang,
         )
+
+    def _known(self, inquiry: Inquiry) -> Inquiry:
+        """Return the inquiry, which knows whether the model has failed."""
+        return replace(inquiry, is_model_down=self._failure is not None)
 
     async def _either(
         self, think: Callable[[Skills], Awaitable[SkillResult[T]]], lang: Lang

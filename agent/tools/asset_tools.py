@@ -1,23 +1,25 @@
-"""`search_assets`, `kg_join_hints` and `kg_quality_rules`: which tables and figures there are, how
-they may be joined, and which rules their values keep.
+"""`search_assets`, `kg_join_hints` and `kg_quality_rules`: which tables, figures and drafts there
+are, how tables may be joined, and which rules their values keep.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pydantic import Field
 
+from agent.kept_drafts import DraftsOf
 from agent.question import Question
 from agent.tools.schema_tools import SchemaReader
 from agent.tools.told_entries import told_entries
 from agent.tools.tool import EVERYONE, Arguments, Tool, ToolContext, ToolResult
+from common.learning import EtlExample, Trust
 from common.text import Text
 from common.values import Catalog, Table
 from databases.catalog.view_sources import ViewSources
 from etl.assets.join_hints import join_hints
 from etl.assets.quality_rules import quality_rules
-from etl.assets.table_layers import layer_of, short_name
+from etl.assets.table_layers import layer_of, layer_of_name, short_name
 from etl.binding.join_links import JOIN_LINKS
 from etl.lineage.view_joins import view_joins
 from knowledge.language.terms import terms_with_roots
@@ -32,6 +34,8 @@ _BY_DEFAULT = 8
 _MOST_QUERY = 1_000  # characters
 _MOST_REASONS = 5  # of one asset
 _MOST_TABLES = 20  # between which joins are looked for
+_SHARE_OF_DRAFTS = 4  # one of so many assets may be a draft, so that tables keep their places
+CONFIDENCES: Mapping[Trust, float] = {"certified": 0.95, "reviewed": 0.9, "personal": 0.7}
 _VIEWS = ("view", "materialized view")
 
 
@@ -65,15 +69,18 @@ class QualityRules(Arguments):
     table: str = Field(min_length=1, description="Name of the table.")
 
 
-def search_assets_tool(reader: SchemaReader) -> Tool[SearchAssets]:
-    """Return the tool that finds tables, views and metrics."""
+def search_assets_tool(reader: SchemaReader, drafts_of: DraftsOf) -> Tool[SearchAssets]:
+    """Return the tool that finds tables, views, metrics and kept drafts."""
 
     async def run(context: ToolContext, arguments: SearchAssets) -> ToolResult:
         catalog = await context.database.catalog()
         most = arguments.limit or _BY_DEFAULT
         matches = await reader.matches(arguments.query, most, catalog, context.question)
         metrics = list(_metrics(arguments.query, catalog))
-        found = [*metrics, *(_asset(match, catalog) for match in matches)][:most]
+        drafts = await _artefacts(arguments.query, drafts_of, context)
+        few = drafts[: max(1, most // _SHARE_OF_DRAFTS)]
+        tables = [_asset(match, catalog) for match in matches[: most - len(few)]]
+        found = [*metrics, *few, *tables][:most]
         told = told_entries(found, "Nothing has to do with these words.")
         count = len(found)
         return ToolResult(told, Text(f"找到 {count} 项", f"{count} assets found"))
@@ -81,8 +88,8 @@ def search_assets_tool(reader: SchemaReader) -> Tool[SearchAssets]:
     return Tool(
         "search_assets",
         Text("查找数据资产", "Search assets"),
-        "Finds tables, views and metrics by what a request is about, with layer, score and why "
-        "each was found.",
+        "Finds tables, views, metrics and drafts of transformations by what a request is about, "
+        "with layer, score and why each was found.",
         SearchAssets,
         run,
         frozenset({EVERYONE}),
@@ -170,6 +177,34 @@ def _said(reason: WordReason) -> str:
 def _led(link: LinkReason, catalog: Catalog) -> str:
     other = short_name(catalog.by_key[link.table.key], catalog)
     return f"refers to {other}" if link.points_to_it else f"referred to by {other}"
+
+
+async def _artefacts(query: str, drafts_of: DraftsOf, context: ToolContext) -> list[dict[str, Any]]:
+    """Return the drafts of similar requests, and before them those whose target the query names."""
+    question = context.question
+    drafts = drafts_of(question.actor, question.database)
+    words = terms_with_roots(query)
+    named = [one for one in await drafts.trusted() if _is_said(one.target, words)]
+    alike = await drafts.recalled(query, await context.database.catalog())
+    similar = [one for one in alike.examples if isinstance(one, EtlExample)]
+    found: dict[str, dict[str, Any]] = {}
+    for draft in (*named, *similar):
+        if draft.trust in CONFIDENCES and draft.target not in found:
+            reason = f"name: {draft.target}" if draft in named else "similar request"
+            found[draft.target] = _artefact(draft, reason)
+    return list(found.values())
+
+
+def _artefact(draft: EtlExample, reason: str) -> dict[str, Any]:
+    node, _ = draft.code[-1]
+    return {
+        "name": draft.target,
+        "kind": "artefact",
+        "layer": layer_of_name(node),
+        "description": draft.question,
+        "score": CONFIDENCES[draft.trust],
+        "reasons": [reason],
+    }
 
 
 def _metrics(query: str, catalog: Catalog) -> Iterator[dict[str, Any]]:

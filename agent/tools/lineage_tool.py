@@ -1,14 +1,17 @@
-"""`get_table_lineage`: which views a table or column goes into, and what it is made of."""
+"""`get_table_lineage`: what a table or column goes into, and what it is made of."""
 
 import asyncio
 
 from pydantic import Field
 
+from agent.kept_drafts import DraftsOf
 from agent.tools.asset_tools import MOST_ENTRIES, ViewsOf
 from agent.tools.told_entries import told_entries
 from agent.tools.tool import EVERYONE, Arguments, Tool, ToolContext, ToolResult
 from common.errors import NotFound
 from common.text import Text
+from common.values import Catalog
+from etl.lineage.draft_lineage import draft_lineage, drafted_place
 from etl.lineage.lineage_graph import Direction, part_of
 from etl.lineage.view_lineage import qualified, view_lineage
 from knowledge.language.safe_text import one_line
@@ -34,32 +37,33 @@ class TableLineageArguments(Arguments):
     )
 
 
-def lineage_tool(views_of: ViewsOf) -> Tool[TableLineageArguments]:
-    """Return the tool that follows tables and columns through views."""
+def lineage_tool(views_of: ViewsOf, drafts_of: DraftsOf) -> Tool[TableLineageArguments]:
+    """Return the tool that follows tables and columns through views and kept drafts."""
 
     async def run(context: ToolContext, arguments: TableLineageArguments) -> ToolResult:
+        question = context.question
         catalog = await context.database.catalog()
-        table = table_named(arguments.table, catalog)
+        drafts = await drafts_of(question.actor, question.database).trusted()
+        drafted = await asyncio.to_thread(draft_lineage, drafts, catalog)
         column = arguments.column
-        if column is not None and table.column(column) is None:
-            said = one_line(column, _MOST_NAME)
-            no_column = Text(
-                _NO_COLUMN.zh.format(table.name, said), _NO_COLUMN.en.format(table.name, said)
-            )
-            raise NotFound(no_column)
-        views = await views_of(context.question)
+        place = drafted_place(arguments.table, column, drafted)
+        if place is None:
+            place = _place(arguments.table, column, catalog)
+        views = await views_of(question)
         # What transforms and the rights of this very call leave of the catalogue decides.
         seen = [view.among(catalog) for view in views if view.view in catalog.by_key]
         edges = await asyncio.to_thread(view_lineage, seen, catalog)
         part = part_of(
-            edges,
-            qualified(table),
+            [*edges, *drafted],
+            place,
             column=column,
             direction=arguments.direction or "both",
             depth=arguments.depth or _BY_DEFAULT,
         )
         entries = [edge.model_dump(mode="json") for edge in part.edges]
-        shown = told_entries(entries[:MOST_ENTRIES], "No view that may be read has to do with it.")
+        shown = told_entries(
+            entries[:MOST_ENTRIES], "No view or draft that may be read has to do with it."
+        )
         left_out = len(entries) - MOST_ENTRIES
         if left_out > 0:
             shown = f"{shown}\n({left_out} further edges: ask for a column or a smaller depth.)"
@@ -69,8 +73,23 @@ def lineage_tool(views_of: ViewsOf) -> Tool[TableLineageArguments]:
     return Tool(
         "get_table_lineage",
         Text("查询血缘", "Table lineage"),
-        "Gives which views are made of a table or column, and what a view is made of.",
+        "Gives which views and drafts are made of a table or column, and what they are made of.",
         TableLineageArguments,
         run,
         frozenset({EVERYONE}),
     )
+
+
+def _place(name: str, column: str | None, catalog: Catalog) -> str:
+    """Return the full name of a table that has the column.
+
+    Raises:
+        NotFound: there is none for the caller.
+        InvalidRequest: several are called so.
+    """
+    table = table_named(name, catalog)
+    if column is not None and table.column(column) is None:
+        said = one_line(column, _MOST_NAME)
+        zh = _NO_COLUMN.zh.format(table.name, said)
+        raise NotFound(Text(zh, _NO_COLUMN.en.format(table.name, said)))
+    return qualified(table)

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agent.analysis.analysing import Analyst
+from agent.kept_drafts import DraftsOf
 from agent.tools.asset_tools import (
     ViewsOf,
     join_hints_tool,
@@ -33,6 +34,7 @@ class ToolServices:
         values: finds stored values.
         memory: what has been learnt.
         views_of: gives the views of a question's database.
+        drafts_of: gives the drafts of transformations over a database.
         analyst: analyses rows.
         export_max_rows: most rows of one file.
         groups: who may use which tool, where the operator says it; tools that are not in it are for
@@ -43,6 +45,7 @@ class ToolServices:
     values: ValueSearch
     memory: Memory
     views_of: ViewsOf
+    drafts_of: DraftsOf
     analyst: Analyst
     export_max_rows: int
     groups: GroupsOf = field(default_factory=dict)
@@ -91,10 +94,10 @@ def build_tools(services: ToolServices) -> tuple[Tool[Any], ...]:
         chart_tool(),
         statistics_tool(services.analyst),
         export_tool(max_rows=services.export_max_rows),
-        search_assets_tool(services.schema),
-        lineage_tool(services.views_of),
+        search_assets_tool(services.schema, services.drafts_of),
+        lineage_tool(services.views_of, services.drafts_of),
         join_hints_tool(services.views_of),
         quality_rules_tool(samples=services.schema.samples),
-        reference_tool(services.memory),
+        reference_tool(services.memory, services.drafts_of),
     )
     return regrouped(tools, services.groups, TOOL_NAMES)

@@ -16,6 +16,7 @@ CHARGES: Mapping[str, Charge] = {
     "ask.ask_agent_stream": "counted",
     "ask.ask_etl": "counted",
     "ask.ask_etl_stream": "counted",
+    "ask.start_run": "counted",
     "databases.list_databases": "counted",
     "examples.list_examples": "counted",
     "exports.export_run": "counted",
@@ -31,6 +32,7 @@ CHARGES: Mapping[str, Charge] = {
     "runs.resume_run": "counted",
     "schema.describe_table": "counted",
     "schema.list_tables": "counted",
+    "schema.reload_schema": "counted",
     "schema.search_schema": "counted",
     "sql.run_sql": "counted",
     "sql.validate_sql": "counted",
@@ -43,6 +45,7 @@ CHARGES: Mapping[str, Charge] = {
     "artefacts.list_artefact_files": "free",
     "artefacts.read_artefact": "free",
     "artefacts.read_artefact_file": "free",
+    "examples.complete": "free",  # asked while somebody types; runs no statement
     "conversations.clear_conversation": "free",
     "conversations.delete_conversation": "free",
     "conversations.delete_conversations": "free",

@@ -42,10 +42,22 @@ class AnswerExampleModel(ReplyModel):
     trust: Literal["personal", "reviewed", "certified"]
 
 
+class BudgetLeftModel(ReplyModel):
+    """The rest of the caller's budget for models today"""
+
+    tokens_left: int | None = Field(description="null: tokens have no bound")
+    money_left: float | None = Field(description="null: money has no bound")
+    currency: str
+    renews_at: Timestamp
+
+
 class AnswerUsageModel(ReplyModel):
     llm_calls: Sometimes[int] = None
     prompt_tokens: Sometimes[int] = None
     completion_tokens: Sometimes[int] = None
+    budget: Sometimes[BudgetLeftModel] = Field(
+        None, description="Where the operator has set budgets"
+    )
 
 
 class QueryResultModel(ReplyModel):
@@ -116,10 +128,7 @@ class ChosenDatabaseModel(ReplyModel):
     )
 
 
-class AnswerModel(ReplyModel):
-    type: Literal["DATABASE", "CHAT", "completed"] = Field(
-        description="`completed` on the stream, else equal to response_type"
-    )
+class AnswerFields(ReplyModel):
     response: str
     response_type: Literal["DATABASE", "CHAT"]
     sql: Sometimes[str] = None
@@ -200,6 +209,18 @@ class AnswerModel(ReplyModel):
     usage: AnswerUsageModel
     timings_ms: dict[str, float]
     timestamp: Timestamp
+
+
+class AnswerModel(AnswerFields):
+    """An answer; `type` equals `response_type`"""
+
+    type: Literal["DATABASE", "CHAT"]
+
+
+class CompletedAnswerModel(AnswerFields):
+    """`data` of a stream's last frame: the answer"""
+
+    type: Literal["completed"]
 
 
 class AskedUserModel(ReplyModel):
@@ -284,6 +305,17 @@ class ExportedRowsModel(ReplyModel):
     rows: list[list[Any]]
     row_count: int
     is_limited: bool
+
+
+class CompletionModel(ReplyModel):
+    kind: Literal["table", "column", "value", "question"]
+    text: str = Field(description="The name, the value or the question")
+    about: str | None = Field(description="The table of a column, or the column of a value")
+    completed: str = Field(description="`q` with it in the place of what was begun")
+
+
+class CompletionsModel(ReplyModel):
+    completions: list[CompletionModel] = Field(description="The likeliest first")
 
 
 class ExamplesModel(ReplyModel):

@@ -1,7 +1,17 @@
 """The whole JSON answers of the endpoints, by the names that generated clients know."""
 
+from typing import Annotated
+
+from pydantic import Field
+
 from api.models.analysis_models import AnalysisModel
-from api.models.asking_models import AnswerModel, AskedUserModel, ExamplesModel, RunModel
+from api.models.asking_models import (
+    AnswerModel,
+    AskedUserModel,
+    CompletionsModel,
+    ExamplesModel,
+    RunModel,
+)
 from api.models.conversation_models import (
     ClearedModel,
     ConversationListModel,
@@ -22,16 +32,25 @@ from api.models.learning_models import (
 )
 from api.models.lineage_models import ImpactModel, LineageModel
 from api.models.model_base import EnvelopeOf, ReplyModel
-from api.models.schema_models import DescribedTableModel, SchemaSearchModel, TablePageModel
-from api.models.service_models import DatabaseListModel, MeModel, ReadyModel
+from api.models.schema_models import (
+    DescribedTableModel,
+    ReloadedModel,
+    SchemaSearchModel,
+    TablePageModel,
+)
+from api.models.service_models import DatabaseListModel, MeModel, ReadyModel, StoppingModel
 from api.models.sql_models import SqlResultModel, VerdictModel
 
+_Answered = Annotated[AnswerModel | AskedUserModel | EtlAnswerModel, Field(discriminator="type")]
+_Drafted = Annotated[EtlAnswerModel | EtlAskedUserModel, Field(discriminator="type")]
+_Kept = Annotated[FileModel | FileDraftModel, Field(discriminator="status")]
 
-class AnswerEnvelope(EnvelopeOf[AnswerModel | AskedUserModel | EtlAnswerModel]):
+
+class AnswerEnvelope(EnvelopeOf[_Answered]):
     pass
 
 
-class EtlEnvelope(EnvelopeOf[EtlAnswerModel | EtlAskedUserModel]):
+class EtlEnvelope(EnvelopeOf[_Drafted]):
     pass
 
 
@@ -47,6 +66,10 @@ class ReadyEnvelope(EnvelopeOf[ReadyModel]):
     pass
 
 
+class UnreadyEnvelope(EnvelopeOf[ReadyModel | StoppingModel]):
+    pass
+
+
 class RunEnvelope(EnvelopeOf[RunModel]):
     pass
 
@@ -55,7 +78,15 @@ class ExamplesEnvelope(EnvelopeOf[ExamplesModel]):
     pass
 
 
+class CompletionsEnvelope(EnvelopeOf[CompletionsModel]):
+    pass
+
+
 class SchemaSearchEnvelope(EnvelopeOf[SchemaSearchModel]):
+    pass
+
+
+class ReloadedEnvelope(EnvelopeOf[ReloadedModel]):
     pass
 
 
@@ -119,7 +150,7 @@ class FileEnvelope(EnvelopeOf[FileModel]):
     pass
 
 
-class FileOrDraftEnvelope(EnvelopeOf[FileModel | FileDraftModel]):
+class FileOrDraftEnvelope(EnvelopeOf[_Kept]):
     pass
 
 

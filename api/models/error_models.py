@@ -32,10 +32,12 @@ class ErrorModel(ReplyModel):
         "headers_too_large",
         "too_many_connections",
         "rate_limited",
+        "budget_exhausted",
         "syntax_error",
         "validation_exception",
         "cost_exceeded",
         "too_many_streams",
+        "service_stopping",
         "sockets_unavailable",
         "query_timeout",
         "keys_unavailable",
@@ -52,6 +54,7 @@ class ErrorModel(ReplyModel):
     plan: Sometimes[PlanModel] = None
     retryable: bool
     retry_after_s: Sometimes[int] = None
+    renews_at: Sometimes[Timestamp] = Field(None, description="When a budget begins anew")
     node: str | None = None
     conversation_id: Sometimes[str] = None
     run_id: Sometimes[str] = None

@@ -140,12 +140,7 @@ class EtlLearntModel(ReplyModel):
     lesson: LessonModel | None
 
 
-class EtlAnswerModel(ReplyModel):
-    """A draft of a transformation with its evidence, or why there is none"""
-
-    type: Literal["ETL", "completed"] = Field(
-        description="`completed` on the stream, else equal to response_type"
-    )
+class EtlAnswerFields(ReplyModel):
     response: str
     response_type: Literal["ETL"]
     status: Literal[
@@ -179,6 +174,18 @@ class EtlAnswerModel(ReplyModel):
     usage: AnswerUsageModel
     timings_ms: dict[str, float]
     timestamp: Timestamp
+
+
+class EtlAnswerModel(EtlAnswerFields):
+    """A draft of a transformation with its evidence, or why there is none"""
+
+    type: Literal["ETL"]
+
+
+class CompletedEtlAnswerModel(EtlAnswerFields):
+    """`data` of a stream's last frame: the draft"""
+
+    type: Literal["completed"]
 
 
 class EtlAskedUserModel(AskedUserModel):

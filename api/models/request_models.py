@@ -483,6 +483,25 @@ class SearchQuery(RequestFields):
         return text
 
 
+class CompletionQuery(RequestFields):
+    missing = {"q": Text("缺少 q：请填写光标前的文字。", "q is missing: send what is typed.")}
+
+    q: str = Field(description="What stands before the cursor")
+    limit: Annotated[int, number_up_to(20)] = Field(8, description="Most completions")
+
+    @field_validator("q", mode="plain", json_schema_input_type=str)
+    @classmethod
+    def _check_q(cls, value: str, info: ValidationInfo) -> str:
+        max_chars = (info.context or {})["max_chars"]
+        if len(value) > max_chars or UNUSABLE.search(value):
+            raise wrong(
+                "q",
+                f"不含 NUL、最多 {max_chars} 个字符的文本",
+                f"a text of at most {max_chars} characters without NUL",
+            )
+        return value
+
+
 _NO_TABLE = Text("缺少 table：请填写表名。", "table is missing: name a table.")
 
 

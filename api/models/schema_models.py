@@ -125,6 +125,10 @@ class ColumnMeaningValueModel(ReplyModel):
     names: MeaningNamesModel
 
 
+class ReloadedModel(ReplyModel):
+    table_count: int = Field(description="Tables that the caller may see now")
+
+
 class ColumnMeaningModel(ReplyModel):
     """The entry of the semantic file; null: there is none"""
 

@@ -66,6 +66,14 @@ class ReadyModel(ReplyModel):
     row_rules: DependencyModel
 
 
+class StoppingServiceModel(ReplyModel):
+    status: Literal["stopping"]
+
+
+class StoppingModel(ReplyModel):
+    service: StoppingServiceModel
+
+
 class ListedDatabaseModel(ReplyModel):
     name: str = Field(description="What requests give as `database`")
     label: str = Field(description="What people call it")

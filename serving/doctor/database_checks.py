@@ -45,11 +45,12 @@ def examine_database(name: str, url: str, options: DatabaseOptions) -> list[Chec
             "检查 DATABASE_URL 的主机、端口、账号和密码。",
             "Check host, port, role and password of DATABASE_URL.",
         )
-        return [failed(f"{check}.reachable", Text(f"不能使用：{error}", str(error)), advice)]
+        said = Text(f"不能使用：{error.text.zh}", error.text.en)
+        return [failed(f"{check}.reachable", said, advice)]
     except psycopg2.Error as error:
-        said = str(error).strip().partition("\n")[0]
+        line = str(error).strip().partition("\n")[0]
         advice = Text("查看数据库服务器的日志。", "Look into the server's log.")
-        return [failed(f"{check}.statements", Text(said, said), advice)]
+        return [failed(f"{check}.statements", Text(line, line), advice)]
 
 
 def _database_findings(

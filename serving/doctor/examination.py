@@ -6,6 +6,7 @@ from pathlib import Path
 
 from agent.asked_databases import AskedDatabase
 from agent.bootstrap import Services, bootstrap
+from agent.budgets.budgets_file import BudgetsFileError
 from agent.extensions.loading import ExtensionError
 from agent.tools.tool_groups import InvalidToolGroups
 from api.access.key_file import KeyFile
@@ -45,6 +46,7 @@ _START_FAILURES: Mapping[type[Exception], str] = {
     RowRulesError: "files.row_rules",
     SemanticFileError: "files.semantic",
     DatabasesFileError: "files.databases",
+    BudgetsFileError: "files.budgets",
 }
 _MEND = Text(
     "按这句话修改后重试；各配置项见 docs/configuration.md。",

@@ -27,33 +27,39 @@ from rules.steps import is_quick
 _log = logging.getLogger(__name__)
 
 _MOST_REWRITES = 2
+_MOST_EXAMPLES = 3
 _MOST_SPLITS = 3
 _PATIENCE_S = 1.0  # for all offers of a refusal together
 # Of the planner's cost units, the most that trying an offer may cost: tens of milliseconds
 _QUICK = 20_000.0
 _SAID = Text("可以这样问：{}。", " You could ask {}.")
+_SAID_EXAMPLES = Text("可以问的有，例如：{}。", " What can be asked is, for example, {}.")
 _QUOTED, _OR = Text("“{}”", '"{}"'), Text("、", " or ")
 
 
 @dataclass(frozen=True)
 class Offers:
-    """The questions that are offered with a refusal."""
+    """The questions that are offered with a refusal; `examples` where there are no rewrites."""
 
     choices: tuple[str, ...] = ()
     rewrites: tuple[str, ...] = ()
+    examples: tuple[str, ...] = ()
 
 
 async def offered(draft: NoSql, database: Database) -> Offers:
     """Return the offers that are found to give rows within a second."""
     choices: list[str] = []
     rewrites: list[str] = []
+    examples: list[str] = []
     try:
         async with asyncio.timeout(_PATIENCE_S):
             await _try(draft.choices, database, choices, len(draft.choices))
             await _try(draft.rewrites, database, rewrites, _MOST_REWRITES)
+            if not rewrites:
+                await _try(draft.examples, database, examples, _MOST_EXAMPLES)
     except TimeoutError:
         _log.info("some offers were not tried in time")
-    return Offers(tuple(choices), tuple(rewrites))
+    return Offers(tuple(choices), tuple(rewrites), tuple(examples))
 
 
 async def _try(offers: Sequence[Offer], database: Database, working: list[str], most: int) -> None:
@@ -82,12 +88,11 @@ def _first_row_of(sql: str) -> str:
     return f"SELECT * FROM (\n{sql}\n) AS tried LIMIT 1"
 
 
-def said(rewrites: Sequence[str], lang: Lang) -> str:
-    """Return a sentence that offers the rewrites; empty without any."""
-    if not rewrites:
-        return ""
-    quoted = [_QUOTED.to(lang).format(rewrite) for rewrite in rewrites]
-    return _SAID.to(lang).format(_OR.to(lang).join(quoted))
+def said(offers: Offers, lang: Lang) -> str:
+    """Return a sentence that offers the rewrites, or else the examples; empty without any."""
+    pattern = _SAID if offers.rewrites else _SAID_EXAMPLES
+    quoted = [_QUOTED.to(lang).format(one) for one in offers.rewrites or offers.examples]
+    return pattern.to(lang).format(_OR.to(lang).join(quoted)) if quoted else ""
 
 
 async def splits(inquiry: Inquiry, database: Database) -> tuple[str, ...]:

@@ -8,11 +8,11 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
-from agent.flows.etl.draft_experience import DraftExperience
 from agent.flows.etl.draft_learning import DraftLearning
 from agent.flows.etl.role_model import RoleModel
 from agent.flows.etl.role_prompts import RolePrompts
 from agent.flows.etl.state import EtlState, EtlUpdate
+from agent.kept_drafts import KeptDrafts
 from agent.progress import Write
 from agent.question import Question, Recall, nothing_before
 from common.ports import Database
@@ -70,7 +70,7 @@ class EtlContext:
     artefacts: Artefacts
     time_zone: str
     most_rows: int
-    experience: DraftExperience
+    experience: KeptDrafts
     learning: DraftLearning
     write: Write
     roles: EtlRoles | None = None

@@ -1,4 +1,4 @@
-"""What was learnt of drafts of transformations, as one caller may see it.
+"""What roles are told of drafts that were made before.
 
 References are data for whoever analyses and writes. Only one of the very same request decides what
 is open, and only if a reviewer or the caller stands for it.
@@ -6,25 +6,12 @@ is open, and only if a reviewer or the caller stands for it.
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from common.actor import Actor
-from common.inquiry import Inquiry
-from common.learning import (
-    NO_EXPERIENCE,
-    EtlExample,
-    Example,
-    Experience,
-    Lesson,
-    Trust,
-    same_question,
-)
-from common.text import language_of
-from common.values import Catalog
+from common.learning import Example, Experience, Lesson, Trust, same_question
 from etl.schemas.knowledge_context import KnownFailure, ReferenceSql
 from etl.schemas.requirement import AnalysisResult, UserIntent
-from knowledge.experience.experience_service import ExperienceService, ExperienceView
 
 _CONFIDENCE: Mapping[Trust, float] = {
     "certified": 0.95,
@@ -34,42 +21,6 @@ _CONFIDENCE: Mapping[Trust, float] = {
 }
 _MOST_CHARS = 16_000  # of the SQL of all references together
 _DIGEST_BYTES = 16
-
-
-class DraftExperience:
-    """Looks up what was learnt, for one request; never raises."""
-
-    def __init__(self, service: ExperienceService, actor: Actor) -> None:
-        self._service = service
-        self._actor = actor
-        self._has_looked = False
-        self._view: ExperienceView | None = None
-
-    async def recalled(self, request: str, catalog: Catalog) -> Experience:
-        """Return drafts and failures of similar requests."""
-        view = await self._looked()
-        if view is None:
-            return NO_EXPERIENCE
-        inquiry = Inquiry(request, language_of(request), catalog)
-        return await self._service.safely(view.recalled(inquiry), NO_EXPERIENCE)
-
-    async def decisive(self, meaning: str) -> tuple[EtlExample, ...]:
-        """Return drafts of the same request that may decide what it leaves open, best first."""
-        view = await self._looked()
-        if view is None:
-            return ()
-        found = await self._service.safely(view.asked_the_same(meaning), ())
-        return tuple(one for one in found if isinstance(one, EtlExample))
-
-    def used(self, examples: Iterable[Example]) -> None:
-        """Count a draft that each of the examples has helped with."""
-        self._service.used(examples)
-
-    async def _looked(self) -> ExperienceView | None:
-        if not self._has_looked:
-            self._view = await self._service.view(self._actor)
-            self._has_looked = True
-        return self._view
 
 
 def references_of(experience: Experience) -> list[ReferenceSql]:

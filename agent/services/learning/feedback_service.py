@@ -133,6 +133,7 @@ class FeedbackService:
         is_complete: whether a question can be understood without its conversation.
         learns: whether anything is learnt; else feedback is only kept.
         request_timeout_s: seconds for one request.
+        tell: is given the run, the rating and the user of each feedback that was kept.
     """
 
     def __init__(
@@ -145,9 +146,11 @@ class FeedbackService:
         learns: bool,
         request_timeout_s: float,
         observer: ObservabilityProvider = UNOBSERVED,
+        tell: Callable[[str, str, str], None] | None = None,
     ) -> None:
         self._answers = answers
         self._observer = observer
+        self._tell = tell
         self._learned = learned
         self._source_of = source_of
         self._is_complete = is_complete
@@ -190,6 +193,8 @@ class FeedbackService:
         if await self._learned.keep(learning) == "full":
             learnt = replace(learnt, example=None, lesson=None, notices=(*learnt.notices, _FULL))
         self._observer.metric("feedback", 1, {"verdict": given.rating})
+        if self._tell is not None:
+            self._tell(given.run_id, given.rating, user_id)
         return await self._body(given, learnt, source)
 
     async def _learnt(self, rated: _RatedAnswer) -> _Learnt:

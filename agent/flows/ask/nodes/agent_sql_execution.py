@@ -14,8 +14,11 @@ from common.errors import CituError, InvalidSql, LlmUnavailable
 from common.inquiry import Inquiry, StoredValue
 from common.text import Lang, Text
 from common.values import PlanEstimate, QueryResult, SkillResult, Usage
+from knowledge.results.result_columns import result_columns
+from knowledge.results.seen_rows import partly_closed, rights_said
 from knowledge.tables.near_names import with_suggestions
 from knowledge.values.second_look import looks_empty, missing, replacements, rewritten, taken_for
+from rules.answering.summarize import cuts_rows
 
 _log = logging.getLogger(__name__)
 
@@ -57,6 +60,8 @@ async def _answered(
         update["notices"] = tuple(notice.to(state["lang"]) for notice in notices)
         update["warnings"] += update["notices"]
     update["warnings"] += (notice.to(state["lang"]) for notice in result.notices)
+    rights = await _rights(sql, result, state["lang"], context)
+    update["warnings"] += (one.to(state["lang"]) for one in rights)
     if result.cut_columns:
         update["warnings"].append(_cut(result).to(state["lang"]))
     if not result.rows:  # the rules say it: a model would have nothing to tell
@@ -69,6 +74,17 @@ async def _answered(
         update |= {"summary": summary.value, "usage": update["usage"] + summary.usage}
         update["warnings"] += summary.warnings
     return update
+
+
+async def _rights(
+    sql: str, result: QueryResult, lang: Lang, context: AskContext
+) -> tuple[Text, ...]:
+    """Return what the answer says of rows that may be closed to its reader."""
+    catalog = await context.database.catalog()
+    if not result.rows or not partly_closed(sql, catalog):
+        return ()
+    columns = () if cuts_rows(sql) else result_columns(sql, result, catalog, lang)
+    return rights_said(sql, result, columns, catalog)
 
 
 async def _noticed(state: AskState, context: AskContext, update: AskUpdate) -> tuple[Text, ...]:

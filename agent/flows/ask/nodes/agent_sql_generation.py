@@ -119,9 +119,10 @@ async def _not_written(draft: NoSql, inquiry: Inquiry, context: AskContext) -> A
     return {
         "sql_generation_success": False,
         "failure_reason": draft.reason,
-        "user_prompt": draft.prompt + said(offers.rewrites, inquiry.lang),
+        "user_prompt": draft.prompt + said(offers, inquiry.lang),
         "choices": offers.choices,
         "rewrites": offers.rewrites,
+        "follow_ups": offers.examples,
         "understood": draft.understood,
         "execution_path": ["agent_sql_generation", "sql_generation_failed"],
     }

@@ -138,22 +138,32 @@ async def analysed(state: EtlState, context: EtlContext) -> AnalysisResult:
     if before.get("method") == "llm":
         return await _decided(AnalysisResult.model_validate(before), state, context)
     own = await binding_of(state, context)
-    is_final = any(one.kind in _FINAL for one in own.analysis.impossible)
-    if context.roles is None or state["given_intent"] is not None or is_final:
+    if context.roles is None or _is_settled(own.analysis, state):
         return own.analysis
-    is_read_by_rules = own.analysis.intent is not None and not own.analysis.impossible
-    if is_read_by_rules and "clarifications" in state:
-        return own.analysis  # the model has read the same words before
     reading = await _read(state, context)
     if reading.result is None:
         return own.analysis
-    if not is_read_by_rules:
+    if not _is_read_by_rules(own.analysis):
         return _by_model(reading, state)
     is_other = _is_other(own, reading.result)
     if is_other and reading.intent is not None:
         said = one_line(_steps(reading.intent), MOST_LINE)
         context.roles.model.warn(filled(READ_OTHERWISE, Text(said, said)))
     return own.analysis
+
+
+def _is_settled(analysis: AnalysisResult, state: EtlState) -> bool:
+    """Tell whether nothing is left for a model to read."""
+    if state["given_intent"] is not None:
+        return True
+    if any(one.kind in _FINAL for one in analysis.impossible):
+        return True
+    # The model has read the same words before the user was asked.
+    return "clarifications" in state and _is_read_by_rules(analysis)
+
+
+def _is_read_by_rules(analysis: AnalysisResult) -> bool:
+    return analysis.intent is not None and not analysis.impossible
 
 
 def _is_other(own: BindingResult, read: BindingResult) -> bool:

@@ -1,0 +1,134 @@
+"""Traces a service: takes the spans and measurements of the extension point as OpenTelemetry's.
+
+All names of OpenTelemetry's conventions stand in the tables here. Those of `gen_ai` still change
+between its versions; those of `db` are stable. No span holds a question, a prompt, rows or a key.
+"""
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field
+from typing import Any
+
+from agent.extensions.points import ObservabilityProvider
+from common.errors import CituError
+from common.tracing import Tracing
+
+
+@dataclass(frozen=True)
+class _SpanForm:
+    """How a span of the extension point is told.
+
+    Attributes:
+        title: its name, with attributes in braces.
+        names: names of attributes, by those of the extension point; others are left out.
+        fixed: attributes that are always the same.
+        is_call: another service does the work.
+        is_shared: it is done for many questions together, and so begins a trace of its own.
+    """
+
+    title: str
+    names: Mapping[str, str] = field(default_factory=dict)
+    fixed: Mapping[str, str] = field(default_factory=dict)
+    is_call: bool = False
+    is_shared: bool = False
+
+
+_SPANS = {
+    "question": _SpanForm("run {agent}", {"agent": "gen_ai.agent.name", "run_id": "citu.run_id"}),
+    "model_call": _SpanForm(
+        "chat {model}",
+        {"model": "gen_ai.request.model"},
+        {"gen_ai.operation.name": "chat"},
+        is_call=True,
+    ),
+    "statement": _SpanForm(
+        "{act}",
+        {"act": "db.operation.name", "statement": "db.query.text"},
+        {"db.system.name": "postgresql"},
+        is_call=True,
+    ),
+    "tool": _SpanForm(
+        "execute_tool {tool}",
+        {"tool": "gen_ai.tool.name", "call_id": "gen_ai.tool.call.id"},
+        {"gen_ai.operation.name": "execute_tool"},
+    ),
+    "catalog_read": _SpanForm("catalog read", is_call=True, is_shared=True),
+    "store_write": _SpanForm("store write", is_call=True, is_shared=True),
+}
+_PROVIDER = "gen_ai.provider.name"
+# Measurements that belong to the span in which they are taken.
+_VALUES = {
+    "prompt_tokens": "gen_ai.usage.input_tokens",
+    "completion_tokens": "gen_ai.usage.output_tokens",
+    "rows": "db.response.returned_rows",
+}
+_STEP = "step_seconds"
+
+
+class TraceObserver:
+    """The `ObservabilityProvider` that makes spans.
+
+    Args:
+        provider: of the model, such as `openai`; empty where there is no model.
+    """
+
+    def __init__(self, tracing: Tracing, provider: str) -> None:
+        self._tracing = tracing
+        self._provider = provider
+
+    def span(self, name: str, attributes: Mapping[str, Any]) -> AbstractContextManager[None]:
+        """Make a span that lasts as long as the context."""
+        form = _SPANS.get(name)
+        if form is None:
+            return nullcontext()
+        return self._span(form, attributes)
+
+    @contextmanager
+    def _span(self, form: _SpanForm, attributes: Mapping[str, Any]) -> Iterator[None]:
+        from opentelemetry.context import Context
+        from opentelemetry.trace import SpanKind
+
+        told = {form.names[name]: str(attributes[name]) for name in form.names.keys() & attributes}
+        if "gen_ai.request.model" in told:
+            told[_PROVIDER] = self._provider
+        begun = self._tracing.tracer.start_as_current_span(
+            form.title.format_map(attributes),
+            context=Context() if form.is_shared else None,
+            kind=SpanKind.CLIENT if form.is_call else SpanKind.INTERNAL,
+            attributes={**form.fixed, **told},
+            # What was raised may quote the question or a value.
+            record_exception=False,
+            set_status_on_exception=False,
+        )
+        with begun as span:
+            try:
+                yield
+            except BaseException as error:
+                _note_failure(span, error)
+                raise
+
+    def metric(self, name: str, value: float, attributes: Mapping[str, Any]) -> None:
+        from opentelemetry.trace import get_current_span
+
+        if name in _VALUES:
+            get_current_span().set_attribute(_VALUES[name], value)
+        if name == _STEP:
+            ended = time.time_ns()
+            step = self._tracing.tracer.start_span(
+                str(attributes["node"]), start_time=ended - int(value * 1e9)
+            )
+            step.end(ended)
+
+
+def _note_failure(span: Any, error: BaseException) -> None:
+    from opentelemetry.trace import StatusCode
+
+    name = error.error_type if isinstance(error, CituError) else type(error).__name__
+    span.set_attribute("error.type", name)
+    span.set_status(StatusCode.ERROR)
+
+
+def traced_by(tracing: Tracing | None, provider: str) -> tuple[ObservabilityProvider, ...]:
+    """Return the observer that makes spans; none where traces are off."""
+    return (TraceObserver(tracing, provider),) if tracing is not None else ()
