@@ -4,6 +4,7 @@
 #
 #   postman/run.sh                                     BASE_URL=http://127.0.0.1:8084 postman/run.sh
 #
+# REPORT names a file for newman's report, of which `python postman/record.py` keeps the replies as the collection's examples.
 # API_KEY is sent with every request when it is given. PYTHON (default: .venv/bin/python) runs the server;
 # START_TIMEOUT_S (default: 180) is how long it may take to be ready.
 set -eu
@@ -88,4 +89,4 @@ run_newman run "$here/citu.postman_collection.json" \
     --env-var "base_url=$base_url" \
     --env-var "api_key=${API_KEY:-}" \
     --timeout-request 180000 \
-    --reporters cli
+    --reporters cli${REPORT:+,json} ${REPORT:+--reporter-json-export "$REPORT"}

@@ -1,14 +1,12 @@
 /** The page: connects the question box and the settings with the conversation. */
 
 import { request } from "./api.js";
+import { Completions } from "./completions.js";
 import { Conversation } from "./conversation.js";
 import { Databases } from "./databases.js";
 import { Examples } from "./examples.js";
-import { History } from "./history.js";
 import { keyInUse, onKeyChange, signOut } from "./key.js";
 import { onThisDevice } from "./memory.js";
-import { Reviews } from "./reviews.js";
-import { Schema } from "./schema.js";
 import { language, preferredLanguage, setLabel, speak } from "./texts.js";
 import { setTheme, theme } from "./theme.js";
 
@@ -37,12 +35,32 @@ const page = {
 };
 
 const conversation = new Conversation(byId("turns"), { onChange: showState, onAsk: askOffered, onUnknown: sayUnknown, onUnsent: giveBack });
-const history = new History(byId("history"), conversation);
 const databases = new Databases(byId("database-row"), byId("database"), () => examples.show(language()));
 const inDatabase = (path) => databases.path(path);
 const examples = new Examples(byId("examples-block"), byId("examples"), askOffered, inDatabase);
-const schema = new Schema(byId("schema"), { examples: () => examples.shown, onAsk: askOffered, path: inDatabase });
-const reviews = new Reviews(byId("reviews"));
+const completions = new Completions(page.question, {
+  list: byId("completions"),
+  status: byId("completions-status"),
+  path: inDatabase,
+  onTaken: fitQuestionBox,
+});
+
+// Drawers, whose modules come when they are first wanted.
+const openHistory = drawer(() => import("./history.js"), ({ History }) => new History(byId("history"), conversation));
+const openReviews = drawer(() => import("./reviews.js"), ({ Reviews }) => new Reviews(byId("reviews")));
+const openSchema = drawer(
+  () => import("./schema.js"),
+  ({ Schema }) => new Schema(byId("schema"), { examples: () => examples.shown, onAsk: askOffered, path: inDatabase }),
+);
+
+/** Opens a drawer that is made of its module the first time; a module that can't be had is tried again by the next. */
+function drawer(load, make) {
+  let made = null;
+  return async () => {
+    made ??= make(await load());
+    made.open();
+  };
+}
 
 /** The drawer of files; its modules come when it is first wanted. */
 async function filesDrawer() {
@@ -129,6 +147,7 @@ let recalled = 0; // which of the questions stands in the box, where one does
 
 function submit(event) {
   event?.preventDefault();
+  completions.close();
   const question = page.question.value.trim();
   page.question.focus();
   if (!question || conversation.isRunning) return;
@@ -152,6 +171,7 @@ function recall(event) {
 }
 
 function onQuestionKey(event) {
+  if (completions.takesKey(event)) return;
   if (event.key === "ArrowUp" || event.key === "ArrowDown") recall(event);
   // Enter also ends the composition of a Chinese word in an input method, and must not send the question then. Safari
   // reports that Enter after the composition, with the key code of a composition in progress.
@@ -219,15 +239,18 @@ function closeSettingsOutside(event) {
 function listen() {
   page.composer.addEventListener("submit", submit);
   page.question.addEventListener("keydown", onQuestionKey);
-  page.question.addEventListener("input", fitQuestionBox);
+  page.question.addEventListener("input", (event) => {
+    fitQuestionBox();
+    completions.typed(event);
+  });
   page.stopButton.addEventListener("click", () => {
     conversation.stop();
     page.question.focus();
   });
   page.newConversation.addEventListener("click", startOver);
-  page.history.addEventListener("click", () => history.open());
-  page.schema.addEventListener("click", () => schema.open());
-  page.reviews.addEventListener("click", () => reviews.open());
+  page.history.addEventListener("click", openHistory);
+  page.schema.addEventListener("click", openSchema);
+  page.reviews.addEventListener("click", openReviews);
   page.files.addEventListener("click", async () => (await filesDrawer()).open());
   listenForFiles();
   page.theme.addEventListener("change", () => setTheme(page.theme.value));
@@ -267,4 +290,5 @@ page.theme.value = theme();
 listen();
 showKey();
 conversation.restore();
+if (conversation.isEmpty) void import("./first_run.js").then(({ hintAtModels }) => hintAtModels(byId("first-run")));
 focusQuestion();

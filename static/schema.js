@@ -53,11 +53,28 @@ export class Schema {
     const query = new URLSearchParams(wanted ? { q: wanted, limit: FOUND_AT_MOST } : { limit: AT_ONCE });
     this.#fetch(`schema/${wanted ? "search" : "tables"}?${query}`, (page) => {
       const items = page.tables.map((table) => this.#item(table));
-      const count = label("schema_count", { count: page.tables.length, total: page.table_count }, "p");
-      count.className = "drawer-note";
+      const counted = label("schema_count", { count: page.tables.length, total: page.table_count });
+      const count = element("p", { class: "drawer-note with-reload" }, counted, this.#reloadButton());
       const list = element("ul", { class: "chats" }, ...items);
       return [count, list, ...this.#moreButton(list, page.next_cursor), ...(wanted ? [] : this.#samples())];
     });
+  }
+
+  /** Reads the list again, when tables were added since. */
+  #reloadButton() {
+    const button = element("button", { type: "button", class: "quiet" }, glyph("retry"), label("schema_reload"));
+    button.addEventListener("click", async () => {
+      button.disabled = true;
+      try {
+        await request(this.#path("schema/reload"), { method: "POST" });
+        this.#list();
+        this.#search.focus();
+      } catch (refusal) {
+        button.disabled = false;
+        this.#say(refusal.envelope, () => button.click());
+      }
+    });
+    return button;
   }
 
   #moreButton(list, cursor) {

@@ -23,6 +23,26 @@ const TEXTS = {
   new_conversation: ["新对话", "New chat"],
   new_conversation_title: ["开始新的对话", "Start a new conversation"],
 
+  no_model: [
+    "没有连接大模型，由规则回答：数量、合计、排行、趋势、筛选等可以问；解释原因和多步分析需要大模型。",
+    "No model is connected, so rules answer: counts, totals, rankings, trends and filters; reasons and several steps need a model.",
+  ],
+  no_model_settings: [
+    "启动前设置 OPENAI_API_KEY、OPENAI_MODEL，必要时再设置 OPENAI_BASE_URL；各服务商的写法见 docs/models.md。用 python -m llm.check_model 检查。",
+    "Set OPENAI_API_KEY, OPENAI_MODEL and, where needed, OPENAI_BASE_URL before the start; docs/models.md has those of each provider. Check them by python -m llm.check_model.",
+  ],
+  no_model_how: ["如何连接大模型", "How to connect one"],
+  no_model_dismiss: ["知道了", "Got it"],
+  completions: ["补全建议", "Completions"],
+  completions_found: [
+    ({ count }) => `${count} 条建议，用上下键选择`,
+    ({ count }) => `${plural(count, "suggestion", "suggestions")}; choose by the arrow keys`,
+  ],
+  completion_table: ["表", "table"],
+  completion_column: ["字段", "column"],
+  completion_value: ["值", "value"],
+  completion_question: ["问过的问题", "asked before"],
+
   history: ["历史", "History"],
   history_title: ["历史对话", "Earlier conversations"],
   close: ["关闭", "Close"],
@@ -62,6 +82,7 @@ const TEXTS = {
   ],
   schema_columns: [({ count }) => `${count} 个字段`, ({ count }) => plural(count, "column", "columns")],
   schema_rows: [({ count }) => `约 ${count} 行`, ({ count }) => `about ${plural(count, "row", "rows")}`],
+  schema_reload: ["重新读取", "Reload"],
   schema_more: ["更多表", "More tables"],
   schema_back: ["所有表", "All tables"],
   schema_key: ["主键", "key"],

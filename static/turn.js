@@ -142,7 +142,7 @@ export class Turn {
     this.#end(isStopped ? "stopped" : "failed");
     this.#outcome.replaceChildren(
       isStopped ? stoppedBox(envelope.data, retry) : failureBox(envelope, retry),
-      ...this.#offers(envelope.data, ["choices", "rewrites"]),
+      ...this.#offers(envelope.data, ["choices", "rewrites", "follow_ups"]),
     );
     if (isRefusal(envelope)) this.#steps.collapse(); // it says the same
     const sql = envelope.data.state_summary?.sql;
