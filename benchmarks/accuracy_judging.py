@@ -256,11 +256,9 @@ def _outcome(
 ) -> tuple[Outcome, str]:
     data = envelope["data"]
     if not envelope["success"]:
-        kind = str(data.get("error_type"))
-        if kind in _NOT_LET_IN:
-            raise NotLetIn(str(data.get("error")))
-        return "refused" if kind in _REFUSALS else "failed", f"{kind}: {data.get('error')}"
-    if (sql := data.get("sql")) is None:
+        return _outcome_of_error(data)
+    sql = data.get("sql")
+    if sql is None:
         return "refused", str(data.get("response"))
     try:
         rows = _rows(database_url, sql, len(gold))
@@ -268,10 +266,29 @@ def _outcome(
         return "wrong", _said(exc)
     if same_result(gold, rows, in_order=asked.order_matters):
         return "right", ""
-    if len(rows) != len(gold):
-        return "wrong", f"{'more' if len(rows) > len(gold) else len(rows)} rows, not {len(gold)}"
-    is_order = asked.order_matters and same_result(gold, rows)
-    return "wrong", "another order" if is_order else "other values or columns"
+    return "wrong", _difference(asked, gold, rows)
+
+
+def _outcome_of_error(data: dict[str, Any]) -> tuple[Outcome, str]:
+    kind = str(data.get("error_type"))
+    said = str(data.get("error"))
+    if kind in _NOT_LET_IN:
+        raise NotLetIn(said)
+    outcome: Outcome = "refused" if kind in _REFUSALS else "failed"
+    return outcome, f"{kind}: {said}"
+
+
+def _difference(
+    asked: AccuracyQuestion, gold: list[tuple[Any, ...]], rows: list[tuple[Any, ...]]
+) -> str:
+    """Return in what rows differ from those that are wanted."""
+    if len(rows) > len(gold):
+        return f"more rows, not {len(gold)}"
+    if len(rows) < len(gold):
+        return f"{len(rows)} rows, not {len(gold)}"
+    if asked.order_matters and same_result(gold, rows):
+        return "another order"
+    return "other values or columns"
 
 
 def _rows(url: str, sql: str, most: int) -> list[tuple[Any, ...]]:

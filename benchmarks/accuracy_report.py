@@ -3,6 +3,7 @@
 import json
 import math
 import statistics
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -20,6 +21,13 @@ _NAMES = {"gold_failed": "not asked, its own SQL fails"}
 _REASON_CHARS = 100
 _COUNTED = ("llm_calls", "prompt_tokens", "completion_tokens")
 _SAME = ("question", "gold")  # what must not differ between two reports of one question
+_ASKED = "asked in both reports"
+_OTHER_QUESTION = "not compared, their question or SQL differs"
+_FAILING = "not compared, their SQL fails"
+_ONLY_OLD = "only in the old report"
+_ONLY_NEW = "only in the new report"
+_NOT_COMPARED = (_OTHER_QUESTION, _FAILING, _ONLY_OLD, _ONLY_NEW)
+_Question = Mapping[str, Any]
 
 
 class UnreadableReport(ValueError):
@@ -48,23 +56,30 @@ def report(
     }
 
 
-def _classes(judged: Sequence[Judged]) -> Iterator[tuple[tuple[str, str], list[Judged]]]:
-    for name in sorted({(one.lang, one.difficulty) for one in judged}):
-        yield name, [one for one in judged if (one.lang, one.difficulty) == name]
+def _classes(judged: Sequence[Judged]) -> list[tuple[tuple[str, str], list[Judged]]]:
+    """Return the questions of each language and difficulty, in the order of these."""
+    classes = defaultdict(list)
+    for one in judged:
+        classes[one.lang, one.difficulty].append(one)
+    return sorted(classes.items())
 
 
 def _costs(asked: Sequence[Judged]) -> dict[str, Any]:
     """Return number and costs of questions that were asked, together and by outcome."""
-    by_outcome = {name: [one for one in asked if one.outcome == name] for name in OUTCOMES}
-    return {**_cost(asked), "outcomes": {name: _cost(own) for name, own in by_outcome.items()}}
+    outcomes = {}
+    for name in OUTCOMES:
+        outcomes[name] = _cost([one for one in asked if one.outcome == name])
+    return {**_cost(asked), "outcomes": outcomes}
 
 
 def _cost(judged: Sequence[Judged]) -> dict[str, Any]:
+    latency: dict[str, float | None] = {"p50": None, "p95": None}
     times = sorted(one.ms for one in judged)
-    p50 = round(statistics.median(times), 1) if times else None
-    p95 = times[math.ceil(0.95 * len(times)) - 1] if times else None
+    if times:
+        rank = math.ceil(0.95 * len(times))
+        latency = {"p50": round(statistics.median(times), 1), "p95": times[rank - 1]}
     sums = {name: sum(getattr(one, name) for one in judged) for name in _COUNTED}
-    return {"count": len(judged), "latency_ms": {"p50": p50, "p95": p95}, **sums}
+    return {"count": len(judged), "latency_ms": latency, **sums}
 
 
 # ------------------------------------------------------------------------------
@@ -85,9 +100,12 @@ def lines(found: Mapping[str, Any]) -> Iterator[str]:
         yield _row(f"{row['lang']} {row['difficulty']}", row)
     yield _row("all", found["total"])
     for one in found["questions"]:
-        if one["outcome"] != "right":
-            name = _NAMES.get(one["outcome"], one["outcome"])
-            yield f"  {name}: {one['id']} {one['question']} ({_short(one['reason'])})"
+        outcome = one["outcome"]
+        if outcome == "right":
+            continue
+        name = _NAMES.get(outcome, outcome)
+        reason = shorten(one["reason"], _REASON_CHARS, placeholder=" …")
+        yield f"  {name}: {one['id']} {one['question']} ({reason})"
     for line in found["bad_lines"]:
         yield f"  not asked: {line['file']}, line {line['line']}: {line['problem']}"
 
@@ -102,12 +120,10 @@ def _row(name: str, row: Mapping[str, Any]) -> str:
     return f"{name:16}" + "".join(f"{share:>18}" for share in shares) + costs
 
 
-def _short(text: str) -> str:
-    return shorten(text, _REASON_CHARS, placeholder=" …")
-
-
 def _share(part: int, whole: int) -> str:
-    return f"{part} of {whole}, {100 * part / whole:.0f}%" if whole else "–"
+    if not whole:
+        return "–"
+    return f"{part} of {whole}, {100 * part / whole:.0f}%"
 
 
 # ------------------------------------------------------------------------------
@@ -131,31 +147,52 @@ def read_report(path: Path) -> dict[str, Any]:
 
 def comparison(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
     """Yield what became of the questions that both reports have, by their ids."""
-    before, after = ({one["id"]: one for one in found["questions"]} for found in (old, new))
-    both = [name for name in before if name in after]
-    same = [name for name in both if all(before[name][key] == after[name][key] for key in _SAME)]
-    asked = [
-        name for name in same if {before[name]["outcome"], after[name]["outcome"]} <= set(OUTCOMES)
-    ]
+    before = {one["id"]: one for one in old["questions"]}
+    after = {one["id"]: one for one in new["questions"]}
+    groups: dict[str, list[str]] = {group: [] for group in (_ASKED, *_NOT_COMPARED)}
+    for name in {**before, **after}:
+        group = _comparability(before.get(name), after.get(name))
+        groups[group].append(name)
+    changes = {name: (before[name]["outcome"], after[name]["outcome"]) for name in groups[_ASKED]}
     yield f"old: {old['created_at']}, answered by {old['answered_by']}"
     yield f"new: {new['created_at']}, answered by {new['answered_by']}"
     yield f"{'':8}{'old':>18}{'new':>18}"
+    yield from _outcome_counts(list(changes.values()))
     for outcome in OUTCOMES:
-        counts = (sum(one[name]["outcome"] == outcome for name in asked) for one in (before, after))
-        yield f"{outcome:8}" + "".join(f"{_share(count, len(asked)):>18}" for count in counts)
-    changes = {name: (before[name]["outcome"], after[name]["outcome"]) for name in asked}
-    for outcome in OUTCOMES:
-        became = [
-            f"{name} (was {was})" for name, (was, now) in changes.items() if now == outcome != was
-        ]
-        yield from _named(f"became {outcome}", became)
+        yield from _named(f"became {outcome}", _became(outcome, changes))
     yield _sign_test(list(changes.values()))
-    yield from _named(
-        "not compared, their question or SQL differs", [name for name in both if name not in same]
-    )
-    yield from _named("not compared, their SQL fails", [name for name in same if name not in asked])
-    yield from _named("only in the old report", [name for name in before if name not in after])
-    yield from _named("only in the new report", [name for name in after if name not in before])
+    for group in _NOT_COMPARED:
+        yield from _named(group, groups[group])
+
+
+def _comparability(before: _Question | None, after: _Question | None) -> str:
+    """Return the group of a question: `_ASKED`, or one of `_NOT_COMPARED`."""
+    if after is None:
+        return _ONLY_OLD
+    if before is None:
+        return _ONLY_NEW
+    if any(before[key] != after[key] for key in _SAME):
+        return _OTHER_QUESTION
+    outcomes = {before["outcome"], after["outcome"]}
+    return _ASKED if outcomes.issubset(OUTCOMES) else _FAILING
+
+
+def _outcome_counts(changes: Sequence[tuple[str, str]]) -> Iterator[str]:
+    """Yield how many questions had each outcome in the old and in the new report."""
+    count = len(changes)
+    old = Counter(was for was, _ in changes)
+    new = Counter(now for _, now in changes)
+    for outcome in OUTCOMES:
+        yield f"{outcome:8}{_share(old[outcome], count):>18}{_share(new[outcome], count):>18}"
+
+
+def _became(outcome: str, changes: Mapping[str, tuple[str, str]]) -> list[str]:
+    """Return the questions that have this outcome now and had another one."""
+    became = []
+    for name, (was, now) in changes.items():
+        if was != outcome and now == outcome:
+            became.append(f"{name} (was {was})")
+    return became
 
 
 def _named(what: str, ids: Sequence[str]) -> Iterator[str]:
@@ -167,9 +204,10 @@ def _sign_test(changes: Iterable[tuple[str, str]]) -> str:
     """Return how likely as many changes to or from right, shared as unevenly, are if each went
     either way by chance.
     """
-    gained, lost = (
-        sum(was != now and (was, now)[side] == "right" for was, now in changes) for side in (1, 0)
-    )
+    gained = lost = 0
+    for was, now in changes:
+        gained += was != "right" and now == "right"
+        lost += was == "right" and now != "right"
     total = gained + lost
     tail = sum(math.comb(total, k) for k in range(min(gained, lost) + 1)) / 2**total
     return (

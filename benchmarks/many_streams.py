@@ -150,14 +150,17 @@ def _problem(answer: bytes) -> str:
     kinds = [event["data"]["type"] for event in events]
     if kinds[-1:] == ["error"]:
         return f"{events[-1]['data']['error_type']}: {events[-1]['message']}"
-    if (
-        not answer.endswith(b"\r\n0\r\n\r\n")
-        or kinds[-1:] != ["completed"]
-        or kinds.count("completed") != 1
-    ):
+    is_ended = answer.endswith(b"\r\n0\r\n\r\n")
+    is_completed = kinds[-1:] == ["completed"] and kinds.count("completed") == 1
+    if not is_ended or not is_completed:
         return f"the stream is not whole: {kinds}"
-    last = events[-1]["data"]
-    return "; ".join(last["warnings"]) or ("" if last["query_result"]["rows"] else "no rows")
+    return _problem_of_result(events[-1]["data"])
+
+
+def _problem_of_result(result: dict[str, Any]) -> str:
+    if result["warnings"]:
+        return "; ".join(result["warnings"])
+    return "" if result["query_result"]["rows"] else "no rows"
 
 
 @contextmanager

@@ -14,6 +14,7 @@ import datetime
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
+from itertools import chain
 from typing import Any
 
 Rows = Sequence[Sequence[Any]]
@@ -36,16 +37,19 @@ def same_result(wanted: Rows, answer: Rows, *, in_order: bool = False) -> bool:
         return False
     if not wanted:
         return True
-    names = _number_names(value for rows in (wanted, answer) for row in rows for value in row)
-    columns = [
-        tuple(_plain(value, names) for value in column) for column in zip(*wanted, strict=True)
-    ]
-    offered = Counter(
-        tuple(_plain(value, names) for value in column) for column in zip(*answer, strict=True)
-    )
+    all_rows = chain(wanted, answer)
+    names = _number_names(chain.from_iterable(all_rows))
+    columns = _plain_columns(wanted, names)
+    offered = Counter(_plain_columns(answer, names))
     if in_order:
         return Counter(columns) <= offered
     return _is_found(columns, offered)
+
+
+def _plain_columns(rows: Rows, names: dict[Decimal, int]) -> list[tuple[Any, ...]]:
+    """Return the columns of rows, of values that can be compared."""
+    columns = zip(*rows, strict=True)
+    return [tuple(_plain(value, names) for value in column) for column in columns]
 
 
 def _is_found(columns: Sequence[tuple[Any, ...]], offered: Counter[tuple[Any, ...]]) -> bool:
@@ -84,30 +88,34 @@ def _beside(rows: list[tuple[Any, ...]], column: tuple[Any, ...]) -> list[tuple[
 
 def _plain(value: Any, names: dict[Decimal, int]) -> Any:
     """Return a value that can be hashed and equals that of every value which counts as the same."""
-    if value is None:
-        return None
-    if isinstance(value, bool | int | float | Decimal):
-        return ("truth", value) if isinstance(value, bool) else ("number", _name(value, names))
-    if isinstance(value, str):
-        return "text", value.rstrip(" ")
-    if isinstance(value, datetime.datetime):
-        if value.time() == datetime.time():
-            return "date", value.date()
-        return "time", value if value.tzinfo is None else value.astimezone(datetime.UTC)
-    if isinstance(value, datetime.date):
-        return "date", value
-    if isinstance(value, list | tuple):
-        return "list", tuple(_plain(each, names) for each in value)
-    if isinstance(value, dict):
-        return "object", frozenset((key, _plain(each, names)) for key, each in value.items())
-    if isinstance(value, memoryview):
-        return "bytes", bytes(value)
+    match value:
+        case bool():
+            return "truth", value
+        case int() | float() | Decimal():
+            number = Decimal(value)
+            return "number", names.get(number, str(number))
+        case str():
+            return "text", value.rstrip(" ")
+        case datetime.date():
+            return _plain_day(value)
+        case list() | tuple():
+            return "list", tuple(_plain(each, names) for each in value)
+        case dict():
+            return "object", frozenset((key, _plain(each, names)) for key, each in value.items())
+        case memoryview():
+            return "bytes", bytes(value)
     return type(value).__name__, str(value)
 
 
-def _name(value: int | float | Decimal, names: dict[Decimal, int]) -> Any:
-    number = Decimal(value)
-    return names[number] if number.is_finite() else str(number)
+def _plain_day(value: datetime.date) -> tuple[str, datetime.date]:
+    """Return a day or a moment; a timestamp at midnight is its day."""
+    if not isinstance(value, datetime.datetime):
+        return "date", value
+    if value.time() == datetime.time():
+        return "date", value.date()
+    if value.tzinfo is None:
+        return "time", value
+    return "time", value.astimezone(datetime.UTC)
 
 
 def _number_names(values: Iterable[Any]) -> dict[Decimal, int]:
@@ -123,15 +131,19 @@ def _number_names(values: Iterable[Any]) -> dict[Decimal, int]:
 
 
 def _numbers(values: Iterable[Any]) -> Iterable[Decimal]:
+    """Yield the finite numbers, those in lists and objects too."""
     for value in values:
-        if isinstance(value, int | float | Decimal) and not isinstance(value, bool):
-            number = Decimal(value)
-            if number.is_finite():
-                yield number
-        elif isinstance(value, list | tuple):
-            yield from _numbers(value)
-        elif isinstance(value, dict):
-            yield from _numbers(value.values())
+        match value:
+            case bool():
+                continue  # which is an int in Python
+            case int() | float() | Decimal():
+                number = Decimal(value)
+                if number.is_finite():
+                    yield number
+            case list() | tuple():
+                yield from _numbers(value)
+            case dict():
+                yield from _numbers(value.values())
 
 
 def _are_close(one: Decimal, other: Decimal) -> bool:

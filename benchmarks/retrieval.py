@@ -24,7 +24,7 @@ import re
 import statistics
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import cache
@@ -50,6 +50,7 @@ _TIMED = (100, 10_000)  # tables
 _BARS_MS = (5, 20)
 _FROM = re.compile(r'\b(?:FROM|JOIN)\s+([\w."`]+)', re.IGNORECASE)
 _DEMO_QUESTIONS = ("questions_zh.sql", "questions_en.sql", "questions_more.sql")
+_HELD_OUT = "held out"
 
 
 class UnknownDatabase(ValueError):
@@ -190,59 +191,73 @@ def described(published: Mapping[str, Any]) -> Catalog:
     """Return the catalogue of one database of a JSON file, as the module's docstring describes
     it.
     """
+    primary = _primary_places(published["primary_keys"])
+    names = published["table_names_original"]
+    tables = [_described_table(published, number, primary) for number in range(len(names))]
+    return Catalog(tuple(tables))
+
+
+def _primary_places(keys: Iterable[int | list[int]]) -> set[int]:
+    """Return the places of all columns of primary keys; a key of several is a list of them."""
+    places: set[int] = set()
+    for key in keys:
+        places.update(key if isinstance(key, list) else [key])
+    return places
+
+
+def _described_table(published: Mapping[str, Any], number: int, primary: Collection[int]) -> Table:
+    """Return the table of that number."""
     names = published["table_names_original"]
     columns = published["column_names_original"]
-    primary = set(
-        chain.from_iterable(
-            one if isinstance(one, list) else [one] for one in published["primary_keys"]
-        )
+    types = published["column_types"]
+    own = [at for at, (table, _) in enumerate(columns) if table == number]
+    keys = []
+    for here, there in published["foreign_keys"]:
+        table, column = columns[here]
+        other_table, other_column = columns[there]
+        if table == number:
+            keys.append(ForeignKey((column,), ("public", names[other_table]), (other_column,)))
+    return Table(
+        "public",
+        names[number],
+        "table",
+        tuple(Column(columns[at][1], types[at]) for at in own),
+        primary_key=tuple(columns[at][1] for at in own if at in primary),
+        foreign_keys=tuple(keys),
     )
-    tables = []
-    for number, name in enumerate(names):
-        own = [at for at, (table, _) in enumerate(columns) if table == number]
-        keys = [(a, b) for a, b in published["foreign_keys"] if columns[a][0] == number]
-        tables.append(
-            Table(
-                "public",
-                name,
-                "table",
-                tuple(Column(columns[at][1], published["column_types"][at]) for at in own),
-                primary_key=tuple(columns[at][1] for at in own if at in primary),
-                foreign_keys=tuple(
-                    ForeignKey((columns[a][1],), ("public", names[columns[b][0]]), (columns[b][1],))
-                    for a, b in keys
-                ),
-            )
-        )
-    return Catalog(tuple(tables))
 
 
 def _catalogs(
     demo_url: str, server: EmbeddedServer, schemas: Path | None
 ) -> Callable[[str], Catalog]:
     """Give the catalogue of the database of a name; each is read once."""
-    listed = json.loads(schemas.read_text("utf-8")) if schemas and schemas.is_file() else []
-    published = {one["db_id"]: one for one in listed}
-    folders = [
-        folder for folder in (schemas, FIXTURES / "offline", HELD_OUT) if folder and folder.is_dir()
-    ]
+    published: dict[str, Mapping[str, Any]] = {}
+    folders = [FIXTURES / "offline", HELD_OUT]
+    if schemas is not None and schemas.is_file():
+        listed = json.loads(schemas.read_text("utf-8"))
+        published = {one["db_id"]: one for one in listed}
+    elif schemas is not None:
+        folders.insert(0, schemas)
 
     @cache
     def catalog(name: str) -> Catalog:
         if name in published:
             return described(published[name])
-        path = next(
-            (folder / f"{name}.sql" for folder in folders if (folder / f"{name}.sql").is_file()),
-            None,
-        )
-        if path is not None:
-            with database_of(server, path) as url:
-                return _read(url)
+        for folder in folders:
+            path = folder / f"{name}.sql"
+            if path.is_file():
+                return _made(server, path)
         if name == "demo":
             return _read(demo_url)
         raise UnknownDatabase(f"there is no description of the database {name}")
 
     return catalog
+
+
+def _made(server: EmbeddedServer, path: Path) -> Catalog:
+    """Return the catalogue of the database that a file's statements make."""
+    with database_of(server, path) as url:
+        return _read(url)
 
 
 def _read(url: str) -> Catalog:
@@ -260,23 +275,28 @@ def pooled(catalogs: Mapping[str, Catalog], most: int = POOL) -> tuple[Catalog, 
     A table whose name is taken gets the name of its database before its own.
     """
     taken: set[str] = set()
-    names: dict[str, dict[str, str]] = {}
+    lowered: dict[str, dict[str, str]] = {}
+    own: list[Table] = []
     for database, catalog in catalogs.items():
-        for table in catalog.tables:
-            called = table.name if table.name.lower() not in taken else f"{database}_{table.name}"
-            taken.add(called.lower())
-            names.setdefault(database, {})[table.name] = called
-    own = [
-        _moved(table, names[database]) for database, one in catalogs.items() for table in one.tables
-    ]
+        names = _untaken_names(database, catalog, taken)
+        own += [_moved(table, names) for table in catalog.tables]
+        lowered[database] = {table.lower(): called.lower() for table, called in names.items()}
     copies = (replace(table, name=f"{table.name}_bak") for table in own)
     made_up = (table for table in synthetic_catalog(most).tables if table.name not in taken)
     others = islice(chain(copies, made_up), max(0, most - len(own)))
-    lowered = {
-        name: {table.lower(): called.lower() for table, called in one.items()}
-        for name, one in names.items()
-    }
     return Catalog((*own, *others)), lowered
+
+
+def _untaken_names(database: str, catalog: Catalog, taken: set[str]) -> dict[str, str]:
+    """Return what the tables of a database are called beside others, and note these names."""
+    names = {}
+    for table in catalog.tables:
+        called = table.name
+        if called.lower() in taken:
+            called = f"{database}_{called}"
+        taken.add(called.lower())
+        names[table.name] = called
+    return names
 
 
 def _moved(table: Table, names: Mapping[str, str]) -> Table:
@@ -340,30 +360,44 @@ def run(
     Raises:
         UnknownDatabase: a question is about a database that is described nowhere.
     """
-    groups = {str(path): questions_of(path) for path in files}
-    groups = groups or {"tuned": list(tuned_questions()), "held out": list(held_out_questions())}
+    if files:
+        groups = {str(path): questions_of(path) for path in files}
+        schemas = schemas or files[0].parent
+    else:
+        groups = {"tuned": list(tuned_questions()), _HELD_OUT: list(held_out_questions())}
     yield f"retrieval, {date.today().isoformat()}: all tables among the first {FIRST}"
     yield HEADING
     server = EmbeddedServer.acquire(data_dir)
     try:
-        catalog = _catalogs(demo_url, server, schemas or (files[0].parent if files else None))
-        everything = dict.fromkeys(
-            asked.database for questions in groups.values() for asked in questions
-        )
-        whole, names = pooled({name: catalog(name) for name in everything}, pool)
-        index = TableIndex(whole)
-        for name, questions in groups.items():
-            found = {
-                "single": _single(questions, catalog),
-                str(len(whole.tables)): measure(index, questions, names),
-            }
-            for kind, one in found.items():
-                yield one.line(f"{name}, {kind if kind == 'single' else f'one schema of {kind}'}")
-                if name != "held out":  # of held-out ones nobody may look
-                    yield from (f"  missed: {asked.id} {asked.question}" for asked in one.missed)
+        catalog = _catalogs(demo_url, server, schemas)
+        yield from _measured(groups, catalog, pool)
     finally:
         server.release()
-    yield from (_timed(tables, bar) for tables, bar in zip(_TIMED, _BARS_MS, strict=True))
+    for tables, bar in zip(_TIMED, _BARS_MS, strict=True):
+        yield _timed(tables, bar)
+
+
+def _measured(
+    groups: Mapping[str, Sequence[RetrievalQuestion]],
+    catalog: Callable[[str], Catalog],
+    pool: int,
+) -> Iterator[str]:
+    """Yield the results of each group, database by database and in one schema."""
+    everything = chain.from_iterable(groups.values())
+    databases = dict.fromkeys(asked.database for asked in everything)
+    whole, names = pooled({name: catalog(name) for name in databases}, pool)
+    index = TableIndex(whole)
+    for name, questions in groups.items():
+        found = {
+            "single": _single(questions, catalog),
+            f"one schema of {len(whole.tables)}": measure(index, questions, names),
+        }
+        for kind, results in found.items():
+            yield results.line(f"{name}, {kind}")
+            if name == _HELD_OUT:
+                continue  # at these nobody may look
+            for asked in results.missed:
+                yield f"  missed: {asked.id} {asked.question}"
 
 
 def _timed(tables: int, bar: int) -> str:

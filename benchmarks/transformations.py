@@ -97,7 +97,7 @@ def _measured(data_dir: Path, url: str, tables: int, rounds: int) -> Drafted:
 
 
 def _most(values: Sequence[float]) -> float:
-    """The 95th percentile."""
+    """Return the 95th percentile of the values."""
     return statistics.quantiles(values, n=20, method="inclusive")[-1]
 
 

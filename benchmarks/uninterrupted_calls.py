@@ -27,6 +27,7 @@ from tests.support.databases import open_asked
 TIMEOUT_MS = 500
 _PATIENCE_S = 5.0  # beyond the timeout
 _MOST_MB = 256
+_NUMBER_TYPES = frozenset(("int4", "int8", "numeric"))
 _AMOUNTS = ("1000000", "2147483647", "ascii(chr(1000000))", "'10.0.0.0'::inet - '0.0.0.0'::inet")
 TABLE = """
 DROP TABLE IF EXISTS long_values;
@@ -153,17 +154,24 @@ def calls(connection: "psycopg2.extensions.connection") -> Iterator[str]:
         cursor.execute(_OPERATORS)
         operators = cursor.fetchall()
     for name, types in functions:
-        for arguments in _combined(types):
+        for arguments in itertools.chain(_combined(types), _with_amounts(types)):
             yield f'SELECT "{name}"({", ".join(arguments)})'
-        for amount in _AMOUNTS if set(types) & {"int4", "int8", "numeric"} else ():
-            short = [
-                amount if one in ("int4", "int8", "numeric") else _values(one, is_long=False)[0]
-                for one in types
-            ]
-            yield f'SELECT "{name}"({", ".join(short)})'
     for symbol, left, right in operators:
-        for arguments in _combined([one for one in (left, right) if one is not None]):
+        operands = [one for one in (left, right) if one is not None]
+        for arguments in _combined(operands):
             yield f"SELECT {' '.join([*arguments[:-1], symbol, arguments[-1]])}"
+
+
+def _with_amounts(types: Sequence[str]) -> Iterator[list[str]]:
+    """Yield short arguments of a function that takes numbers, with each amount for these."""
+    if _NUMBER_TYPES.isdisjoint(types):
+        return
+    short = [_values(one, is_long=False)[0] for one in types]
+    for amount in _AMOUNTS:
+        arguments = []
+        for type_name, value in zip(types, short, strict=True):
+            arguments.append(amount if type_name in _NUMBER_TYPES else value)
+        yield arguments
 
 
 def other_calls() -> Iterator[str]:

@@ -14,5 +14,17 @@ def cpu_ms(pid: int) -> float:
 
 def most_memory_mb(pid: int) -> float:
     """Return the most physical memory it has held, in megabytes."""
+    return _status_mb(pid, "VmHWM:")
+
+
+def memory_mb(pid: int) -> float:
+    """Return the physical memory it holds now, in megabytes; 0 when it has ended."""
+    try:
+        return _status_mb(pid, "VmRSS:")
+    except (OSError, IndexError):  # a process that has ended but is still listed holds none
+        return 0.0
+
+
+def _status_mb(pid: int, field: str) -> float:
     status = Path(f"/proc/{pid}/status").read_text()
-    return int(status.partition("VmHWM:")[2].split()[0]) / 1024
+    return int(status.partition(field)[2].split()[0]) / 1024

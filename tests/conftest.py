@@ -4,11 +4,12 @@ superuser's URL).
 
 import fcntl
 import gc
+import importlib
 import os
 import signal
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import cache
@@ -21,6 +22,8 @@ from urllib.parse import quote, urlsplit
 import psycopg2
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
+from hypothesis.internal.constants_ast import Constants
 from psycopg2.extensions import make_dsn
 from werkzeug.routing import Rule
 
@@ -73,6 +76,7 @@ settings.register_profile(
 )
 settings.load_profile("citu")
 
+_ROOT = Path(__file__).resolve().parents[1]
 # Names the folder of the server that all processes of one run of the tests share.
 _FOLDER = "CITU_TEST_FOLDER"
 
@@ -99,6 +103,29 @@ def _hand_on_signals() -> None:
     for number in (signal.SIGINT, signal.SIGHUP):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, lambda *_: None)
+
+
+def pytest_collection(session: pytest.Session) -> None:
+    """Let each of several processes import a share of the modules of tests first.
+
+    All collect the same modules in the same order, and in a fresh checkout all would compile each
+    of them; so most are compiled once, by the time that the others come to them.
+    """
+    number = os.environ.get("PYTEST_XDIST_WORKER", "").removeprefix("gw")
+    if not number:
+        return
+    modules = sorted({module for path in session.config.args for module in _modules(path)})
+    for name in modules[int(number) :: int(os.environ["PYTEST_XDIST_WORKER_COUNT"])]:
+        # Collecting it says what is wrong with it.
+        with suppress(Exception, pytest.skip.Exception):
+            importlib.import_module(name)
+
+
+def _modules(argument: str) -> Iterator[str]:
+    """Yield the names of the modules of tests that a path of the command line means."""
+    path = Path(argument.partition("::")[0]).resolve()
+    for file in [path] if path.is_file() else path.rglob("test_*.py"):
+        yield ".".join(file.relative_to(_ROOT).with_suffix("").parts)
 
 
 def pytest_collection_finish() -> None:
@@ -368,6 +395,18 @@ def addresses_are_not_composed() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Rule, "_compile_builder", when_called)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def examples_are_the_same() -> Iterator[None]:
+    """Keep Hypothesis from drawing constants out of the product's modules.
+
+    It parses all that are imported, two seconds in each process, and its examples would depend on
+    which tests had imported what before.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(providers, "_get_local_constants", Constants)
         yield
 
 

@@ -22,7 +22,7 @@ from werkzeug.serving import make_server
 from agent.bootstrap import bootstrap
 from app_config import Settings
 from common.runtime import run
-from tests.support.http_stream import PING_S, Stream, post_json
+from tests.support.http_stream import PING_S, Stream, get_json, post_json
 from tests.support.live import (
     GONE_S,
     Citu,
@@ -372,6 +372,34 @@ def _stops_everything(
     assert citu.process.wait(GONE_S) == 0
     assert not is_alive(worker)
     assert "SIGKILL" not in citu.log.read_text(), "the worker ended by itself"
+
+
+def _answers(port: int) -> tuple[int, int]:
+    """Return the states of `/ready` and of a question."""
+    return get_json(port, "/ready")[0], post_json(port, SYNC, CHAT)[0]
+
+
+def test_streams_go_on_over_a_reload_and_a_stop_that_probes_see_at_once(
+    database: str, model: OpenAiServer, tmp_path: Path
+) -> None:
+    with serving_by_gunicorn(
+        impatient(tmp_path, drain_s=120), tmp_path / "log", model=model, DATABASE_URL=database
+    ) as citu:
+        for number, answers in ((signal.SIGHUP, (200, 200)), (signal.SIGTERM, (503, 200))):
+            worker, gate = citu.worker(), Gate()
+            with (
+                scripted(model, Reply(pieces=["One ", gate, "two."])),
+                Stream(citu.port, STREAM, CHAT) as stream,
+            ):
+                assert gate.reached.wait(60)
+                citu.signal(number)
+                eventually(lambda: _answers(citu.port) == answers)  # noqa: B023 - called now
+                assert [_answers(citu.port) for _ in range(4)] == [answers] * 4
+                assert is_alive(worker)
+                gate.open()
+                assert list(stream.events())[-1]["data"]["response"] == "One two."
+            eventually(lambda: not is_alive(worker))  # noqa: B023 - called now
+        assert citu.process.wait(GONE_S) == 0
 
 
 def test_a_killed_worker_is_replaced_and_a_worker_without_master_ends(

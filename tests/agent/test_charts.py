@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
+from agent.answers.chart import chart_of
 from agent.answers.chart_image import drawn, figure_of
 from app_config import Settings
-from common.values import Catalog, QueryResult
+from common.values import Catalog, Column, QueryResult, Table
 from databases.demo import SEMANTIC_FILE
 from knowledge.results.result_columns import result_columns
 from tests.support.asking import Asking
@@ -386,6 +387,59 @@ CASES: list[tuple[str, Expected, str]] = [
         ("bar", "category", "spread", None),
         "a difference of figures",
     ),
+    # steps and parts
+    (
+        "SELECT parking_spaces, count(*) AS n FROM service_area GROUP BY 1 ORDER BY 1 LIMIT 9",
+        ("bar", "parking_spaces", "n", None),
+        "rows are counted by a number",
+    ),
+    (
+        "SELECT floor(monthly_rent / 10000) * 10000 AS rent, count(*) AS n FROM shop "
+        "GROUP BY 1 ORDER BY 1",
+        ("bar", "rent", "n", None),
+        "a histogram",
+    ),
+    (
+        "SELECT parking_spaces, avg(monthly_rent) AS rent FROM shop JOIN service_area "
+        "USING (service_area_id) GROUP BY 1 ORDER BY 1",
+        ("bar", "parking_spaces", "rent", None),
+        "an average by a number",
+    ),
+    (
+        "SELECT extract(hour FROM updated_at) AS hour, count(*) AS n FROM shop GROUP BY 1",
+        ("number", None, "n", None),
+        "one hour is one figure",
+    ),
+    (
+        f"SELECT extract(isodow FROM revenue_date) AS d, sum(amount) AS revenue "
+        f"FROM daily_revenue WHERE {WEEK} GROUP BY 1 ORDER BY 1",
+        ("bar", "d", "revenue", None),
+        "weekdays in their order are no course",
+    ),
+    (
+        f"SELECT date_trunc('day', revenue_date)::date AS d, sum(amount) AS revenue "
+        f"FROM daily_revenue WHERE {WEEK} GROUP BY 1 ORDER BY 2 DESC",
+        ("bar", "d", "revenue", None),
+        "days by rank are no course",
+    ),
+    (
+        "SELECT date_trunc('month', revenue_date)::date AS m, sum(amount) AS revenue "
+        "FROM daily_revenue GROUP BY 1 ORDER BY 2 DESC LIMIT 5",
+        ("bar", "m", "revenue", None),
+        "the best months are ranked",
+    ),
+    (
+        f"SELECT revenue_date, sum(amount) AS revenue FROM daily_revenue WHERE {WEEK} "
+        "GROUP BY 1 ORDER BY 1 DESC",
+        ("line", "revenue_date", "revenue", None),
+        "the latest first is still a course",
+    ),
+    (
+        "SELECT service_area_name, parking_spaces FROM service_area "
+        "ORDER BY 2 DESC NULLS LAST LIMIT 5",
+        ("bar", "service_area_name", "parking_spaces", None),
+        "a stored figure is ranked",
+    ),
 ]
 
 
@@ -409,8 +463,22 @@ def test_results_of_all_shapes_get_the_chart_that_a_person_would_choose(asking: 
         got = chart and (chart["type"], chart["x"], chart["y"], chart["series"])
         if got != expected:
             wrong.append((sql, got, expected, why))
-    assert len(CASES) >= 60
+    assert len(CASES) >= 72
     assert wrong == [], "\n".join(map(str, wrong))
+
+
+def test_places_and_years_are_no_figures() -> None:
+    columns = ("id", "title", "lat", "lon", "release_year")
+    place = Table("public", "place", "table", tuple(Column(name, "numeric") for name in columns))
+    for names in (("title", "lat", "lon"), ("lat", "lon"), ("title", "release_year")):
+        sql = f"SELECT {', '.join(names)} FROM place"
+        rows = tuple(
+            [f"t{at}" if name == "title" else at + 0.5 for name in names] for at in range(20)
+        )
+        types = tuple("text" if name == "title" else "numeric" for name in names)
+        result = QueryResult(names, types, rows)
+        described = result_columns(sql, result, Catalog((place,)), "en")
+        assert chart_of(described, result, "en") is None, names
 
 
 def test_titles_and_units_are_in_the_reader_s_language(asking: Asking) -> None:

@@ -12,7 +12,17 @@ from agent.thinking.llm.model_skills import LlmSkills
 from common.errors import ForbiddenStatement, InvalidSql, LlmUnavailable
 from common.inquiry import Emit, Inquiry
 from common.text import Text
-from common.values import Classification, Draft, NoSql, QueryResult, SkillResult, Sql, Usage
+from common.values import (
+    Catalog,
+    Classification,
+    Draft,
+    NoSql,
+    QueryResult,
+    SkillResult,
+    Sql,
+    Usage,
+)
+from rules.skills import OfflineSkills
 from tests.support.catalogs import CATALOG
 from tests.support.model_calls import use
 from tests.support.openai_server import OpenAiServer, Reply
@@ -103,6 +113,12 @@ def test_every_skill_falls_back_and_says_so(
     assert outcome.value == value
     assert outcome.warnings[0].startswith("大模型不可用")
     assert outcome.usage == Usage(llm_calls=1)
+
+
+def test_the_rules_know_that_the_model_is_down(server: OpenAiServer) -> None:
+    poem = Inquiry("write a poem about spring", "en", Catalog(()))
+    said = think(server, lambda skills: skills.chat(poem), OfflineSkills()).value
+    assert said.startswith("The language model is down")
 
 
 def test_the_rest_of_the_question_does_not_ask_the_model_again(server: OpenAiServer) -> None:

@@ -1,5 +1,5 @@
 """What may be asked next: every choice, rewrite, follow-up and example that is offered is
-understood and finds rows.
+understood, keeps what was asked and finds rows.
 """
 
 import asyncio
@@ -25,6 +25,14 @@ from tests.support.offline_questions import FIXTURES, cases_of
 from tests.support.question_databases import QuestionDatabase, foreign_databases
 
 SCHEMAS = ("store", "music", "hr", "clinic", "univ", "lib", "mall", "crm")
+# What a follow-up of each kind may change of a query; all other parts stay.
+CHANGED = (
+    (("split", "拆分"), {"dimensions", "order"}),
+    (("top", "前"), {"limit"}),
+    (("percentage", "占"), {"measures"}),
+    (("before", "前一", "上一"), {"conditions"}),
+    (("how many", "有多少"), {"measures", "columns", "order"}),
+)
 _EACH = 4  # every fourth question, because each of its offers is run
 # Questions that lack something in most databases: figures, years, names.
 VAGUE = (
@@ -81,16 +89,36 @@ def _check_answered(asked: QuestionDatabase, question: str, draft: Sql) -> int:
         written = _drafted(asked, one.offer.question, _after(question, draft))
         assert isinstance(written, Sql) and written.text == one.offer.sql, (question, one)
         assert _finds_rows(asked, written.text), (question, one)
+        assert written.text != draft.text, (question, one)
+        _check_kept(one.offer.question, draft, written)
     return len(found)
+
+
+def _check_kept(said: str, before: Sql, after: Sql) -> None:
+    """Fail if a follow-up loses a condition, a group or anything else that it doesn't speak of."""
+    assert before.understood is not None and after.understood is not None
+    earlier, later = before.understood["query"], after.understood["query"]
+    parts = {*earlier, *later}
+    different = {part for part in parts if earlier.get(part) != later.get(part)}
+    may_change = next(
+        changed for words, changed in reversed(CHANGED) if any(word in said for word in words)
+    )
+    assert different <= may_change, (said, before.text, after.text)
+    groups = earlier.get("dimensions", [])
+    assert all(group in later.get("dimensions", []) for group in groups), said
+    assert len(earlier.get("conditions", [])) == len(later.get("conditions", [])), said
 
 
 def _check_refused(asked: QuestionDatabase, question: str, draft: NoSql) -> int:
     """Asks what is offered in place of the question; how much that was."""
     offers = asyncio.run(offered(draft, asked.database))
-    for one in offers.rewrites:
-        assert one in said(offers.rewrites, "en")
-        written = _drafted(asked, one)
-        assert isinstance(written, Sql) and _finds_rows(asked, written.text), (question, one)
+    assert not (offers.rewrites and offers.examples)
+    for one in (*offers.rewrites, *offers.examples):
+        assert one in said(offers, "en")
+        alone, written = _drafted(asked, one), _drafted(asked, one, _after(question, draft))
+        assert isinstance(written, Sql) and alone == written, (question, one)
+        assert _finds_rows(asked, written.text), (question, one)
+    assert not any(_is_mere_count(asked, one) for one in offers.examples), offers
     for one in offers.choices:
         resumed = _drafted(asked, one, _after(question, draft))
         if isinstance(resumed, Sql):
@@ -100,7 +128,15 @@ def _check_refused(asked: QuestionDatabase, question: str, draft: NoSql) -> int:
                 question,
                 one,
             )
-    return len(offers.rewrites) + len(offers.choices)
+    return len(offers.rewrites) + len(offers.choices) + len(offers.examples)
+
+
+def _is_mere_count(asked: QuestionDatabase, question: str) -> bool:
+    """Tell whether a question only asks how many rows a table has."""
+    draft = _drafted(asked, question)
+    assert draft.understood is not None
+    query = draft.understood["query"]
+    return "dimensions" not in query and "limit" not in query
 
 
 def _check(asked: QuestionDatabase, questions: Iterable[str]) -> tuple[int, int]:
@@ -162,11 +198,12 @@ def test_what_finds_nothing_or_takes_long_to_try_is_not_offered(demo: QuestionDa
             Offer("slow", slow),
             Offer("a", "SELECT 1"),
         ),
+        examples=(Offer("no longer needed", "SELECT 1"),),
     )
     offers = asyncio.run(offered(draft, demo.database))
     assert offers.choices == ("something", "asks back")
-    assert offers.rewrites == ("a",)
-    assert said(offers.rewrites, "zh") == "可以这样问：“a”。"
+    assert (offers.rewrites, offers.examples) == (("a",), ())
+    assert said(offers, "zh") == "可以这样问：“a”。"
 
 
 @pytest.fixture(scope="module")
@@ -186,9 +223,11 @@ def test_a_choice_resumes_the_question_that_asked_back(asking: Asking) -> None:
 
 
 def test_an_answer_offers_follow_ups_that_go_on_from_it(asking: Asking) -> None:
-    conversation = {"conversation_id": "offers-follow-up"}
-    _, first = asking.sync({"question": "total revenue by service area", **conversation})
-    for question in first["data"].get("follow_ups", ()):  # where they were ready in time
+    first = {"question": "total revenue by service area"}
+    offered_first = asking.sync({**first, "conversation_id": "offers-follow-up"})[1]["data"]
+    for question in offered_first.get("follow_ups", ()):  # where they were ready in time
+        conversation = {"conversation_id": f"offers-follow-up-{secrets.token_hex(4)}"}
+        asking.sync({**first, **conversation})
         _, next_one = asking.sync({"question": question, **conversation})
         assert next_one["data"]["query_result"]["rows"], question
 

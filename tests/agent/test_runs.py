@@ -706,7 +706,7 @@ def test_a_killed_worker_takes_no_waiting_run_and_no_answer_with_it(
 def test_a_worker_that_is_stopped_leaves_the_answer_it_works_on_to_another(
     start: Callable[..., Citu], there: Citu, database: str, admin_url: str
 ) -> None:
-    stopped = start(RUN_LEASE_S="1", GRACE_S="0.5")
+    stopped = start(RUN_LEASE_S="1", DRAIN_S="0.5")
     run_id, _ = begin_survey(stopped)
     assert answer(stopped, run_id, asked_by(stopped, run_id)["interrupt_id"], "name")[0] == 202
     seen = follow(stopped, run_id)

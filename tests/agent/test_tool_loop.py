@@ -183,7 +183,7 @@ def test_the_steps_are_shown_while_they_happen(stream: Streaming) -> None:
 
 def test_events_and_answers_are_as_the_openapi_document_says(stream: Streaming) -> None:
     events = stream(*WHY)
-    schemas = {"tool": "ToolEvent", "result": "ResultEvent", "completed": "Answer"}
+    schemas = {"tool": "ToolEvent", "result": "ResultEvent", "completed": "CompletedAnswer"}
     for kind, name in schemas.items():
         for shown in of_type(events, kind):
             check_schema(name, shown)

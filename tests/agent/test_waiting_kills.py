@@ -12,6 +12,7 @@ from typing import Any, cast
 
 import pytest
 from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import CheckpointTuple
 
 from agent.bootstrap import FlowDependencies
 from agent.flows.ask.context import AskContext, Behaviour
@@ -216,6 +217,10 @@ class Pair:
                 return dict(asked)
             await answered(self.survivor, NOBODY, asked, ANSWERS[asked["prompt"]], None)
 
+    async def checkpoints_of(self, run: LiveRun) -> list[CheckpointTuple]:
+        config: RunnableConfig = {"configurable": {"thread_id": run.head.run_id}}
+        return [each async for each in self.store.checkpoints.alist(config)]
+
     async def settle(self, slow_run: LiveRun) -> None:
         """Let the slow worker finish, and wait until the survivor has cleared up."""
         self.slow_database.released.set()
@@ -283,8 +288,10 @@ def test_a_worker_that_only_seemed_dead_leaves_the_checkpoints_to_its_successor(
             await pair.slow_database.reached.wait()
             pair.survivor.watch_over()
             await pair.database.reached.wait()
+            kept = await pair.checkpoints_of(slow_run)
             pair.slow_database.released.set()
             await pair.slow.last(slow_run)
+            assert await pair.checkpoints_of(slow_run) == kept
             pair.database.released.set()
             end = await pair.answer_all(slow_run)
             return end, pair.slow_saver.deleted

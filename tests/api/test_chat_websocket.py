@@ -448,7 +448,7 @@ def test_a_hundred_sockets_hold_no_threads_and_hear_of_the_end(
     database: str, watch: Watch, model: OpenAiServer, tmp_path: Path
 ) -> None:
     with serving_by_gunicorn(
-        impatient(tmp_path, grace_s=1.5),
+        impatient(tmp_path, drain_s=1.5),
         tmp_path / "log",
         model=model,
         DATABASE_URL=database,

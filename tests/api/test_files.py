@@ -2,6 +2,7 @@
 
 import io
 import json
+import random
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -125,7 +126,8 @@ def _left(settings: Settings) -> list[Any]:
 
 def test_a_file_is_asked_like_any_database(callers: Callable[..., Caller]) -> None:
     alice = callers("alice")
-    assert set(alice.databases()) == {"default"}
+    assert alice.databases().keys() == {"default"}
+    assert alice.databases()["default"]["label"] == "Main database"
     before = alice.ask("how many products are there")
     assert "database" not in before
     file = alice.load(SALES.encode("gbk"), "销售.csv")
@@ -375,7 +377,9 @@ def test_what_is_refused_leaves_nothing(callers: Callable[..., Caller], settings
     assert (status, refused["field"]) == (400, "file")
     assert _left(settings) == []
     for number in range(4):
-        alice.load(SALES, f"t{number}.csv")
+        file = alice.load(SALES, f"t{number}.csv")
+    _, draft = alice.bring(SALES, "t3.csv", f"{FILES}/{file['id']}/replace")
+    alice.confirm(draft)  # takes the place of one of the four
     status, draft = alice.bring(SALES, "t4.csv")
     status, refused = alice.call("POST", f"{FILES}/{draft['id']}/confirm", json={})
     assert status == 400
@@ -384,6 +388,25 @@ def test_what_is_refused_leaves_nothing(callers: Callable[..., Caller], settings
     listed = alice.call("GET", FILES)[1]
     check_schema("FileList", listed)
     assert listed["quota"]["tables"] == 4
+    for file in listed["files"]:
+        alice.call("DELETE", f"{FILES}/{file['id']}")
+    wide = ",".join(f"c{n}" for n in range(480)) + "\n" + ",".join(["long text " * 4] * 480)
+    _, draft = alice.bring(wide, "wide.csv")
+    status, refused = alice.call("POST", f"{FILES}/{draft['id']}/confirm", json={})
+    assert (status, refused["field"]) == (400, "file"), refused
+    assert "too wide" in refused["error"]
+    alice.call("DELETE", f"{FILES}/{draft['id']}")
+    assert _left(settings) == []
+
+
+def test_texts_that_cannot_be_stored_or_be_keys_are_loaded_without(
+    callers: Callable[..., Caller],
+) -> None:
+    alice = callers("alice")
+    key = "".join(random.Random(1).choices("abcdefghijklmnopqrstuvwxyz0123456789", k=20_000))
+    loaded = alice.load(f"id,b\0c\n{key},1\nx,2\n", "a.csv")["loaded"][0]
+    assert loaded["rows"] == 2
+    assert "not made the key" in loaded["notes"][0]
 
 
 def test_without_a_workspace_other_questions_are_answered(

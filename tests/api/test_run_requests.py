@@ -76,6 +76,25 @@ def error_of(response: TestResponse) -> tuple[int, str]:
     return response.status_code, envelope["data"]["error_type"]
 
 
+def test_a_started_run_is_named_at_once_and_followed_by_its_id(
+    demo_url: str, model: OpenAiServer
+) -> None:
+    gate, once = Gate(), {"Idempotency-Key": "started"}
+    settings = Settings(database_url=demo_url, max_streams=2, ping_interval_s=0.05)
+    with Asking(settings, model) as asking, scripted(model, Reply("hello", gate=gate)):
+        started = call(asking, "POST", RUNS, json=CHAT, headers=once)
+        assert gate.reached.wait(60)
+        gate.open()
+        data = started.get_json()["data"]
+        assert (started.status_code, data["state"], data["result"]) == (202, "running", None)
+        assert started.headers["Location"] == f"{RUNS}/{data['run_id']}"
+        whole = call(asking, "GET", f"{RUNS}/{data['run_id']}/events").get_data(as_text=True)
+        assert list(frames(whole))[-1]["data"]["type"] == "completed"
+        again = call(asking, "POST", RUNS, json=CHAT, headers=once).get_json()["data"]
+        assert (again["run_id"], again["state"]) == (data["run_id"], "completed")
+        assert error_of(call(asking, "POST", RUNS, json={})) == (400, "invalid_request")
+
+
 ODD_IDS = ["run_0'; DROP TABLE run; --", "x" * 129, "漢", "a%00b", "a b", "%2e%2e", "run_%0a"]
 
 

@@ -6,15 +6,18 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from psycopg2.extensions import parse_dsn
 
 from app_config import Settings
 from common.actor import NOBODY, Actor
 from common.runtime import run
 from databases.datasources import DEFAULT, Datasource, Datasources
+from databases.demo import SEMANTIC_FILE
 from databases.options import DatabaseOptions
 from knowledge.tables.schema_service import SchemaService
 from tests.support.api_schemas import check_schema
 from tests.support.asking import Asking
+from tests.support.databases import as_admin, execute
 
 DDL = """
 CREATE TYPE size AS ENUM ('small', 'large');
@@ -53,11 +56,11 @@ def asking(url: str) -> Iterator[Asking]:
 
 def get(asking: Asking, path: str, status: int = 200, **query: Any) -> dict[str, Any]:
     """`data` of the answer, which has that status."""
-    response = asking.client.get(path, query_string=query)
-    assert response.json is not None
-    assert response.status_code == response.json["code"] == status, response.json
-    data: dict[str, Any] = response.json["data"]
-    return data
+    with asking.client.get(path, query_string=query) as response:
+        assert response.json is not None
+        assert response.status_code == response.json["code"] == status, response.json
+        data: dict[str, Any] = response.json["data"]
+        return data
 
 
 def search(asking: Asking, question: str, **query: Any) -> dict[str, dict[str, Any]]:
@@ -65,6 +68,54 @@ def search(asking: Asking, question: str, **query: Any) -> dict[str, dict[str, A
     data = get(asking, SEARCH, q=question, **query)
     check_schema("SchemaSearch", data)
     return {table["name"]: table for table in data["tables"]}
+
+
+def test_tables_that_were_added_are_there_after_a_reload(
+    make_database: Callable[[str], str], admin_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("databases.catalog.catalog._FRESH_S", 0)
+    url = make_database("CREATE TABLE one (a int)")
+    with Asking(Settings(database_url=url)) as asking:
+        assert get(asking, TABLES)["table_count"] == 1
+        role = parse_dsn(url)["user"]
+        add = ("CREATE TABLE two (b int)", f"GRANT SELECT ON two TO {role}")
+        execute(as_admin(url, admin_url), *add)
+        with asking.client.post("/api/v0/schema/reload") as reply:
+            assert reply.get_json()["data"] == {"table_count": 2}
+
+
+# ------------------------------------------------------------------------------
+# completions
+
+
+def completions(asking: Asking, typed: str, **query: Any) -> list[tuple[str, str, str]]:
+    """Kind, text and completed question of each."""
+    data = get(asking, "/api/v0/completions", q=typed, **query)
+    check_schema("Completions", data)
+    return [(one["kind"], one["text"], one["completed"]) for one in data["completions"]]
+
+
+def test_what_is_typed_is_completed_by_names_and_values(asking: Asking) -> None:
+    assert ("table", "课程安排", "这学期的课程安排") in completions(asking, "这学期的课")
+    assert ("column", "room size", "courses by room size") in completions(asking, "courses by roo")
+    assert ("value", "Ravenhall", "who is in Ravenhall") in completions(asking, "who is in rav")
+    assert completions(asking, "xqzt") == completions(asking, " ") == []
+    assert len(completions(asking, "co", limit=1)) == 1
+    assert get(asking, "/api/v0/completions", 400)["field"] == "q"
+    assert get(asking, "/api/v0/completions", 400, q="a\0")["field"] == "q"
+
+
+def test_what_may_not_be_read_completes_nothing(asking: Asking) -> None:
+    for typed in ("salary", "full", "Ada", "138"):
+        assert completions(asking, typed) == [], typed
+
+
+def test_earlier_questions_complete_those_of_their_user_alone(asking: Asking) -> None:
+    body = {"question": "How many kiosks?", "user_id": "ann"}
+    asking.client.post("/api/v0/ask_agent", json=body, buffered=True)
+    wanted = ("question", "How many kiosks?", "How many kiosks?")
+    assert wanted in completions(asking, "how many k", user_id="ann")
+    assert wanted not in completions(asking, "how many k", user_id="bob")
 
 
 # ------------------------------------------------------------------------------
@@ -85,6 +136,16 @@ def test_tables_are_found_by_names_cut_at_their_humps(asking: Asking) -> None:
     assert {"course", "title"} in [
         set(one["words"]) for one in reasons if one.get("column") == "courseTitle"
     ]
+
+
+def test_a_table_that_is_called_so_comes_before_those_that_say_it_often(demo_url: str) -> None:
+    for semantic_file in ("", str(SEMANTIC_FILE)):
+        settings = Settings(database_url=demo_url, semantic_file=semantic_file)
+        with Asking(settings) as demo:
+            found = search(demo, "revenue")
+            assert next(iter(found)) == "daily_revenue"
+            scores = [one["score"] for one in found.values()]
+            assert scores == sorted(scores, reverse=True)
 
 
 def test_tables_are_found_by_comments_in_chinese(asking: Asking) -> None:

@@ -223,7 +223,16 @@ def test_a_refresh_follows_the_source(
         "ALTER TYPE grade ADD VALUE 'new'",
         "CREATE TABLE visit (id integer PRIMARY KEY, customer_id integer REFERENCES customer)",
         f"GRANT SELECT ON visit TO {READER}",
+        "COMMENT ON COLUMN customer.name IS 'Their full name'",
+        "COMMENT ON COLUMN customer.country IS 'Where they live'",
+        "COMMENT ON COLUMN writing.n IS 'A number'",
     )
+    own = (
+        "COMMENT ON COLUMN crm.customer.country IS 'Where they pay taxes'",
+        "COMMENT ON COLUMN crm.customer.grade IS NULL",
+        "COMMENT ON FOREIGN TABLE crm.writing IS 'Not to be asked'",
+    )
+    execute(world.admin_url, *own)
     capsys.readouterr()
     assert world.hub("check", "crm") == 0
     assert "crm.customer has changed in the source" in capsys.readouterr().out
@@ -233,6 +242,12 @@ def test_a_refresh_follows_the_source(
     customer = tables["crm", "customer"]
     assert customer.column("phone") is not None
     assert customer.column("tags") is None
+    comments = {column.name: column.comment for column in customer.columns}
+    assert (customer.comment, comments["name"]) == ("Who buys 客户", "Their full name")
+    assert comments["country"] == "Where they pay taxes", "what was said in the hub stays"
+    assert comments["grade"] is None
+    writing = tables["crm", "writing"]
+    assert (writing.comment, writing.columns[0].comment) == ("Not to be asked", "A number")
     grade = customer.column("grade")
     assert grade is not None
     assert grade.allowed[-1] == "new"
@@ -251,7 +266,10 @@ def _oid(world: HubWorld, table: str) -> int:
     return int(oid)
 
 
-def test_mistakes_are_said(world: HubWorld, capsys: pytest.CaptureFixture[str]) -> None:
+def test_mistakes_are_said(
+    world: HubWorld, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LC_ALL", "C")
     for arguments, told in (
         (("attach", "Bad-Name", world.sources["crm"], "--reader", READER), "no name of a source"),
         (("attach", "other", "oracle://a/b", "--reader", READER), "such as postgresql://"),
@@ -261,6 +279,11 @@ def test_mistakes_are_said(world: HubWorld, capsys: pytest.CaptureFixture[str]) 
     ):
         assert world.hub(*arguments) == 1
         assert told in capsys.readouterr().err
+    monkeypatch.setenv("LC_ALL", "zh_CN.UTF-8")
+    assert world.hub("refresh", "nothing") == 1
+    assert capsys.readouterr().err == "枢纽没有来源 nothing；已有：crm, shop。\n"
+    assert world.hub("check", "crm") == 0
+    assert "crm：只能读取" in capsys.readouterr().out
 
 
 def test_a_table_over_several_servers_names_what_spreads_its_rows(

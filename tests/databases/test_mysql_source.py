@@ -107,6 +107,7 @@ def test_tables_of_mysql_mean_what_postgresql_means(
         assert main(attach) == 0
         assert "customer.photo is left out" in capsys.readouterr().out
         assert main(["--hub", hub, "check"]) == 0
+        execute(hub, "COMMENT ON COLUMN my.customer.state IS 'Where they pay taxes'")
         assert main(["--hub", hub, "refresh", "my"]) == 0
         database = opened(make_dsn(hub, user=READER))
         assert run(
@@ -121,11 +122,32 @@ def test_tables_of_mysql_mean_what_postgresql_means(
         customer = tables["my", "customer"]
         assert (customer.comment, customer.primary_key) == ("Who buys 客户", ("id",))
         assert customer.unique_keys == (("name",),)
+        state = customer.column("state")
+        assert state is not None
+        assert state.comment == "Where they pay taxes", "what was said in the hub stays"
         key = ForeignKey(("customer_id",), ("my", "customer"), ("id",))
         assert tables["my", "sale"].foreign_keys == (key,)
         database.close()
         assert main(["--hub", hub, "detach", "my"]) == 0
         user = urlsplit(source).username
+        _mysql(
+            f"CREATE DATABASE {user}_more; CREATE TABLE {user}_more.note (id int PRIMARY KEY);"
+            f"CREATE VIEW {user}.texan AS SELECT id, name FROM {user}.customer;"
+            f"GRANT SELECT ON {user}_more.* TO {user}"
+        )
+        try:
+            assert main([*attach, "--schemas", f"{user},{user}_more", "--views"]) == 0
+            names = rows_of(
+                hub,
+                "SELECT table_schema, table_name FROM information_schema.views"
+                " WHERE table_schema LIKE 'my%' ORDER BY 1, 2",
+            )
+            tables_of_user = [(f"my_{user}", name) for name in ("customer", "sale", "texan")]
+            assert names == [*tables_of_user, (f"my_{user}_more", "note")]
+            assert main(["--hub", hub, "refresh", "my"]) == 0
+            assert main(["--hub", hub, "detach", "my"]) == 0
+        finally:
+            _mysql(f"DROP DATABASE {user}_more")
         _mysql(f"GRANT INSERT ON {user}.sale TO {user}")
         assert main(attach) == 1
         assert "its user may INSERT" in capsys.readouterr().err

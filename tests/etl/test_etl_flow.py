@@ -277,6 +277,8 @@ def test_the_dbt_that_is_installed_builds_drafts_and_what_was_changed_in_them(
     with Asking(shop, etl_dbt=os.environ.get("ETL_DBT", "")) as asking:
         _, judged = post(asking, {"intent": INTENT, "options": QUICK})
         assert (judged["evidence"]["status"], judged["evidence"]["built_by"]) == ("passed", "dbt")
+        tests = judged["evidence"]["tests"]
+        assert {test["status"] for test in tests if not test["is_warning"]} == {"pass"}
         plan = json.loads(get(asking, f"{judged['artefact']['files_url']}/plan.json").data)["plan"]
         (source,) = plan["nodes"][-1]["inputs"]
         judged = goes_on(asking, judged, changed(losing_rows(source)))

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from agent.flows.etl.context import EtlContext
-from agent.flows.etl.draft_experience import DraftExperience
 from agent.flows.etl.draft_learning import DraftLearning
 from agent.flows.etl.etl_flow import EtlFlow
+from agent.kept_drafts import KeptDrafts
 from agent.progress import Write
 from agent.question import Question
 from agent.runs.run_service import RunService
@@ -79,7 +79,7 @@ class Workshop:
                 store.artefacts,
                 "UTC",
                 10,
-                DraftExperience(experience, question.actor),
+                KeptDrafts(experience, question.actor),
                 learning,
                 write,
             )

@@ -1,13 +1,16 @@
 """What is learnt of drafts over HTTP: from what, who sees it, and what it decides."""
 
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from api.access.key_file import KeyFile
 from app_config import Settings
+from common.actor import Actor
 from tests.support.api_schemas import check_schema
 from tests.support.asking import Asking, frames
 from tests.support.databases import as_admin, execute
@@ -15,6 +18,7 @@ from tests.support.etl_requests import INTENT, SHOP
 from tests.support.live import eventually
 from tests.support.people import EXAMPLES, FEEDBACK, LESSONS, People
 from tests.support.store_servers import StoreServer
+from tests.support.tool_bench import ToolBench
 
 ASK = "/api/v0/etl/ask"
 SENTENCE = "把订单表和用户表 JOIN，按月汇总销售额，写入销售汇总表"
@@ -22,6 +26,13 @@ SIMILAR = "把订单表和用户表 JOIN，按月汇总订单数，写入 x"
 OTHER_WORDS = "将订单和用户关联，按月统计销售额，存入 another_table"
 QUICK = {"mutants": False}
 CHOSEN = {"date_column": "orders.paid_at"}
+GROUPS = {
+    "alice": ("staff",),
+    "bob": ("staff",),
+    "guest": ("guests",),
+    "rev": ("reviewers",),
+    "ron": ("reviewers",),
+}
 Draft = dict[str, Any]
 
 
@@ -54,7 +65,7 @@ class Makers(People):
     def rated(self, who: str, asked: Draft, rating: str, **more: Any) -> Draft:
         answer = self.answered(who, asked, {"rating": rating, **more})
         if answer["type"] == "completed":
-            check_schema("EtlAnswer", answer)
+            check_schema("CompletedEtlAnswer", answer)
         return answer
 
     def satisfied(self, who: str) -> dict[str, Any]:
@@ -92,14 +103,7 @@ def service(
 ) -> Iterator[Makers]:
     folder = tmp_path_factory.mktemp("makers")
     keys = KeyFile(folder / "api_keys.json")
-    groups = {
-        "alice": ("staff",),
-        "bob": ("staff",),
-        "guest": ("guests",),
-        "rev": ("reviewers",),
-        "ron": ("reviewers",),
-    }
-    texts = {name: keys.create(name, groups=groups[name])[0] for name in groups}
+    texts = {name: keys.create(name, groups=groups)[0] for name, groups in GROUPS.items()}
     settings = Settings(
         database_url=shop_url,
         scratch_database_url=scratch_url,
@@ -156,6 +160,49 @@ def test_a_draft_that_its_user_is_satisfied_with_decides_for_them_and_once_revie
     assert makers.decided("bob") == makers.decided("alice") == []
     assert makers.call("rev", known, method="DELETE")[0] == 200
     assert makers.examples("alice") == []
+
+
+def test_kept_drafts_are_assets_with_lineage_and_references(makers: Makers, tmp_path: Path) -> None:
+    example = makers.satisfied("alice")
+
+    def told(who: str, name: str, **arguments: Any) -> list[dict[str, Any]]:
+        bench = ToolBench(makers.asking, tmp_path / "audit.jsonl", Actor(who, GROUPS[who]))
+        result = bench.call(name, arguments)
+        if result.error_type is not None:
+            return []
+        return [json.loads(line) for line in result.text.splitlines() if line.startswith("{")]
+
+    def lineage(who: str) -> list[dict[str, Any]]:
+        return told(who, "get_table_lineage", table="销售汇总表", direction="upstream")
+
+    def references(who: str, **limits: Any) -> list[str]:
+        found = told(who, "search_reference_sql", query="按月汇总销售额", **limits)
+        return [one["summary"] for one in found]
+
+    (asset,) = (
+        one
+        for one in told("alice", "search_assets", query="销售汇总表")
+        if one["kind"] == "artefact"
+    )
+    assert (asset["name"], asset["layer"], asset["score"]) == ("销售汇总表", "DWS", 0.7)
+    assert {(one["source"], one["origin"]) for one in lineage("alice")} == {
+        ("public.orders", "artefact"),
+        ("public.users", "artefact"),
+    }
+    paid = told(
+        "alice", "get_table_lineage", table="orders", column="paid_at", direction="downstream"
+    )
+    assert [one["target"] for one in paid] == ["销售汇总表"]
+    assert references("alice") == references("alice", target_tables=["销售汇总表"]) == [SENTENCE]
+    assert references("alice", target_tables=["other"]) == []
+    broken = makers.call("alice", "/api/v0/etl/impact?table=orders&column=paid_at")[1]["dependents"]
+    assert ("artefact", "销售汇总表") in {(one["kind"], one["name"]) for one in broken}
+    assert (lineage("bob"), references("bob")) == ([], [])
+    approved = f"{EXAMPLES}/{example['example_id']}/approve"
+    assert makers.call("rev", approved, {"trust": "personal"})[0] == 200
+    assert len(lineage("bob")) == len(lineage("alice"))
+    # What a draft reads may be closed to others.
+    assert (lineage("guest"), references("guest")) == ([], [])
 
 
 def test_questions_and_drafts_learn_apart(makers: Makers) -> None:

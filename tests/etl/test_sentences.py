@@ -98,6 +98,31 @@ _SENTENCES: list[tuple[str, list[str]]] = [
         ],
     ),
     (
+        'join public.orders and "public"."users", sum of orders.amount by public.users.level'
+        " and month of paid_at in orders, save as by_level",
+        [
+            "join left orders users",
+            "aggregate users.level, month(orders.paid_at) | sum(orders.amount)",
+            "into by_level",
+        ],
+    ),
+    (
+        "按用户的用户等级和支付时间每月统计订单金额合计，写入等级表",
+        [
+            "join left orders users",
+            "aggregate users.level, month(orders.paid_at) | sum(orders.amount)",
+            "into 等级表",
+        ],
+    ),
+    (
+        "从订单表统计每个用户的订单金额中位数",
+        [
+            "join left orders users",
+            "aggregate users.id, users.name | median(orders.amount)",
+            "into None",
+        ],
+    ),
+    (
         "订单表按用户ID去重，保留创建时间最新的一条，写入最新订单",
         ["dedup orders by ['user_id'] keep orders.created_at desc", "into 最新订单"],
     ),

@@ -86,15 +86,15 @@ def _hostile() -> Iterator[tuple[str, bytes]]:
     yield "old.xls", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600)
     for mark, kind in ((b"%PDF-1.7", "pdf"), (b"\x1f\x8b\x08", "gz"), (b"Rar!\x1a", "rar")):
         yield f"a.{kind}", mark + bytes(50)
-    yield "bomb.zip", _zip({"a.csv": b"a,b\n" + b"1,2\n" * 8_000_000})
+    yield "bomb.zip", _zip({"a.csv": b"a,b\n" + b"1,2\n" * 6_000_000})
     yield "many.zip", _zip({f"{n}.csv": b"a\n1\n" for n in range(1_000)})
-    yield "bombs.zip", _zip({f"{n}.csv": b"0" * 4 * MEGABYTE for n in range(20)})
+    yield "bombs.zip", _zip({f"{n}.csv": b"0" * 4 * MEGABYTE for n in range(6)})
     yield "nested.zip", _zip({"a.zip": _zip({"b.csv": b"a,b\n1,2\n"})})
     yield "disguised.zip", _zip({"a.csv": _zip({"b.csv": b"a,b\n1,2\n"})})
     yield "program.zip", _zip({"a.exe": b"MZ"})
     yield "none.zip", _zip({})
     yield "understated.zip", _understated(_zip({"a.csv": b"a,b\n" + b"1,2\n" * 1_000}))
-    yield "bomb.xlsx", _with(plain, {SHEET: _sheet(" " * 300 * MEGABYTE)})
+    yield "bomb.xlsx", _with(plain, {SHEET: _sheet(" " * 24 * MEGABYTE)})
     yield "parts.xlsx", _with(plain, {f"xl/media/{n}.png": b"x" for n in range(500)})
     first = '<row r="1"><c r="A1"><v>1</v></c>'
     far = f'{first}</row><row r="1048576"><c r="XFD1048576"><v>1</v></c></row>'
@@ -109,6 +109,9 @@ def _hostile() -> Iterator[tuple[str, bytes]]:
     yield "laughs.xlsx", _with(plain, {SHEET: _sheet(entity, head)})
     outside = '<!DOCTYPE x [<!ENTITY l9 SYSTEM "file:///etc/passwd">]>'
     yield "outside.xlsx", _with(plain, {SHEET: _sheet(entity, outside)})
+    for kind in ("zzz", "s", "b"):  # no such type, no such shared text, neither true nor false
+        odd = f'{first}<c r="B1" t="{kind}"><v>999</v></c></row>'
+        yield f"type_{kind}.xlsx", _with(plain, {SHEET: _sheet(odd)})
     yield "deep.xlsx", _with(plain, {SHEET: _sheet("<a>" * 200_000)})
 
 

@@ -145,6 +145,25 @@ def test_statements_tell_nothing(asked: World, sql: str) -> None:
             assert plan is None, "an estimate counts hidden rows"
 
 
+def test_rights_are_said_and_count_nothing_that_is_closed(asked: World) -> None:
+    """Whether a hidden row matches or no row at all, the sentence is the same."""
+    said = []
+    for amount in ("7654321.25", "7654321.26"):
+        sql = (
+            "SELECT c.name FROM customer c JOIN sale s ON s.customer_id = c.id "
+            f"WHERE s.amount = {amount}"
+        )
+        data = asked.answered("ann", sql, "Who bought for this much")
+        said.append((data["response"], data["warnings"]))
+    assert said[0] == said[1] == ("No rows that you may see match.", [])
+    open_to_all = asked.answered("ann", "SELECT * FROM product WHERE id = 7", "Product 7")
+    assert open_to_all["response"] == "No rows match."
+    counted = asked.answered("ann", "SELECT status, count(*) FROM sale GROUP BY 1", "By status")
+    assert any('Some of "sale' in one for one in counted["warnings"]), counted["warnings"]
+    _clean(json.dumps(counted))
+    assert not asked.answered("ann", "SELECT * FROM product", "Products")["warnings"]
+
+
 @pytest.mark.parametrize(
     "question",
     [

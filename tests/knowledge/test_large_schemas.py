@@ -6,10 +6,14 @@ Work is counted in calls of functions, which no other load of the machine change
 
 import asyncio
 import gc
+import pickle
+import subprocess
+import sys
 import threading
 import weakref
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,7 +24,8 @@ from common.inquiry import Inquiry
 from common.values import Catalog, Column, Sql, Table
 from databases.catalog.catalog import CatalogReader, Knowledge
 from guard import BUILTIN
-from knowledge.index import CatalogIndex, IndexPart, index_of, renew
+from knowledge.index import CatalogIndex, IndexPart, NotMade, index_of, make_elsewhere, renew
+from knowledge.index_process import IndexProcesses
 from knowledge.tables.near_names import KNOWN_NAMES, near_names
 from knowledge.tables.relevance import TableIndex
 from knowledge.tables.schema_search import RANKING
@@ -28,6 +33,7 @@ from rules.schema import lexicon
 from rules.schema.lexicon import LEXICON, Lexicon
 from rules.skills import OfflineSkills
 from tests.support.databases import Opener, as_admin, execute
+from tests.support.live import ROOT
 from tests.support.work import calls
 
 SMALL, LARGE, HUGE = map(synthetic_catalog, (150, 500, 1500))
@@ -129,6 +135,52 @@ def test_waiting_questions_share_one_index_and_others_go_on() -> None:
         assert len(made) == 1 and set(found[1:]) == {part.of(catalog)}
 
     asyncio.run(main())
+
+
+def test_a_process_of_its_own_makes_the_index_of_a_large_catalogue(tmp_path: Path) -> None:
+    catalog = replace(SMALL)
+    index, folder = index_of(catalog), tmp_path / "index"
+    with pytest.raises(NotMade):
+        IndexProcesses(folder).made(LEXICON, index)  # it is small
+    processes = IndexProcesses(folder, least_tables=len(SMALL.tables))
+    ranking: TableIndex = processes.made(RANKING, index)
+    found: Lexicon = processes.made(LEXICON, index)
+    for question in QUESTIONS:
+        tables = ranking.ranked(question, 5)
+        assert tables == RANKING.of(catalog).ranked(question, 5)
+        assert {id(table) for table in tables} <= {id(table) for table in catalog.tables}
+    for name in ("status", "customer name", "订单", "order"):
+        assert found.find(name) == LEXICON.of(catalog).find(name) != ()
+    other = index_of(Catalog(tuple(replace(table, row_estimate=7) for table in SMALL.tables)))
+    before = {path: path.stat().st_mtime_ns for path in folder.glob("*/*")}
+    again: Lexicon = IndexProcesses(folder, 1).made(LEXICON, other)
+    assert again.find("status") == found.find("status")
+    assert before == {path: path.stat().st_mtime_ns for path in folder.glob("*/*")}, (
+        "another worker reads what is there, whatever the numbers of rows"
+    )
+    assert {oct(path.stat().st_mode & 0o077) for path in (folder, *folder.iterdir())} == {"0o0"}
+
+
+def test_an_index_that_no_process_gives_is_made_by_the_service(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    processes = IndexProcesses(tmp_path / "file" / "index", least_tables=1)
+    monkeypatch.setattr("knowledge.index._ELSEWHERE", [])
+    make_elsewhere(processes.made)
+    assert LEXICON.of(replace(SMALL)).find("status")
+
+
+ENDLESS = IndexPart(lambda _: threading.Event().wait())
+
+
+def test_the_process_of_an_index_ends_with_its_parent(tmp_path: Path) -> None:
+    words = ["-m", "knowledge.index_process", str(tmp_path), f"{__name__}:ENDLESS"]
+    process = subprocess.Popen([sys.executable, *words], cwd=ROOT, stdin=subprocess.PIPE)
+    assert process.stdin is not None
+    process.stdin.write(pickle.dumps(Catalog(())))
+    process.stdin.close()  # as when the parent is killed
+    assert process.wait(60) == 1
 
 
 def test_an_index_goes_with_its_catalogue() -> None:

@@ -523,9 +523,9 @@ def test_proofs_and_uses(place: StoreServer, source: str) -> None:
         await learned.count_use(source, [one.example_id])
         await learned.count_use(source, [])
         assert (await learned.visible(source, "ann")).own is before.own
-        assert await learned.find(source, one.example_id) == replace(stale, uses=2)
+        assert await learned.find(source, one.example_id) == replace(stale, uses=3)
         await learned.mark_proven(source, {one.example_id: "new"}, second(1))
-        proven = replace(one, tables_hash="new", proven_at=second(1), uses=2)
+        proven = replace(one, tables_hash="new", proven_at=second(1), uses=3)
         assert await learned.find(source, one.example_id) == proven
         await learned.review(source, one.example_id, "rev", "approve")
         assert (await learned.visible(source, "bob")).examples == (

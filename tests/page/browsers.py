@@ -18,5 +18,6 @@ def flags() -> list[str]:
     return [
         "--disable-gpu",
         "--disable-background-networking",
+        "--in-process-gpu",
         *(["--no-sandbox"] if os.geteuid() == 0 else []),
     ]

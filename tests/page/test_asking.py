@@ -129,4 +129,22 @@ def test_enter_does_not_ask_twice_while_a_question_runs(browser: Browser, live_s
         ask(page, "一")
         ask(page, "二")
         expect(page.locator(".turn")).to_have_count(1)
-        expect(page.get_by_role("textbox")).to_have_value("二")
+        expect(page.locator("#question")).to_have_value("二")
+
+
+def test_words_are_completed_by_the_keys_alone(page: Page) -> None:
+    box, options = page.locator("#question"), page.locator("#completions [role=option]")
+    box.press_sequentially("各服务区的营业")
+    expect(options.first).to_be_visible()
+    box.press("ArrowDown")
+    marked = page.locator("#completions [aria-selected=true]")
+    expect(box).to_have_attribute("aria-activedescendant", marked.get_attribute("id") or "")
+    taken = marked.locator(".completion-text").inner_text()
+    box.press("Enter")
+    expect(box).to_have_value(f"各服务区的{taken}")
+    expect(options).to_have_count(0)
+    box.press_sequentially(" ser")
+    expect(options.first).to_be_visible()
+    box.press("Escape")
+    expect(options).to_have_count(0)
+    expect(page.locator(".turn")).to_have_count(0)

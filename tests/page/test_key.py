@@ -97,7 +97,7 @@ def test_the_settings_say_whose_key_it_is(page: Page) -> None:
     me = {"code": 200, "success": True, "message": "处理完成", "data": {"user_id": "<b>王芳</b>"}}
     page.context.route("**/api/v0/me", lambda route: route.fulfill(json=me))
     expect_state(ask_with_key(page), "done")
-    page.get_by_text("设置").click()
+    page.get_by_text("设置", exact=True).click()
     expect(page.locator("#key-row")).to_contain_text("正在使用 API 密钥。 <b>王芳</b>")
     page.get_by_role("button", name="退出").click()
     expect(page.locator("#key-user")).to_have_text("")
@@ -109,7 +109,7 @@ def test_signing_out_forgets_the_key_and_what_was_shown(page: Page) -> None:
     page.get_by_label("在此设备上记住").check()
     give(page, RIGHT)
     expect_state(turn, "done")
-    page.get_by_text("设置").click()
+    page.get_by_text("设置", exact=True).click()
     page.get_by_role("button", name="退出").click()
 
     expect(page.locator(".turn")).to_have_count(0)

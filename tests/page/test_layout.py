@@ -12,7 +12,7 @@ from tests.support.live import ROOT
 def test_shift_enter_is_a_new_line_and_enter_in_an_input_method_is_not_a_question(
     page: Page,
 ) -> None:
-    box = page.get_by_role("textbox")
+    box = page.locator("#question")
     box.fill("一")
     box.press("Shift+Enter")
     box.type("二")
@@ -25,9 +25,9 @@ def test_shift_enter_is_a_new_line_and_enter_in_an_input_method_is_not_a_questio
 
 
 def test_the_question_box_has_the_focus_before_and_after(page: Page) -> None:
-    expect(page.get_by_role("textbox")).to_be_focused()
+    expect(page.locator("#question")).to_be_focused()
     expect_state(ask(page, RANKING), "done")
-    expect(page.get_by_role("textbox")).to_be_focused()
+    expect(page.locator("#question")).to_be_focused()
 
 
 def test_all_modules_are_fetched_at_once(page: Page) -> None:
@@ -43,7 +43,12 @@ def test_all_modules_are_fetched_at_once(page: Page) -> None:
         # what shows drafts is fetched with the first of them
         "draft_view.js",
         "plan_picture.js",
-        # the drawer of files, when it is first wanted
+        # what drawers show, when they are first wanted
+        "history.js",
+        "reviews.js",
+        "schema.js",
+        # the hint about models, after everything else
+        "first_run.js",
         "files.js",
         "file_form.js",
         "file_upload.js",

@@ -34,7 +34,7 @@ def test_a_conversation_goes_on_until_a_new_one_is_begun(page: Page) -> None:
 def test_the_routing_mode_is_sent_and_kept(page: Page) -> None:
     assert "routing_mode" not in asked_body(page, "你好")
 
-    page.get_by_text("设置").click()
+    page.get_by_text("设置", exact=True).click()
     page.get_by_label("路由模式").select_option("chat_direct")
     page.keyboard.press("Escape")
     expect(page.get_by_label("路由模式")).to_be_hidden()

@@ -131,6 +131,10 @@ def test_the_postman_collection_is_made_from_its_scenarios() -> None:
     made = runpy.run_path(str(ROOT / "postman/make.py"))["collection"]()
     kept = json.loads((ROOT / "postman/citu.postman_collection.json").read_text())
     assert made == kept, "run `python postman/make.py`"
+    requests = [request for folder in made["item"] for request in folder["item"]]
+    assert [one["name"] for one in requests if not one["response"]] == [], (
+        "record them: REPORT=report.json postman/run.sh, then postman/record.py"
+    )
 
 
 def test_the_openapi_document_is_fit_for_generators() -> None:
@@ -148,6 +152,14 @@ def test_the_openapi_document_is_fit_for_generators() -> None:
         ]
     assert [one for one in schemas if one.get("type") == "array" and "items" not in one] == []
     assert [one for one in schemas if "allOf" in one] == []
+    # They take a field with a default for one that is required, and know few media types.
+    fields = [field for one in schemas for field in one.get("properties", {}).values()]
+    assert [field for field in fields if "default" in field] == []
+    known = re.compile(r"text/.+|application/(json|octet-stream)|multipart/form-data")
+    contents = [one["content"] for one in schemas if isinstance(one.get("content"), dict)]
+    assert [content for content in contents if not any(map(known.fullmatch, content))] == []
+    answer = SPECIFICATION["components"]["schemas"]["AnswerEnvelope"]["properties"]["data"]
+    assert answer["discriminator"]["propertyName"] == "type"
 
 
 def test_every_operation_has_a_tag_that_is_described() -> None:

@@ -4,6 +4,8 @@ import os
 import shutil
 import subprocess
 import sys
+import zipfile
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -18,7 +20,9 @@ def checkout(tmp_path: Path) -> Path:
     folder.mkdir()
     for name in ("Makefile", "install.py"):
         shutil.copy(PROJECT / name, folder)
-    (folder / "requirements.txt").write_text("# nothing\n")
+    (folder / "locks").mkdir()
+    for path in (folder / "requirements.txt", folder / "locks" / "requirements.txt"):
+        path.write_text("# nothing\n")
     return folder
 
 
@@ -62,7 +66,7 @@ def test_it_installs_once(checkout: Path) -> None:
     again = make(checkout, "install")
     assert (said(again), again.returncode) == ("", 0)
 
-    (checkout / "requirements.txt").write_text("flask==0.0.0.1\n")
+    _lock(checkout, "flask==0.0.0.1 --hash=sha256:" + 64 * "0")
     for _ in range(2):
         changed = make(checkout, "install")
         lines = said(changed).splitlines()
@@ -72,6 +76,38 @@ def test_it_installs_once(checkout: Path) -> None:
         )  # what is done, what went wrong, and make's own line
         assert "package index is out of reach" in lines[1]
         assert "install.log" in lines[1] and (checkout / ".venv/install.log").stat().st_size > 0
+
+
+def _lock(checkout: Path, *lines: str) -> None:
+    (checkout / "locks/requirements.txt").write_text("".join(f"{line}\n" for line in lines))
+
+
+def test_a_machine_without_network_takes_wheels_that_were_tested_and_no_others(
+    checkout: Path,
+) -> None:
+    wheel = checkout / "wheelhouse" / "tiny-1.0-py3-none-any.whl"
+    wheel.parent.mkdir()
+    about = "Metadata-Version: 2.1\nName: tiny\nVersion: 1.0\n"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr("tiny.py", "")
+        archive.writestr("tiny-1.0.dist-info/METADATA", about)
+        archive.writestr("tiny-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-any\n")
+        archive.writestr("tiny-1.0.dist-info/RECORD", "")
+    _lock(checkout, "tiny==1.0 --hash=sha256:" + 64 * "0")
+    refused = make(checkout, "install")
+    assert "not the one that was tested" in said(refused)
+    assert refused.returncode != 0
+
+    _lock(checkout, "tiny==1.0 --hash=sha256:" + sha256(wheel.read_bytes()).hexdigest())
+    taken = make(checkout, "install")
+    assert "from wheelhouse" in said(taken)
+    assert taken.returncode == 0
+    python = checkout / ".venv/bin/python"
+    assert subprocess.call([str(python), "-c", "import tiny"]) == 0
+
+    wheel.unlink()
+    _lock(checkout, "other==1.0 --hash=sha256:" + 64 * "0")
+    assert "has no other==1.0 for this system" in said(make(checkout, "install"))
 
 
 def test_a_missing_python_is_named(checkout: Path) -> None:

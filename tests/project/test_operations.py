@@ -1,16 +1,21 @@
-"""The files of `ops/`: what they ask of Prometheus is what the service measures."""
+"""What operators are given: dashboards, containers, lists of packages."""
 
 import json
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
+from app_config import Settings
 from common.metric_table import METRICS, MetricSpec
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -18,6 +23,7 @@ ALERTS = ROOT / "ops/prometheus-alerts.yml"
 DASHBOARD = ROOT / "ops/grafana-dashboard.json"
 _NAME = re.compile(r"\b(?:citu|http_server|db_client|gen_ai)_\w+")
 _SELECTED = re.compile(r"(\w+)\{([^}]*)\}")
+STOPPING_S = 10  # what docs/deployment.md asks for beyond DRAIN_S
 _SUFFIXES = ("_bucket", "_count", "_sum")
 SPECS = {spec.name: spec for spec in METRICS}
 
@@ -95,3 +101,141 @@ def test_every_metric_is_documented() -> None:
     for spec in METRICS:
         labels = ", ".join(f"`{label}`" for label in spec.labels)
         assert f"| `{spec.name}` | {spec.kind} | {labels} | {spec.meaning} |" in page
+
+
+# ------------------------------------------------------------------------------
+# containers
+
+
+def _succeeds(*command: str) -> None:
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_container_files_are_as_their_tools_want_them() -> None:
+    programs = Path(sys.executable).parent
+    _succeeds(str(programs / "hadolint"), "Dockerfile")
+    schema = ["--builtin-schema", "vendor.compose-spec"]
+    _succeeds(sys.executable, "-m", "check_jsonschema", *schema, "compose.yaml")
+    _succeeds(sys.executable, "-m", "kubernetes_validate", "--strict", "ops/kubernetes/citu.yaml")
+
+
+def _image_stages() -> list[list[tuple[str, str]]]:
+    """The instructions of each stage of the Dockerfile: names and arguments."""
+    text = re.sub(r"\\\n\s*", "", (ROOT / "Dockerfile").read_text())
+    stages: list[list[tuple[str, str]]] = []
+    for line in text.splitlines():
+        name, _, arguments = line.partition(" ")
+        if name == "FROM":
+            stages.append([])
+        if name.isupper() and stages:
+            stages[-1].append((name, arguments))
+    return stages
+
+
+def test_the_image_runs_without_rights_and_has_no_installer() -> None:
+    stages = _image_stages()
+    assert len(stages) == 2
+    final = dict(stages[-1])
+    assert int(final["USER"]) > 0
+    assert json.loads(final["VOLUME"]) == ["/var/lib/citu"]
+    assert {"HEALTHCHECK", "CMD", "EXPOSE"} <= set(final)
+    assert not any("pip" in arguments for name, arguments in stages[-1] if name == "RUN")
+    hashed = [arguments for name, arguments in stages[0] if name == "RUN" and " pip " in arguments]
+    assert all("--require-hashes" in arguments for arguments in hashed)
+    assert hashed
+
+
+def test_every_package_of_the_product_and_no_other_goes_into_the_image() -> None:
+    listed = (ROOT / ".dockerignore").read_text().splitlines()
+    kept = {line.removeprefix("!") for line in listed if line.startswith("!")}
+    tracked = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    packages = {path.partition("/")[0] for path in tracked if path.endswith("/__init__.py")}
+    assert packages - {"tests", "benchmarks", "postman", "docs"} <= kept
+    assert not {"tests", "docs", "postman", "benchmarks"} & kept
+    assert all((ROOT / path).exists() for path in kept)
+
+
+def test_what_stops_the_service_waits_longer_than_it_drains() -> None:
+    deployment = _manifests()["Deployment"]["spec"]["template"]["spec"]
+    drain_s = float(_manifests()["ConfigMap"]["data"]["DRAIN_S"])
+    before_s = float(deployment["containers"][0]["lifecycle"]["preStop"]["exec"]["command"][1])
+    assert deployment["terminationGracePeriodSeconds"] >= before_s + drain_s + STOPPING_S
+    service = yaml.safe_load((ROOT / "compose.yaml").read_text())["services"]["citu"]
+    grace_s = float(service["stop_grace_period"].removesuffix("s"))
+    assert grace_s >= float(service["environment"]["DRAIN_S"]) + STOPPING_S
+    final = dict(_image_stages()[-1])["ENV"]
+    by_default_s = float(re.findall(r"DRAIN_S=(\S+)", final)[0])
+    assert by_default_s + 4 <= 10, "what container engines wait for by themselves"
+
+
+def test_settings_of_containers_are_settings() -> None:
+    names = {declared.name.upper() for declared in fields(Settings)} | {"GUNICORN_CMD_ARGS"}
+    assert set(_manifests()["ConfigMap"]["data"]) <= names
+    service = yaml.safe_load((ROOT / "compose.yaml").read_text())["services"]["citu"]
+    assert set(service["environment"]) <= names
+    container = _manifests()["Deployment"]["spec"]["template"]["spec"]["containers"][0]
+    assert {one["name"] for one in container["env"]} <= names
+
+
+def test_the_proxy_of_containers_reads_its_configuration(tmp_path: Path) -> None:
+    nginx = shutil.which("nginx")
+    if nginx is None:
+        pytest.skip("there is no nginx here")
+    text = (ROOT / "ops/compose/nginx.conf").read_text().replace("/tmp/", f"{tmp_path}/")
+    (tmp_path / "nginx.conf").write_text(text)
+    _succeeds(nginx, "-t", "-p", str(tmp_path), "-c", str(tmp_path / "nginx.conf"))
+
+
+def _manifests() -> dict[str, Any]:
+    """The manifests for Kubernetes, by kind."""
+    found = yaml.safe_load_all((ROOT / "ops/kubernetes/citu.yaml").read_text())
+    return {one["kind"]: one for one in found}
+
+
+# ------------------------------------------------------------------------------
+# packages
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.glob("requirements*.txt")), ids=lambda path: path.name)
+def test_lock_files_have_what_requirements_ask_for(path: Path) -> None:
+    lock = (ROOT / "locks" / path.name).read_text()
+    locked = {
+        canonicalize_name(Requirement(line).name): Requirement(line)
+        for line in _PINNED.findall(lock)
+    }
+    for asked in _asked(path):
+        assert locked[canonicalize_name(asked.name)].specifier == asked.specifier, "run make lock"
+    assert len(re.findall(r"^\S.*\\\n +--hash=sha256:", lock, re.MULTILINE)) == len(
+        _PINNED.findall(lock)
+    )
+    assert "://" not in lock
+    if "-r requirements.txt" in path.read_text():
+        base = (ROOT / "locks/requirements.txt").read_text()
+        assert set(_PIN.findall(base)) <= set(_PIN.findall(lock)), "run make lock"
+
+
+_PIN = re.compile(r"^[A-Za-z0-9][^\s\\]*==[^\s\\]+", re.MULTILINE)
+_PINNED = re.compile(r"^[A-Za-z0-9][^\\\n]*==[^\\\n]*?(?= \\)", re.MULTILINE)
+
+
+def _asked(path: Path) -> Iterator[Requirement]:
+    for line in path.read_text().splitlines():
+        text = line.partition("#")[0].strip()
+        if text.startswith("-r "):
+            yield from _asked(path.parent / text.removeprefix("-r "))
+        elif text:
+            yield Requirement(text)
+
+
+def test_the_page_of_licences_has_the_packages_that_are_locked() -> None:
+    page = (ROOT / "docs/licences.md").read_text()
+    told = dict(re.findall(r"^\| (\S+) \| (\S+) \| \S", page, re.MULTILINE))
+    shown = {canonicalize_name(name): version for name, version in told.items()}
+    for line in _PINNED.findall((ROOT / "locks/requirements.txt").read_text()):
+        wanted = Requirement(line)
+        if wanted.marker is None:
+            version = next(iter(wanted.specifier)).version
+            assert shown[canonicalize_name(wanted.name)] == version, "run make licences"

@@ -131,7 +131,7 @@ def _sql(question: str) -> str:
         ("products that are still available", "discontinued"),
         ("浙江的会员一共花了多少钱", "多少钱"),  # points are no money
         ("各退货原因的退货数，退货原因为空", "为空"),  # one group only
-        ("男女比例", "比例"),  # of everything
+        ("两个西药", "两"),  # a number is not passed over
         ("男的中成药或者单价低于10元的西药", "或者"),  # of which the price is said
         ("how many beverages cost more than 20 dollars", "how many"),  # no average price
     ],
@@ -146,6 +146,7 @@ def test_what_would_be_left_out_is_refused(question: str, words: str) -> None:
 @pytest.mark.parametrize(
     ("question", "part"),
     [
+        ("男女比例", "GROUP BY xb"),  # one share for each
         ("杭州仓有多少库存", "sum(s.sl)"),
         ("有多少订单", "count(*)"),  # each row is one, whatever it says of its quantity
         ("how many events are there now", "count(*)"),  # what is left has not ended

@@ -3,6 +3,7 @@ instead.
 """
 
 import asyncio
+import re
 from dataclasses import replace
 from decimal import Decimal
 
@@ -199,7 +200,6 @@ def test_the_thing_with_the_most_is_shown_not_only_its_figure() -> None:
         ("3月的订单数", "今年3月的订单数"),
         ("number of orders in March", "number of orders in March this year"),
         ("heaviest product", "heaviest product by unit price"),
-        ("weather by status", "how many orders"),
     ],
 )
 def test_a_refusal_offers_questions_that_work(question: str, offers: str) -> None:
@@ -207,6 +207,32 @@ def test_a_refusal_offers_questions_that_work(question: str, offers: str) -> Non
     assert isinstance(refused, NoSql), refused
     assert offers in [one.question for one in refused.rewrites]
     assert sql(offers)
+
+
+@pytest.mark.parametrize(
+    ("question", "names"),
+    [
+        ("weather by status", '"weather"'),
+        ("How are zorbs priced", '"zorbs"'),
+        ("有争议的订单", "“争议"),
+        ("没有争议的订单", "“争议"),
+    ],
+)
+def test_a_refusal_leaves_no_word_out_and_shows_what_can_be_asked(
+    question: str, names: str
+) -> None:
+    refused = draft(question)
+    assert isinstance(refused, NoSql), refused
+    assert names in refused.prompt and '"How"' not in refused.prompt
+    assert not refused.rewrites
+    assert len({one.sql for one in refused.examples}) == len(refused.examples) >= 2
+
+
+@pytest.mark.parametrize("question", ["订单复购率", "复购率", "订单的复购情况", "赔率最高的商品"])
+def test_no_single_character_is_called_a_name(question: str) -> None:
+    refused = draft(question)
+    assert isinstance(refused, NoSql), refused
+    assert not re.search("“.”", refused.prompt)
 
 
 def refused_turn(question: str) -> Turn:

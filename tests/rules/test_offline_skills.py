@@ -599,5 +599,12 @@ def test_chat_without_a_model_says_what_it_cannot() -> None:
     assert text.startswith("Without a language model")
 
 
+def test_chat_says_that_a_model_is_down_where_one_is_set_up() -> None:
+    asked = replace(inquiry("write a poem about spring"), is_model_down=True)
+    text = asyncio.run(SKILLS.chat(asked)).value
+    assert text.startswith("The language model is down")
+    assert "Without a language model" not in text
+
+
 def test_thanks_are_answered() -> None:
     assert asyncio.run(SKILLS.chat(inquiry("谢谢"))).value.startswith("不客气")

@@ -29,6 +29,7 @@ from tests.support.live import (
 from tests.support.openai_replies import Gate, Reply
 from tests.support.openai_server import OpenAiServer
 from tests.support.questions import STREAM, SYNC, scripted
+from tests.support.trace_collector import CollectedSpan, TraceCollector
 
 CHAT = {"question": "hello canary_question", "routing_mode": "chat_direct"}
 SQL = "/api/v0/sql/run"
@@ -74,8 +75,15 @@ def model() -> Iterator[OpenAiServer]:
 
 
 @pytest.fixture(scope="module")
+def collector() -> Iterator[TraceCollector]:
+    with TraceCollector() as collector:
+        yield collector
+
+
+@pytest.fixture(scope="module")
 def measured(
     model: OpenAiServer,
+    collector: TraceCollector,
     make_database: Callable[[str], str],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Measured]:
@@ -88,6 +96,10 @@ def measured(
         "METRICS_PORT": str(port),
         "OPERATOR_GROUPS": "operators",
         "RUN_LEASE_S": "3",
+        "TRACES": "true",
+        "TRACE_STATEMENTS": "true",
+        "OTEL_EXPORTER_OTLP_ENDPOINT": collector.url,
+        "OTEL_BSP_SCHEDULE_DELAY": "50",
     }
     with serving_by_gunicorn(
         ROOT / "gunicorn.conf.py", folder / "log", model=model, workers="2", **settings
@@ -158,6 +170,35 @@ def test_metrics_are_what_was_asked(measured: Measured, model: OpenAiServer) -> 
     eventually(lambda: measured.value("db_client_connection_count", state="idle") > 0)
 
 
+def test_a_trace_is_taken_from_the_caller_and_handed_on_to_the_model(
+    measured: Measured, model: OpenAiServer, collector: TraceCollector
+) -> None:
+    trace_id, caller = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
+    question = {"question": "which gauges? canary_question", "routing_mode": "database_direct"}
+    sql = "SELECT n FROM gauge WHERE name = 'gauge 2' OR name = 'canary_literal'"
+    with scripted(model, *[Reply(sql), Reply("Two.")]):
+        headers = {"traceparent": f"00-{trace_id}-{caller}-01"}
+        with Stream(measured.citu.port, STREAM, question, **headers) as stream:
+            assert list(stream.events())[-1]["data"]["type"] == "completed"
+
+    def told() -> dict[str, CollectedSpan]:
+        spans = collector.of_trace(trace_id)
+        return spans if f"POST {STREAM}" in spans and "run ask" in spans else {}
+
+    spans = eventually(told)
+    assert spans[f"POST {STREAM}"].parent_id == caller
+    assert spans["run ask"].parent_id == spans[f"POST {STREAM}"].span_id
+    assert {"agent_sql_generation", "agent_sql_execution", "explain", "run"} <= set(spans)
+    assert spans["run"].attributes["db.system.name"] == "postgresql"
+    assert spans["run"].attributes["db.response.returned_rows"] == 1
+    assert "name = $1 OR name = $2" in spans["run"].attributes["db.query.text"]
+    assert spans["chat scripted"].attributes["gen_ai.request.model"] == "scripted"
+    assert spans["chat scripted"].attributes["gen_ai.usage.output_tokens"] > 0
+    sent = model.requests[-1].headers["traceparent"]
+    assert sent.startswith(f"00-{trace_id}-")
+    assert "canary" not in str(list(spans.values()))
+
+
 def test_a_rating_is_counted(measured: Measured) -> None:
     _, answer = post_json(measured.citu.port, SYNC, CHAT)
     rating = {"run_id": answer["data"]["run_id"], "rating": "satisfied"}
@@ -176,15 +217,17 @@ def test_the_line_of_a_stream_says_how_long_it_was_and_how_it_ended(
     measured: Measured, model: OpenAiServer
 ) -> None:
     gate, port = Gate(), measured.citu.port
-    assert "completed" in _asked_whole(port, STREAM, CHAT)
     before = sum(_ended(measured).values())
+    assert "completed" in _asked_whole(port, STREAM, CHAT)
+    # Its client has the last event before it is counted.
+    eventually(lambda: sum(_ended(measured).values()) == before + 1)
     with scripted(model, Reply(pieces=["Hel", gate, "lo"])), Stream(port, STREAM, CHAT) as stream:
         assert gate.reached.wait(60)
         assert measured.value("citu_streams_open") == 1
         stream.close()
     gate.open()
     eventually(lambda: measured.value("citu_streams_open") == 0)
-    eventually(lambda: sum(_ended(measured).values()) == before + 1)
+    eventually(lambda: sum(_ended(measured).values()) == before + 2)
 
     def ends() -> set[str]:
         """How the streams ended, by the lines that are written by now."""

@@ -26,10 +26,10 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.types import Command, Send, interrupt
 
 from common import runtime
-from common.errors import StateLost, StateTooLarge, StoreUnavailable
+from common.errors import LeaseLost, StateLost, StateTooLarge, StoreUnavailable
 from common.values import Classification, QueryResult, Sql, Turn, Usage
 from store import EventFrame, Retention, RunEnd, RunHead, RunWrite, Store, Waiting, redis_keys
-from store.checkpoints import MAX_BYTES, StateSerializer
+from store.checkpoints import MAX_BYTES, StateSerializer, held_by
 from store.open_store import BACKENDS
 from tests.support.databases import execute, rows_of
 from tests.support.store_servers import PATIENT_S, STORE_SERVERS, StoreServer, play
@@ -359,6 +359,59 @@ def test_two_that_go_on_from_one_checkpoint_do_not_mix(
     play(scenario, place.open(), place.open())
 
 
+def test_a_worker_that_lost_its_run_changes_nothing_of_it(
+    place: StoreServer, thread: RunnableConfig
+) -> None:
+    run_id = id_of(thread)
+    head = RunHead(run_id, "user", "c", "?", "en", "first", "2026-01-02T03:04:05.678+00:00")
+    frames = (EventFrame(1, b"{}"),)
+
+    async def writes_on(
+        store: Store, has_begun: asyncio.Event, is_taken_over: asyncio.Event
+    ) -> None:
+        """Write until one write too many has begun after the takeover."""
+        with held_by("first"):
+            for n in itertools.count(2):
+                is_last = is_taken_over.is_set()
+                await put(store, thread, {"a": n}, str(n))
+                has_begun.set()
+                if is_last:
+                    return
+
+    async def scenario(store: Store, other: Store) -> None:
+        async def ids() -> list[str]:
+            return [each.checkpoint["id"] async for each in other.checkpoints.alist(thread)]
+
+        with held_by("first"):
+            config = await put(store, thread, {"a": 1})  # the store does not know the run yet
+        await store.runs.write([RunWrite(head, frames)])
+        has_begun, is_taken_over = asyncio.Event(), asyncio.Event()
+        slow = asyncio.create_task(writes_on(store, has_begun, is_taken_over))
+        await has_begun.wait()
+        assert await other.runs.take_over(run_id, "second")
+        is_taken_over.set()
+        kept = await ids()
+        with pytest.raises(LeaseLost):
+            await slow
+        with held_by("first"):
+            with pytest.raises(LeaseLost):
+                await store.checkpoints.aput_writes(config, [("a", 9)], "task")
+            with pytest.raises(LeaseLost):
+                await store.checkpoints.adelete_thread(run_id)
+        assert await ids() == kept
+        assert (await found(other, config)).pending_writes == []
+        with held_by("second"):
+            await put(other, thread, {"a": 0}, "0")
+            ended = replace(head, worker_id="second")
+            await other.runs.write([RunWrite(ended, (EventFrame(2, b"{}"),), RunEnd("completed"))])
+            with pytest.raises(LeaseLost):
+                await other.checkpoints.aput_writes(config, [("a", 9)], "task")
+            await other.checkpoints.adelete_thread(run_id)
+        assert await ids() == []
+
+    play(scenario, place.open(lease_s=0), place.open())
+
+
 def test_a_put_that_fails_leaves_the_checkpoint_before(
     place: StoreServer, thread: RunnableConfig
 ) -> None:
@@ -671,6 +724,10 @@ def test_checkpoints_of_runs_that_are_gone_are_swept(make_app_database: Callable
         for head in heads:
             await put(keeping, {"configurable": {"thread_id": head.run_id}}, {"a": [1]})
         running, waiting, ended, _ = heads
+        late: RunnableConfig = {
+            "configurable": {"thread_id": "late", "checkpoint_ns": "", "checkpoint_id": "gone"}
+        }
+        await keeping.checkpoints.aput_writes(late, [("a", 1)], "task")
         frames = (EventFrame(1, b"{}"),)
         asked = RunWrite(waiting, frames, waiting=Waiting("q", "flow", {}))
         await keeping.runs.write(

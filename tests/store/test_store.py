@@ -1,15 +1,18 @@
 """The store's contract, held by every adapter on a real server."""
 
 import asyncio
+import importlib.util
 import os
 import random
 import signal
 import socket
+import subprocess
 import uuid
 from collections.abc import Callable
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from decimal import Decimal
+from pathlib import Path
 from typing import Any, Literal
 
 import psycopg2
@@ -21,6 +24,7 @@ from hypothesis import strategies as st
 from common import runtime
 from common.errors import StoreUnavailable
 from common.values import Turn
+from databases.embedded.programs import PACKAGE
 from store import (
     EventFrame,
     IdempotencyRecord,
@@ -36,7 +40,7 @@ from store import (
 from store.open_store import BACKENDS, InvalidRedisUrl, open_store
 from store.postgres_schema import MIGRATIONS
 from store.record_json import head_to_text, key
-from tests.support.databases import execute, rows_of
+from tests.support.databases import as_admin, execute, rows_of
 from tests.support.effort import tries
 from tests.support.redis_server import redis_server
 from tests.support.store_servers import PATIENT_S, StoreServer, play, until
@@ -114,6 +118,41 @@ async def titles(store: Store, user_id: str) -> list[str]:
 
 # ------------------------------------------------------------------------------
 # conversations
+
+
+def test_a_backup_played_back_has_the_conversations(
+    make_database: Callable[[str], str], admin_url: str, user: str, tmp_path: Path
+) -> None:
+    if "CITU_TEST_ADMIN_URL" in os.environ:
+        pytest.skip("the programs here may be of another version than that server")
+    kept, restored = (as_admin(make_database(""), admin_url) for _ in range(2))
+
+    def opened(url: str) -> Store:
+        return BACKENDS["postgresql"](lambda: url, Retention(), PATIENT_S)
+
+    async def before(store: Store) -> None:
+        await ask(store, user, "c", "first", "second")
+
+    async def after(store: Store) -> None:
+        assert await questions(store, user) == ["first", "second"]
+        await ask(store, user, "c", "third")
+        assert await questions(store, user) == ["first", "second", "third"]
+
+    play(before, opened(kept))
+    dump, found = tmp_path / "citu.dump", importlib.util.find_spec(PACKAGE)
+    assert found is not None and found.submodule_search_locations
+    programs = max(Path(found.submodule_search_locations[0]).glob("pginstall*/bin"))
+    # As docs/operations.md says.
+    backup: list[str | Path] = [
+        programs / "pg_dump",
+        "--format=custom",
+        "--no-owner",
+        "--schema=citu",
+    ]
+    subprocess.run([*backup, f"--file={dump}", kept], check=True)
+    restore: list[str | Path] = [programs / "pg_restore", "--no-owner", "--exit-on-error"]
+    subprocess.run([*restore, f"--dbname={restored}", dump], check=True)
+    play(after, opened(restored))
 
 
 def test_a_conversation_is_as_it_was_said(place: StoreServer, user: str) -> None:

@@ -7,6 +7,7 @@ ended, how. The server ends when nobody is connected any more.
 """
 
 import atexit
+import gc
 import importlib
 import json
 import os
@@ -153,6 +154,9 @@ def _code_of(ended: SystemExit) -> int:
 def main() -> int:
     for name in _IMPORTED:
         importlib.import_module(name)
+    # Else every fork's collector would go through all that was imported, and copy its memory.
+    gc.collect()
+    gc.freeze()
     program = _ForkServer(socket.socket(fileno=int(sys.argv[1]))).serve()
     if program is None:
         return 0

@@ -103,10 +103,10 @@ class Impatient(Worker):
     head_s = HEAD_S
     body_s = BODY_S
     stall_s = STALL_S
-    grace_s = GRACE_S
     margin_s = MARGIN_S
 question_s = float(os.environ.get("REQUEST_TIMEOUT_S", "180"))
-globals().update(gunicorn_options(2, question_s=question_s) | {"worker_class": Impatient})
+options = gunicorn_options(2, question_s=question_s, drain_s=DRAIN_S)
+globals().update(options | {"worker_class": Impatient})
 bind = "127.0.0.1:" + os.environ["PORT"]
 """
 
@@ -118,17 +118,17 @@ def impatient(
     body_s: float = 10.0,
     stall_s: float = 1.0,
     margin_s: float = 2.0,
-    grace_s: float = 0.5,
+    drain_s: float = 0.5,
 ) -> Path:
     """Return a configuration file for `serving_by_gunicorn`.
 
     Clients may take `head_s` and `body_s` to send a request, stall for `stall_s` and take
-    `margin_s` longer than a question may, and questions outlive SIGTERM by `grace_s`.
+    `margin_s` longer than a question may, and questions outlive SIGTERM by `drain_s`.
     """
     path = folder / "impatient.conf.py"
     text = _IMPATIENT
     limits = {"HEAD_S": head_s, "BODY_S": body_s, "STALL_S": stall_s}
-    limits |= {"MARGIN_S": margin_s, "GRACE_S": grace_s}
+    limits |= {"MARGIN_S": margin_s, "DRAIN_S": drain_s}
     for name, seconds in limits.items():
         text = text.replace(name, str(seconds))
     path.write_text(text)

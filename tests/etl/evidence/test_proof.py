@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import date
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,7 +21,6 @@ from etl.scratch.scratch_access import ScratchDatabase
 from etl.scratch.scratch_options import ScratchOptions
 from etl.scratch.scratch_values import as_text
 from etl.scratch.source_sampling import Samples, TableSample
-from tests.support.artefact_files import dbt_path
 from tests.support.bound_intents import (
     TABLES,
     column,
@@ -169,6 +167,20 @@ def test_sound_drafts_pass_whatever_the_rows_are(
         assert total.difference is None or float(total.difference) == 0
 
 
+def test_rows_may_be_looked_up_by_way_of_other_tables(scratch: ScratchDatabase) -> None:
+    bound = intent(
+        keep(BoundCondition(column("items.quantity"), ">", 1), source="items"),
+        replace(join("items", ("orders.id", "items.order_id"), "semi"), source="orders"),
+        join("orders", ("users.id", "orders.user_id"), "semi"),
+        sources=("users", "orders", "items"),
+        columns=("id",),
+        outputs=[("id", "users.id")],
+    )
+    proof = proven(scratch, make_draft(bound), bound, empty(bound), mutants=False)
+    assert (failed(proof), proof.report.status) == (set(), "passed")
+    assert any(test.kind == "unit" and "orders" in test.node for test in proof.report.tests)
+
+
 @pytest.mark.parametrize("name", INTENTS)
 def test_broken_models_are_caught(scratch: ScratchDatabase, name: str) -> None:
     bound = INTENTS[name]
@@ -297,19 +309,6 @@ def test_each_kind_of_test_has_rows_that_break_it() -> None:
     }
     for test in tests:
         assert (failing_rows(test) is None) == (test.kind == "contract")
-
-
-@pytest.mark.skipif(dbt_path() is None, reason="dbt is not installed: make etl")
-def test_dbt_gives_the_same_rows_and_runs_the_same_tests(scratch_url: str) -> None:
-    dbt = Path(dbt_path() or "")
-    scratch = ScratchDatabase(lambda: scratch_url, ScratchOptions(dbt=dbt), dict)
-    bound = INTENTS["monthly"]
-    draft = make_draft(bound)
-    samples = samples_of(bound, _rows())
-    proof = proven(scratch, draft, bound, samples, mutants=False)
-    problems = [test for test in proof.report.tests if test.status == "fail"]
-    assert [(test.id, test.detail) for test in problems if not test.is_warning] == []
-    assert (proof.report.status, proof.report.built_by) == ("passed", "dbt")
 
 
 def _merged() -> BoundIntent:
