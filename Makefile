@@ -26,7 +26,7 @@ comma = ,
 INSTALL = @command -v "$(PYTHON)" >/dev/null || { echo "Citu needs Python 3.11 or newer, and there is no '$(PYTHON)': \
 	install it, or name yours with 'make PYTHON=...'." >&2; exit 1; }; "$(PYTHON)" install.py
 
-LOCK = $(VENV_PYTHON) -m uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
+LOCK = $(VENV_PYTHON) -m uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-strip-extras
 EXTRAS = requirements-analysis.txt requirements-charts.txt requirements-telemetry.txt requirements-dev.txt
 
 .PHONY: run install install-dev telemetry etl test coverage lint postman bench pictures clean lock licences sbom wheelhouse
