@@ -85,12 +85,15 @@ def measured(
     model: OpenAiServer,
     collector: TraceCollector,
     make_database: Callable[[str], str],
+    make_app_database: Callable[[], str],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Measured]:
     folder = tmp_path_factory.mktemp("measured")
     port = free_port()
     settings = {
         "DATABASE_URL": make_database(GAUGES + "CREATE TABLE canary_table (n integer);"),
+        # Of its own: runs that other tests left behind in a shared one would be counted here.
+        "APP_DATABASE_URL": make_app_database(),
         "DATA_DIR": str(folder),
         "METRICS": "true",
         "METRICS_PORT": str(port),
