@@ -196,12 +196,12 @@ def _one_field(field: Json) -> Json:
 
 def _is_form(schema: Any) -> TypeGuard[Json]:
     """Tell whether a schema is an object whose fields have no parts."""
-    if not isinstance(schema, Mapping) or schema.get("type") != "object":
+    if not isinstance(schema, Mapping):
         return False
     properties = schema.get("properties")
-    if not isinstance(properties, Mapping) or not properties:
+    if not isinstance(properties, Mapping):
         return False
-    return all(_is_flat(field) for field in properties.values())
+    return bool(properties) and all(map(_is_flat, properties.values()))
 
 
 def _is_flat(field: Any) -> bool:

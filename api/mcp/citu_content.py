@@ -1,10 +1,10 @@
-"""What Citu offers over MCP, by the tables of tools and documents."""
+"""What Citu offers over MCP, by the tables of tools and resources."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 
 from api.mcp.content import Json, McpCall, McpCaller, Result, Steps
-from api.mcp.documents import document_templates, listed_documents, read_document
+from api.mcp.mcp_resources import listed_resources, read_resource, resource_templates
 from api.mcp.messages import INVALID_PARAMS, McpError
 from api.mcp.tools import TOOLS, McpServices, open_reports, report_label, tool_of
 from common.errors import InvalidRequest
@@ -35,7 +35,7 @@ class CituContent:
         ]
 
     async def call(self, call: McpCall) -> Steps:
-        """Call a tool."""
+        """Check the arguments, and run the tool that the caller may use."""
         tool = tool_of(call.name, self._services, call.caller)
         _check_names(call.arguments, tool.arguments, tool.required)
         async with aclosing(tool.run(self._services, call)) as steps:
@@ -44,15 +44,15 @@ class CituContent:
 
     async def resources(self, caller: McpCaller) -> Sequence[Json]:
         """Return schema, metrics and reports of each database."""
-        return listed_documents(self._services, caller)
+        return listed_resources(self._services, caller)
 
     async def templates(self, _caller: McpCaller) -> Sequence[Json]:
         """Return the forms of addresses of tables and answers."""
-        return document_templates()
+        return resource_templates()
 
     async def read(self, uri: str, caller: McpCaller) -> Sequence[Json]:
         """Return what is at an address."""
-        return [await read_document(self._services, uri, caller)]
+        return [await read_resource(self._services, uri, caller)]
 
     async def prompts(self, caller: McpCaller) -> Sequence[Json]:
         """Return the reports: questions to ask as they are."""

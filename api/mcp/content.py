@@ -98,7 +98,7 @@ class McpContent(Protocol):
         """Return the definitions of the tools."""
 
     def call(self, call: McpCall) -> Steps:
-        """Call a tool."""
+        """Run a tool, step by step."""
 
     async def resources(self, caller: McpCaller) -> Sequence[Json]:
         """Return what can be read at a fixed address."""
@@ -110,7 +110,7 @@ class McpContent(Protocol):
         """Return what is at an address."""
 
     async def prompts(self, caller: McpCaller) -> Sequence[Json]:
-        """Return the prompts."""
+        """Return the prompts that the caller may use."""
 
     def prompt(self, call: McpCall) -> Steps:
         """Return the messages of a prompt."""

@@ -33,7 +33,7 @@ Read = Callable[[McpServices, McpCaller, Mapping[str, str]], Awaitable[Contents]
 
 
 @dataclass(frozen=True)
-class Document:
+class McpResource:
     """A kind of thing that can be read.
 
     Attributes:
@@ -130,8 +130,8 @@ async def _rows(services: McpServices, caller: McpCaller, parts: Mapping[str, st
     return {"mimeType": media_type, "text": written.decode()}
 
 
-DOCUMENTS: tuple[Document, ...] = (
-    Document(
+RESOURCES: tuple[McpResource, ...] = (
+    McpResource(
         "citu://{database}/schema",
         "Tables",
         "The tables that the caller may read, with their comments",
@@ -139,7 +139,7 @@ DOCUMENTS: tuple[Document, ...] = (
         _schema,
         of_database=True,
     ),
-    Document(
+    McpResource(
         "citu://{database}/metrics",
         "Metrics",
         "Figures that the business has names for, with their SQL",
@@ -147,7 +147,7 @@ DOCUMENTS: tuple[Document, ...] = (
         _metrics,
         of_database=True,
     ),
-    Document(
+    McpResource(
         "citu://{database}/reports",
         "Reports",
         "Questions with certified SQL",
@@ -155,15 +155,15 @@ DOCUMENTS: tuple[Document, ...] = (
         _reports,
         of_database=True,
     ),
-    Document(
+    McpResource(
         "citu://{database}/tables/{table}",
         "Table",
         "Columns, keys, values and metrics of one table",
         JSON,
         _table,
     ),
-    Document("citu://runs/{run_id}", "Answer", "An answer of the caller", JSON, _answer),
-    Document(
+    McpResource("citu://runs/{run_id}", "Answer", "An answer of the caller", JSON, _answer),
+    McpResource(
         "citu://runs/{run_id}/rows.{format}",
         "Rows",
         "All rows of an answer as csv, json or xlsx, as they are now",
@@ -174,47 +174,47 @@ DOCUMENTS: tuple[Document, ...] = (
 """Everything that can be read, by the form of its address."""
 
 
-def listed_documents(services: McpServices, caller: McpCaller) -> Sequence[Json]:
+def listed_resources(services: McpServices, caller: McpCaller) -> Sequence[Json]:
     """Return what there is for each database that the caller may ask."""
     return [
         {
-            "uri": document.uri.replace("{database}", database.name),
-            "name": f"{document.name} ({database.label(caller.lang)})",
-            "description": document.description,
-            "mimeType": document.media_type,
+            "uri": resource.uri.replace("{database}", database.name),
+            "name": f"{resource.name} ({database.label(caller.lang)})",
+            "description": resource.description,
+            "mimeType": resource.media_type,
         }
         for database in services.asked.open_to(caller.actor)
-        for document in DOCUMENTS
-        if document.of_database
+        for resource in RESOURCES
+        if resource.of_database
     ]
 
 
-def document_templates() -> Sequence[Json]:
+def resource_templates() -> Sequence[Json]:
     """Return the forms of the addresses of what is not listed one by one."""
     return [
         {
-            "uriTemplate": document.uri,
-            "name": document.name,
-            "description": document.description,
-            "mimeType": document.media_type,
+            "uriTemplate": resource.uri,
+            "name": resource.name,
+            "description": resource.description,
+            "mimeType": resource.media_type,
         }
-        for document in DOCUMENTS
-        if not document.of_database
+        for resource in RESOURCES
+        if not resource.of_database
     ]
 
 
-async def read_document(services: McpServices, uri: str, caller: McpCaller) -> Json:
+async def read_resource(services: McpServices, uri: str, caller: McpCaller) -> Json:
     """Return the contents of an address.
 
     Raises:
         McpError: there is nothing at this address for the caller.
         CituError: it can't be read now.
     """
-    for document in DOCUMENTS:
-        parts = document.matches(uri)
+    for resource in RESOURCES:
+        parts = resource.matches(uri)
         if parts is not None and parts.get("format", "csv") in FORMATS:
             try:
-                return {"uri": uri, **await document.read(services, caller, parts)}
+                return {"uri": uri, **await resource.read(services, caller, parts)}
             except NotFound as error:
                 message = error.message(caller.lang)
                 raise McpError(INVALID_PARAMS, message, {"uri": uri}) from error
