@@ -18,8 +18,8 @@ from agent.services.database_services import ServedDatabases
 from agent.services.export_service import ExportService, WantedRows
 from agent.services.sql_service import GivenSql
 from agent.tools.registry import ToolRegistry
-from api.beginning import AskedRun
-from api.mcp.answers import answer_fields, given_answer, rows_text, step_of, texts
+from api.answer_markdown import rows_text
+from api.mcp.answers import answer_fields, given_answer, step_of, texts
 from api.mcp.content import Json, McpCall, McpCaller, Result, Steps
 from api.mcp.messages import INVALID_PARAMS, McpError
 from api.models.request_models import AnalyzeBody, ExportQuery, SearchQuery, SqlBody
@@ -31,17 +31,14 @@ from api.requests import (
     parse_run_id,
     parse_table_name,
 )
+from api.run_frames import Frames, WaitingRun, frames_after, frames_of, last_frame
 from common.actor import Actor
 from common.envelope import to_json
-from common.errors import Conflict, InvalidRequest, StatementRejected
+from common.errors import StatementRejected
 from common.meanings import Report
 from common.text import Text, language_of
 
 _DECLINED = Text("用户没有回答，运行已取消。", "The user did not answer; the run was cancelled.")
-_BAD_ANSWER_TO = Text(
-    "answer_to 无效：请原样填写上一次结果中的 answer_to。",
-    "answer_to is not valid: give that of the earlier result as it is.",
-)
 
 
 @dataclass(frozen=True)
@@ -110,15 +107,15 @@ class McpTool:
 
 
 async def _ask(services: McpServices, call: McpCall) -> Steps:
-    answer_to = _answer_to(call)
-    if answer_to is None:
+    waiting = _waiting(call)
+    if waiting is None:
         question = _question(services, call)
-        frames = _begun(services, call, question)
+        frames: Frames | None = frames_of(services.runs, question, call.caller.hold_slot())
     else:
-        frames = await _resumed(services, call, answer_to)
-        if frames is None:
-            yield Result({"content": texts(_DECLINED.to(call.caller.lang)), "isError": True})
-            return
+        frames = await _resumed(services, call, waiting)
+    if frames is None:
+        yield Result({"content": texts(_DECLINED.to(call.caller.lang)), "isError": True})
+        return
     can_ask = "elicitation" in call.capabilities
     async with aclosing(frames):
         async for frame in frames:
@@ -150,62 +147,32 @@ def _question(services: McpServices, call: McpCall) -> Question:
     return question
 
 
-def _begun(services: McpServices, call: McpCall, question: Question) -> Any:
-    leave = call.caller.hold_slot()
-    run = AskedRun(question).begin(services.runs, leave, is_watched=True)
-    return services.runs.watch(run)
-
-
-def _answer_to(call: McpCall) -> tuple[str, str] | None:
-    """Return run and interrupt of the question that a call answers; None: it asks one itself."""
+def _waiting(call: McpCall) -> WaitingRun | None:
+    """Return the run whose question a call answers; None: it asks one itself."""
     given = call.state if call.state is not None else call.arguments
     text = given.get("answer_to")
-    if text is None:
-        return None
-    run_id, _, interrupt_id = str(text).partition(":")
-    if not run_id or not interrupt_id:
-        raise InvalidRequest(_BAD_ANSWER_TO, field="answer_to")
-    return parse_run_id(run_id), interrupt_id
+    return None if text is None else WaitingRun.named(str(text))
 
 
-async def _resumed(services: McpServices, call: McpCall, answer_to: tuple[str, str]) -> Any:
+async def _resumed(services: McpServices, call: McpCall, waiting: WaitingRun) -> Frames | None:
     """Give an answer to the run that waits for it; return its further frames.
 
     None: the user declined, and the run is cancelled.
     """
-    run_id, interrupt_id = answer_to
-    owner = call.caller.actor.owner
-    view = await services.runs.look(owner, run_id)
-    asked = view.last.data if view.last is not None else {}
-    if call.state is None:
-        content: Json = {"answer": call.arguments.get("question")}
-    else:
+    content: Json = {"answer": call.arguments.get("question")}
+    if call.state is not None:
         response = (call.responses or {}).get("answer")
-        if not isinstance(response, dict):
-            return _asked_again(view.record.last_seq, services, owner, run_id)
+        owner = call.caller.actor.owner
+        if not isinstance(response, dict):  # the client came back without one
+            return await last_frame(services.runs, owner, waiting.run_id)
         if response.get("action") != "accept":
-            await services.runs.cancel(owner, run_id)
+            await services.runs.cancel(owner, waiting.run_id)
             return None
         content = response.get("content") or {}
     leave = call.caller.hold_slot()
-    try:
-        await services.runs.resume(
-            call.caller.actor, run_id, interrupt_id, given_answer(asked, content), on_end=leave
-        )
-    except Conflict:
-        leave()
-        if view.record.state == "waiting":
-            raise
-        return services.runs.follow(owner, run_id, 0)  # the same call came twice
-    except BaseException:
-        leave()
-        raise
-    return services.runs.follow(owner, run_id, view.record.last_seq)
-
-
-def _asked_again(last: int, services: McpServices, owner: str, run_id: str) -> Any:
-    """Return the frame that asks, for a client that came back without an answer."""
-    return services.runs.follow(owner, run_id, last - 1)
+    return await frames_after(
+        services.runs, call.caller.actor, waiting, lambda asked: given_answer(asked, content), leave
+    )
 
 
 # ------------------------------------------------------------------------------
