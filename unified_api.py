@@ -41,6 +41,7 @@ from api.access_log import AccessLog
 from api.analyses import analyses_blueprint
 from api.artefacts import artefacts_blueprint
 from api.ask import ask_blueprint
+from api.chat_completions.completion_endpoints import chat_completions_blueprint
 from api.compression import register_compression
 from api.conversations import conversations_blueprint
 from api.database_list import databases_blueprint
@@ -168,6 +169,16 @@ def create_app(settings: Settings, services: Services | None = None) -> Flask:
             _mcp_server(settings, services),
             slots,
             admission,
+            ping_interval_s=settings.ping_interval_s,
+        )
+    )
+    app.register_blueprint(
+        chat_completions_blueprint(
+            services.runs,
+            services.flows,
+            slots,
+            admission,
+            max_question_chars=settings.max_question_chars,
             ping_interval_s=settings.ping_interval_s,
         )
     )

@@ -165,6 +165,7 @@ TAGS = {
     "caller": "Who the API key says you are",
     "vanna": "Vanna's chat protocol, for its web component and its other clients",
     "mcp": "The Model Context Protocol, for assistants and editors",
+    "completions": "OpenAI's chat completions, for front ends that know no other protocol",
     "service": "Whether Citu is alive and ready, and these documents",
 }
 
@@ -964,6 +965,33 @@ OPERATIONS = (
             OperationReply(202, "A notification was taken", media=()),
         ),
         errors=refusals(404, 429),
+    ),
+    Operation(
+        "get",
+        "/v1/models",
+        "listModels",
+        "completions",
+        "The agents, as models",
+        replies=(OperationReply(200, "As OpenAI lists models"),),
+        errors=(400, 401, 403, 503),
+    ),
+    Operation(
+        "post",
+        "/v1/chat/completions",
+        "completeChat",
+        "completions",
+        "Answer the last message of a chat, in Markdown",
+        description="As OpenAI's endpoint: `model`, `messages`, `stream`, `stream_options`, "
+        "`user`; what tunes a model is passed over. Errors have OpenAI's shape.",
+        body="application/json",
+        replies=(
+            OperationReply(
+                200,
+                "The completion, or its pieces",
+                media=("application/json", "text/event-stream"),
+            ),
+        ),
+        errors=refusals(404, 409, 422, 429, 500, 504),
     ),
     Operation(
         "get",
