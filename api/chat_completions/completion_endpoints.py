@@ -13,7 +13,7 @@ from agent.runs.run_service import RunService
 from api.access.admission import Admission
 from api.access.callers import acting_as, current_caller
 from api.access.rights import speaks_for_themselves
-from api.chat_completions.completion_replies import Completion, error_object, model_list
+from api.chat_completions.completion_replies import ChatCompletion, error_object, model_list
 from api.chat_completions.completion_requests import (
     AGENTS,
     CONVERSATION_HEADERS,
@@ -111,7 +111,7 @@ async def _frames(
 
 
 async def _pieces(
-    frames: Callable[[], Any], asked: CompletionRequest, completion: Completion
+    frames: Callable[[], Any], asked: CompletionRequest, completion: ChatCompletion
 ) -> AsyncGenerator[Written, None]:
     """Yield a completion as the chunks of a stream; or as the one object, or an error."""
     try:
@@ -129,7 +129,7 @@ async def _pieces(
         yield last
 
 
-def _ending(asked: CompletionRequest, completion: Completion) -> list[Written]:
+def _ending(asked: CompletionRequest, completion: ChatCompletion) -> list[Written]:
     if completion.error is not None:
         return [error_object(completion.error)]
     if not asked.streams:
@@ -141,7 +141,7 @@ def _ending(asked: CompletionRequest, completion: Completion) -> list[Written]:
 
 
 async def _said_at_once(
-    asked: CompletionRequest, text: str, completion: Completion
+    asked: CompletionRequest, text: str, completion: ChatCompletion
 ) -> AsyncGenerator[Written, None]:
     completion.piece_of({"type": "token", "text": text, "run_id": "side"})
     if asked.streams:
@@ -157,14 +157,14 @@ def _side_request(body: Any) -> CompletionRequest:
     return replace(parsed, question="-")
 
 
-def _completion(asked: CompletionRequest) -> Completion:
-    return Completion(asked.model, language_of(asked.question), request.host_url.rstrip("/"))
+def _completion(asked: CompletionRequest) -> ChatCompletion:
+    return ChatCompletion(asked.model, language_of(asked.question), request.host_url.rstrip("/"))
 
 
 def _replied(
     asked: CompletionRequest,
     pieces: AsyncGenerator[Written, None],
-    completion: Completion,
+    completion: ChatCompletion,
     ping_interval_s: float,
 ) -> Response:
     if asked.streams:

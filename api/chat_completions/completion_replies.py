@@ -23,7 +23,7 @@ _NO_USAGE = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
 
 
 @dataclass
-class Completion:
+class ChatCompletion:
     """Collects the text of one completion.
 
     Attributes:
