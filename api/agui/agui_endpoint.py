@@ -13,7 +13,7 @@ from agent.services.database_services import ServedDatabases
 from api.access.callers import acting_as
 from api.access.rights import speaks_for_themselves
 from api.agui.agui_events import AguiEvents
-from api.agui.run_inputs import GivenAnswer, RunInput, parse_run_input
+from api.agui.run_inputs import InterruptAnswer, RunInput, parse_run_input
 from api.requests import json_of
 from api.responses import request_language
 from api.run_frames import Frames, frames_after, frames_of, last_frame
@@ -44,7 +44,7 @@ def agui_blueprint(
     def run_agent() -> Response:
         given = parse_run_input(json_of(request), max_question_chars, agents)
         actor, is_credible = acting_as(given.user_id), speaks_for_themselves()
-        if not isinstance(given.asked, GivenAnswer):
+        if not isinstance(given.asked, InterruptAnswer):
             question = replace(given.asked, actor=actor, is_credible=is_credible)
             if question.database is not None:
                 databases.checked(question.database, actor)
@@ -76,7 +76,7 @@ async def _frames(
     runs: RunService, given: RunInput, actor: Actor, leave: Callable[[], None]
 ) -> Frames:
     asked = given.asked
-    if not isinstance(asked, GivenAnswer):
+    if not isinstance(asked, InterruptAnswer):
         return frames_of(runs, asked, leave)
     if asked.is_refused:
         leave()

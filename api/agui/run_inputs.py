@@ -30,7 +30,7 @@ _CHOSEN = ("agent", "database", "lang", "routing_mode", "user_id")
 
 
 @dataclass(frozen=True)
-class GivenAnswer:
+class InterruptAnswer:
     """An answer to an interrupt, or its refusal."""
 
     waiting: WaitingRun
@@ -50,7 +50,7 @@ class RunInput:
 
     thread_id: str
     run_id: str
-    asked: Question | GivenAnswer
+    asked: Question | InterruptAnswer
     user_id: str | None
 
 
@@ -80,12 +80,12 @@ def parse_run_input(body: object, max_question_chars: int, agents: Collection[st
     return RunInput(thread_id, run_id, given.question, user_id)
 
 
-def _answer(resume: object) -> GivenAnswer:
+def _answer(resume: object) -> InterruptAnswer:
     if not isinstance(resume, list) or len(resume) != 1 or not _is_map(resume[0]):
         raise InvalidRequest(_ONE_ANSWER, field="resume")
     entry: Mapping[str, Any] = resume[0]
     waiting = WaitingRun.named(str(entry.get("interruptId", "")))
-    return GivenAnswer(waiting, entry.get("payload"), entry.get("status") == "cancelled")
+    return InterruptAnswer(waiting, entry.get("payload"), entry.get("status") == "cancelled")
 
 
 def _said(messages: object) -> list[str]:
