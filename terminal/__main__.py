@@ -11,8 +11,13 @@ from pathlib import Path
 
 from rich.console import Console
 
-from terminal.asking import Conversation, converse
-from terminal.service_connection import CannotAsk, Connection, LocalConnection, ServerConnection
+from terminal.asking import TerminalConversation, converse
+from terminal.service_connection import (
+    CannotAsk,
+    LocalConnection,
+    ServerConnection,
+    ServiceConnection,
+)
 
 _URL = "http://127.0.0.1:8084"
 
@@ -25,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for name in ("agent", "database", "lang")
         if (value := getattr(given, name)) is not None
     }
-    conversation = Conversation(
+    conversation = TerminalConversation(
         _connection(given),
         Console(),
         Console(stderr=True),
@@ -49,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0 if is_answered else 1
 
 
-def _connection(given: argparse.Namespace) -> Connection:
+def _connection(given: argparse.Namespace) -> ServiceConnection:
     if not given.here:
         return ServerConnection(given.url, given.key)
     # Only here: the service takes seconds to import.

@@ -9,14 +9,14 @@ from typing import Any
 
 from rich.console import Console
 
-from terminal.service_connection import CannotAsk, Connection, Event
+from terminal.service_connection import CannotAsk, Event, ServiceConnection
 from terminal.shown_answer import show_answer
 
 _FORMATS = {".csv": "csv", ".json": "json", ".xlsx": "xlsx", ".png": "png"}
 
 
 @dataclass
-class Conversation:
+class TerminalConversation:
     """A conversation on a terminal.
 
     Attributes:
@@ -24,7 +24,7 @@ class Conversation:
         as_json: whether answers are printed as JSON, for programs.
     """
 
-    connection: Connection
+    connection: ServiceConnection
     console: Console
     notes: Console
     options: Mapping[str, str] = field(default_factory=dict)
@@ -86,7 +86,7 @@ class Conversation:
         self.notes.print(f"{path}", style="dim", markup=False)
 
 
-def converse(conversation: Conversation, read: Callable[[str], str]) -> None:
+def converse(conversation: TerminalConversation, read: Callable[[str], str]) -> None:
     """Ask what the user writes, line by line, until the input ends.
 
     `/export FILE` writes the latest rows, `/new` begins another conversation, `/quit` ends.

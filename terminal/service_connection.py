@@ -21,7 +21,7 @@ class CannotAsk(Exception):
     """The service can't be reached, or refuses; the message says so to the user."""
 
 
-class Connection(Protocol):
+class ServiceConnection(Protocol):
     """A way to a service."""
 
     def ask(self, body: Mapping[str, Any]) -> Events:

@@ -10,7 +10,7 @@ from rich.console import Console
 from api.access.key_file import KeyFile
 from app_config import Settings
 from terminal.__main__ import main
-from terminal.asking import Conversation, converse
+from terminal.asking import TerminalConversation, converse
 from terminal.service_connection import LocalConnection
 from tests.support.asking import Asking
 from tests.support.wsgi_server import serving_app
@@ -80,7 +80,7 @@ def test_failures_have_an_exit_code_and_a_sentence(
 
 def test_lines_are_one_conversation_in_this_process_too(asking: Asking, tmp_path: Path) -> None:
     console, notes = Console(record=True, width=120), Console(record=True, stderr=True)
-    conversation = Conversation(LocalConnection(asking.client.application), console, notes)
+    conversation = TerminalConversation(LocalConnection(asking.client.application), console, notes)
     file = tmp_path / "rows.json"
     lines = iter([RANKING, "", "只看前3名", f"/export {file}", "/export nothing", "/new", "/quit"])
 
