@@ -78,7 +78,8 @@ class OfflineSkills:
         inquiry = shortened(inquiry)
         operation = await computed(partial(_written_operation, inquiry), inquiry)
         if operation is not None:
-            raise ForbiddenStatement(operation)
+            hint = _BUILDING if operation in _BUILDS else None
+            raise ForbiddenStatement(operation, hint=hint)
         made = await computed(partial(understand_in_context, inquiry), inquiry)
         if isinstance(made, Refusal):  # its offers take a while to try
             return SkillResult(await asyncio.to_thread(_refused, inquiry, made))
@@ -129,6 +130,14 @@ def _emitted(pieces: list[str], emit: Emit | None) -> str:
         for piece in pieces:
             emit(piece)
     return "".join(pieces)
+
+
+_BUILDS = frozenset({"CREATE", "INSERT"})
+_BUILDING = Text(
+    "要由已有的表加工出新表，请用 POST /api/v0/etl/ask（agent 为 etl）生成可检查、可下载的转换。",
+    "To build a table from others, ask POST /api/v0/etl/ask (agent etl) for a transformation, "
+    "which is drafted, tested and downloaded.",
+)
 
 
 def _written_operation(inquiry: Inquiry) -> str | None:

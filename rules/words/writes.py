@@ -55,6 +55,7 @@ _HAN_CLAUSE = _orders(WORDS.chinese, "verbs", _JOINT_HAN, _NOT_VERB)
 _HAN = _orders(WORDS.chinese, "verbs", _POLITE_HAN, _NOT_VERB) + _orders(
     WORDS.chinese, "disposals", "", ""
 )
+_BUILDS = _orders(WORDS.chinese, "builds", "", "") + _orders(WORDS.english, "builds", "", "")
 
 
 def write_request(question: str) -> str | None:
@@ -65,7 +66,7 @@ def write_request(question: str) -> str | None:
         return "DROP"
     if ordered is not None:
         return ordered
-    ordered = _first(_HAN_CLAUSE, text)
+    ordered = _first(_HAN_CLAUSE, text) or _first(_BUILDS, text)
     if ordered is not None:
         return ordered
     if _ASKS.search(text):

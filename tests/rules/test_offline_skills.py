@@ -225,6 +225,9 @@ def test_reasons_are_in_the_language_of_the_answer(lang: Lang) -> None:
         ("清空订单表", "TRUNCATE"),
         ("新增一个客户", "INSERT"),
         ("查询所有订单然后删除它们", "DELETE"),
+        ("把订单表和用户表 JOIN，按月汇总销售额，写入销售汇总表", "INSERT"),
+        ("orders: total amount by month, into a monthly_sales table", "INSERT"),
+        ("把订单和用户做成一张宽表", "CREATE"),
     ],
 )
 def test_requests_to_change_data_are_forbidden(question: str, operation: str) -> None:
@@ -244,6 +247,9 @@ def test_requests_to_change_data_are_forbidden(question: str, operation: str) ->
         "更新时间最晚的订单",
         "drop in sales",
         "added customers per month",
+        "show all orders as a table",
+        "what was written into the orders table?",
+        "订单表里有多少行",
     ],
 )
 def test_words_about_data_are_not_orders_to_change_it(question: str) -> None:
