@@ -200,6 +200,7 @@ def _admission(settings: Settings) -> Admission:
             settings.host, settings.allow_anonymous, _listed(settings.cors_origins.lower())
         ),
         rate_limits=_rate_limits(settings) if settings.rate_limit else None,
+        shows_examples=settings.examples_without_key,
     )
 
 

@@ -7,7 +7,7 @@ import { Databases } from "./databases.js";
 import { Examples } from "./examples.js";
 import { keyInUse, onKeyChange, signOut } from "./key.js";
 import { onThisDevice } from "./memory.js";
-import { language, preferredLanguage, setLabel, speak } from "./texts.js";
+import { language, preferredLanguage, setLabel, speak, titlePage } from "./texts.js";
 import { setTheme, theme } from "./theme.js";
 
 const byId = (id) => document.getElementById(id);
@@ -102,6 +102,7 @@ function showState() {
   page.welcome.hidden = !conversation.isEmpty;
   page.newConversation.hidden = conversation.isEmpty;
   page.notice.hidden = true;
+  titlePage(conversation.title);
 }
 
 function sayUnknown() {

@@ -1,7 +1,7 @@
 /** Draws a result as a chart of the kind that is wanted. The library is loaded with the first chart. */
 
 import { at } from "./address.js";
-import { groupThousands } from "./cells.js";
+import { groupThousands, writtenNumber } from "./cells.js";
 import { dotColumns, totalOf } from "./chart_kinds.js";
 import { element } from "./dom.js";
 import { asPeriod, isUnfinished } from "./periods.js";
@@ -102,19 +102,34 @@ export class ResultChart {
     const parts = [element("span", {}, unit ? `${title} (${unit})` : title)];
     if (this.#kind === "number") return parts;
     if (this.#unfinished().size) parts.push(note("chart_unfinished"));
-    const isCut = this.#kind === "scatter" || (this.#kind === "line" && !this.#options.startsAtZero);
-    if (isCut) parts.push(note("chart_not_from_zero"));
+    if (this.#isCut) parts.push(note("chart_not_from_zero"));
     return parts;
   }
 
-  /** The figure alone; of several rows that may be added, their sum, and how many they are. */
+  /** Whether an axis begins elsewhere than at zero: a line does where the reader wants it, dots do far from zero. */
+  get #isCut() {
+    if (this.#kind === "line") return !this.#options.startsAtZero;
+    return this.#kind === "scatter" && !this.#isNearZero;
+  }
+
+  /** Whether dots lie so near to zero, seen on both axes, that it is shown with them. */
+  get #isNearZero() {
+    const [{ data }] = this.#dots().datasets;
+    return ["x", "y"].every((axis) => {
+      const figures = data.map((dot) => dot[axis]);
+      const [least, most] = [Math.min(...figures), Math.max(...figures)];
+      return least <= 0 ? most >= 0 : least <= most / 2;
+    });
+  }
+
+  /** The figure alone; of several rows that may be added, their sum, and how many they are; and of which rows it is. */
   #bigNumber() {
-    const { columns, rows, totals } = this.#result;
+    const { columns, rows, totals, formats, conditions } = this.#result;
     const place = columns.indexOf(this.#chart.y);
     const value = String(rows.length === 1 ? rows[0][place] : totals[place]);
-    const number = element("p", { class: "big-number" }, element("data", { value }, groupThousands(value)));
+    const number = element("p", { class: "big-number" }, element("data", { value }, writtenNumber(value, formats?.[place])));
     const about = rows.length === 1 ? this.#about() : [text("chart_sum_of", { count: rows.length }, "p")];
-    return element("div", {}, number, ...about);
+    return element("div", {}, number, ...about, ...conditionsNote(conditions));
   }
 
   /** Of what the figure is: the other values of its row. */
@@ -213,12 +228,12 @@ export class ResultChart {
     const isArea = this.#kind === "area";
     const open = this.#unfinished();
     const names = isScatter
-      ? { ticks: { ...ink, callback: compactNumber }, title: { display: true, text: data.axis, ...ink } }
+      ? { ticks: { ...ink, callback: compactNumber }, beginAtZero: !this.#isCut, title: { display: true, text: data.axis, ...ink } }
       : { ticks: { ...ink, autoSkip: namesAxis === "x" && data.labels.length > MOST_LABELLED, callback: (_value, index) => tick(data.labels[index], open) } };
     const figures = {
       ticks: { ...ink, callback: compactNumber },
       grid: { color: colour("--line") },
-      beginAtZero: !isScatter && (this.#kind !== "line" || this.#options.startsAtZero),
+      beginAtZero: !this.#isCut,
       stacked: isArea,
     };
     const named = { ...names, grid: { display: false }, stacked: isArea };
@@ -309,6 +324,14 @@ function note(key) {
   const part = text(key);
   part.className = "chart-note";
   return part;
+}
+
+/** Of which rows a figure is, where the server says so. */
+function conditionsNote(conditions) {
+  if (!conditions) return [];
+  const said = conditions.length ? text("card_conditions", { conditions }, "p") : text("card_all", {}, "p");
+  said.className = "count card-conditions";
+  return [said];
 }
 
 function cut(name) {

@@ -150,6 +150,12 @@ const TEXTS = {
   ],
   examples_title: ["试试这些问题", "Try one of these"],
 
+  examples_want_key: [
+    "此服务需要 API 密钥：输入密钥后，这里会显示可以提的问题。没有密钥请向管理员索取。",
+    "This service needs an API key. With yours, questions to begin with are shown here; ask your administrator for one.",
+  ],
+  key_enter: ["输入密钥", "Enter a key"],
+
   question_label: ["您的问题", "Your question"],
   question_placeholder: ["问一个关于数据的问题…", "Ask about your data…"],
   ask: ["提问", "Ask"],
@@ -356,6 +362,9 @@ const TEXTS = {
   chart_not_from_zero: ["坐标轴不从零开始", "An axis doesn’t begin at zero"],
   chart_sum_of: [({ count }) => `${count} 行之和`, ({ count }) => `The sum of ${plural(count, "row", "rows")}`],
 
+  card_conditions: [({ conditions }) => `范围：${conditions.join("；")}`, ({ conditions }) => `Only ${conditions.join("; ")}`],
+  card_all: ["全部数据，没有筛选条件", "All rows, no conditions"],
+
   rows_title: ["查询结果", "Result"],
   row_count: [({ count }) => `${count} 行`, ({ count }) => plural(count, "row", "rows")],
   rows_limited: [
@@ -444,6 +453,7 @@ const LANGUAGE_TAGS = ["zh-CN", "en"];
 const ATTRIBUTES = ["aria-label", "placeholder", "title"];
 const valuesOf = new WeakMap();
 let current = 0;
+let subject = null; // what the conversation on the page is called
 
 /** The language the page speaks: `zh` or `en`. */
 export function language() {
@@ -460,12 +470,22 @@ export function preferredLanguage(tags = navigator.languages ?? [navigator.langu
 export function speak(chosen) {
   current = LANGUAGES.indexOf(chosen);
   document.documentElement.lang = LANGUAGE_TAGS[current];
-  document.title = translate("page_title");
+  showTitle();
   translateTree(document.body);
   for (const listener of listeners) listener();
 }
 
 const listeners = new Set();
+
+/** Names the window after a conversation; null: after the page. */
+export function titlePage(text) {
+  subject = text;
+  showTitle();
+}
+
+function showTitle() {
+  document.title = subject ? `${subject} · Citu` : translate("page_title");
+}
 
 /** Calls `listener` whenever the page changes its language; returns what ends that. */
 export function onSpeak(listener) {

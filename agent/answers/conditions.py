@@ -41,6 +41,7 @@ def conditions_said(sql: str, catalog: Catalog, lang: Lang, today: date) -> list
     if dated is not None:
         period = dated.written_period(lang)
         said.insert(0, _DATED.to(lang).format(spoken_name(dated.column, lang), period))
+    said = list(dict.fromkeys(said))  # several tables may have the same one
     has_unread_times = restriction.of_times > 0 and dated is None
     is_whole = restriction.others == 0 and not has_unread_times
     if is_whole and len(said) <= _MOST_SAID:
