@@ -51,8 +51,8 @@ def conditions_said(sql: str, catalog: Catalog, lang: Lang, today: date) -> list
 
 def _said(condition: ColumnCondition, lang: Lang) -> str:
     column = spoken_name(condition.column, lang)
-    if condition.column.type == "boolean":
-        flag = _FLAGS.get((condition.operator, *condition.values))
+    if condition.column.type == "boolean" and len(condition.values) == 1:
+        flag = _FLAGS.get((condition.operator, condition.values[0]))
         if flag is not None:
             return flag.to(lang).format(column=column)
     values = [_named(value, condition.column, lang) for value in condition.values[:_MOST_VALUES]]

@@ -51,9 +51,7 @@ class TurnModel(ClosedReplyModel):
     )
     row_count: int | None = Field(description="Rows of the whole result", ge=0)
     columns: list[str]
-    rows: list[list[Any]] = Field(
-        description="All rows of a small result; else the first few"
-    )
+    rows: list[list[Any]] = Field(description="All rows of a small result; else the first few")
     column_types: Sometimes[list[str]] = Field(
         None,
         description="As in the answer, like those that follow; left out where there are no rows",
