@@ -2,7 +2,7 @@
 
 import { at } from "./address.js";
 import { groupThousands, writtenNumber } from "./cells.js";
-import { dotColumns, totalOf } from "./chart_kinds.js";
+import { columnsAs, dotColumns, namesPlace, totalOf } from "./chart_kinds.js";
 import { element } from "./dom.js";
 import { asPeriod, isUnfinished } from "./periods.js";
 import { compactNumber, label as text, onSpeak } from "./texts.js";
@@ -41,7 +41,8 @@ function loaded() {
  * alone is text and needs no library.
  */
 export class ResultChart {
-  #chart;
+  #suggested;
+  #chart; // the columns as they are shown now
   #result;
   #kind = null;
   #options = { hasValues: false, hasPercent: false, startsAtZero: true };
@@ -51,6 +52,7 @@ export class ResultChart {
   #ends = [];
 
   constructor(chart, result) {
+    this.#suggested = chart;
     this.#chart = chart;
     this.#result = result;
     this.element = element("figure", { class: "chart" }, this.#caption, this.#place);
@@ -59,6 +61,7 @@ export class ResultChart {
   /** Shows it as `kind` of `KINDS`, with `options` `{hasValues, hasPercent, startsAtZero}`. Rejects when it can't be drawn. */
   async show(kind, options = {}) {
     this.#kind = kind;
+    this.#chart = columnsAs(kind, this.#result, this.#suggested);
     this.#options = { ...this.#options, ...options };
     this.#caption.replaceChildren(...this.#captionParts());
     this.element.classList.toggle("figure-alone", kind === "number");
@@ -102,24 +105,17 @@ export class ResultChart {
     const parts = [element("span", {}, unit ? `${title} (${unit})` : title)];
     if (this.#kind === "number") return parts;
     if (this.#unfinished().size) parts.push(note("chart_unfinished"));
-    if (this.#isCut) parts.push(note("chart_not_from_zero"));
+    if (!["x", "y"].every((axis) => this.#beginsAtZero(axis))) parts.push(note("chart_not_from_zero"));
     return parts;
   }
 
-  /** Whether an axis begins elsewhere than at zero: a line does where the reader wants it, dots do far from zero. */
-  get #isCut() {
-    if (this.#kind === "line") return !this.#options.startsAtZero;
-    return this.#kind === "scatter" && !this.#isNearZero;
-  }
-
-  /** Whether dots lie so near to zero, seen on both axes, that it is shown with them. */
-  get #isNearZero() {
-    const [{ data }] = this.#dots().datasets;
-    return ["x", "y"].every((axis) => {
-      const figures = data.map((dot) => dot[axis]);
-      const [least, most] = [Math.min(...figures), Math.max(...figures)];
-      return least <= 0 ? most >= 0 : least <= most / 2;
-    });
+  /** Whether the axis begins at zero: a line's does unless the reader wants it otherwise, that of dots when they are near it. */
+  #beginsAtZero(axis) {
+    if (this.#kind === "line") return this.#options.startsAtZero;
+    if (this.#kind !== "scatter") return true;
+    const figures = this.#dots().datasets[0].data.map((dot) => dot[axis]);
+    const [least, most] = [Math.min(...figures), Math.max(...figures)];
+    return least <= 0 ? most >= 0 : least <= most / 2;
   }
 
   /** The figure alone; of several rows that may be added, their sum, and how many they are; and of which rows it is. */
@@ -228,12 +224,12 @@ export class ResultChart {
     const isArea = this.#kind === "area";
     const open = this.#unfinished();
     const names = isScatter
-      ? { ticks: { ...ink, callback: compactNumber }, beginAtZero: !this.#isCut, title: { display: true, text: data.axis, ...ink } }
+      ? { ticks: { ...ink, callback: compactNumber }, beginAtZero: this.#beginsAtZero("x"), title: { display: true, text: data.axis, ...ink } }
       : { ticks: { ...ink, autoSkip: namesAxis === "x" && data.labels.length > MOST_LABELLED, callback: (_value, index) => tick(data.labels[index], open) } };
     const figures = {
       ticks: { ...ink, callback: compactNumber },
       grid: { color: colour("--line") },
-      beginAtZero: !this.#isCut,
+      beginAtZero: this.#beginsAtZero("y"),
       stacked: isArea,
     };
     const named = { ...names, grid: { display: false }, stacked: isArea };
@@ -241,7 +237,7 @@ export class ResultChart {
   }
 
   #tooltip(item) {
-    if (this.#kind === "scatter") return `${groupThousands(String(item.raw.x))} · ${groupThousands(String(item.raw.y))}`;
+    if (this.#kind === "scatter") return [item.raw.name, groupThousands(String(item.raw.x)), groupThousands(String(item.raw.y))].filter(Boolean).join(" · ");
     const share = this.#share(item.raw);
     const figure = groupThousands(String(item.raw));
     return `${item.dataset.label}: ${figure}${share === null ? "" : ` (${share})`}`;
@@ -315,7 +311,8 @@ export class ResultChart {
     const [x, y] = dotColumns(this.#result, this.#chart);
     const [xAt, yAt] = [columns.indexOf(x), columns.indexOf(y)];
     const known = rows.filter((row) => row[xAt] !== null && row[yAt] !== null);
-    const data = known.map((row) => ({ x: Number(row[xAt]), y: Number(row[yAt]) }));
+    const named = namesPlace(this.#result);
+    const data = known.map((row) => ({ x: Number(row[xAt]), y: Number(row[yAt]), name: named < 0 ? "" : shown(row[named]) }));
     return { axis: labels?.[xAt] ?? x, datasets: [{ label: labels?.[yAt] ?? y, data }] };
   }
 }

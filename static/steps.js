@@ -7,7 +7,7 @@ import { label, setLabel } from "./texts.js";
 // Drawings for the emoji that the server names as icons, because not every system has a font with colour emoji.
 const DRAWINGS = {
   "🤔": "think", "🔧": "write", "⚙️": "run", "💭": "chat", "📝": "report", "✅": "done",
-  "🔍": "think", "📐": "chart", "🧐": "review", "🧪": "run", "❓": "chat", "💬": "chat",
+  "🔍": "think", "📐": "bar", "🧐": "review", "🧪": "run", "❓": "chat", "💬": "chat",
   "📋": "report", "🛠️": "sliders", "🧭": "think", "🧠": "history", "📚": "table", "💾": "download",
 };
 const TICK_MS = 100;
@@ -118,7 +118,9 @@ class StepRow {
   }
 
   end(status) {
-    if (this.element.dataset.status === "running") this.#setStatus(status);
+    if (this.element.dataset.status !== "running") return;
+    this.#subStatus.textContent = ""; // it says that something is being done
+    this.#setStatus(status);
   }
 
   #showIcon(icon) {

@@ -362,7 +362,7 @@ const TEXTS = {
   chart_not_from_zero: ["坐标轴不从零开始", "An axis doesn’t begin at zero"],
   chart_sum_of: [({ count }) => `${count} 行之和`, ({ count }) => `The sum of ${plural(count, "row", "rows")}`],
 
-  card_conditions: [({ conditions }) => `范围：${conditions.join("；")}`, ({ conditions }) => `Only ${conditions.join("; ")}`],
+  card_conditions: [({ conditions }) => `范围：${conditions.join("；")}`, ({ conditions }) => `Rows: ${conditions.join("; ")}`],
   card_all: ["全部数据，没有筛选条件", "All rows, no conditions"],
 
   rows_title: ["查询结果", "Result"],

@@ -29,7 +29,7 @@ _FLAGS = {
     ("<>", "true"): Text("{column}：否", "{column}: no"),
     ("<>", "false"): Text("{column}：是", "{column}: yes"),
 }
-_DATED = Text("{}：{}", "{}: {}")
+_DATED = Text("{} {}", "{} {}")
 _OTHERS = Text("其他条件见 SQL", "and what else the SQL says")
 
 
