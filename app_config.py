@@ -754,6 +754,12 @@ class Settings:
         "signs what is sent to `WEBHOOK_URL`; at least 16 characters",
         parse=_signing_secret,
     )
+    mcp_state_key: str = setting(
+        "",
+        "seals what clients of `/mcp` keep while a run waits for its user; at least 16 characters, "
+        "the same on all hosts. Without it, the workers of one host share a key in `DATA_DIR`",
+        parse=_signing_secret,
+    )
     history_turns: int = setting(
         10,
         "earlier turns a question looks back on, at most 50",

@@ -41,6 +41,7 @@ from api.access_log import AccessLog
 from api.analyses import analyses_blueprint
 from api.artefacts import artefacts_blueprint
 from api.ask import ask_blueprint
+from api.chat_completions.completion_endpoints import chat_completions_blueprint
 from api.compression import register_compression
 from api.conversations import conversations_blueprint
 from api.database_list import databases_blueprint
@@ -51,9 +52,14 @@ from api.file_uploads import FORM_BYTES
 from api.files import FILES_PATH, files_blueprint
 from api.health import health_blueprint
 from api.lineage import lineage_blueprint
+from api.mcp.citu_content import INSTRUCTIONS, CituContent
+from api.mcp.endpoint import mcp_blueprint
+from api.mcp.sealed_state import StateSeal, kept_key
+from api.mcp.server import McpServer
+from api.mcp.tools import McpServices
 from api.me import me_blueprint
 from api.metrics_page import metrics_blueprint
-from api.openapi import openapi_blueprint
+from api.openapi import VERSION, openapi_blueprint
 from api.page import page_blueprint
 from api.reference import reference_blueprint
 from api.request_tracing import RequestTracing
@@ -158,6 +164,24 @@ def create_app(settings: Settings, services: Services | None = None) -> Flask:
             max_question_chars=settings.max_question_chars,
         )
     )
+    app.register_blueprint(
+        mcp_blueprint(
+            _mcp_server(settings, services),
+            slots,
+            admission,
+            ping_interval_s=settings.ping_interval_s,
+        )
+    )
+    app.register_blueprint(
+        chat_completions_blueprint(
+            services.runs,
+            services.flows,
+            slots,
+            admission,
+            max_question_chars=settings.max_question_chars,
+            ping_interval_s=settings.ping_interval_s,
+        )
+    )
     app.register_blueprint(health_blueprint(services.checks, required=frozenset({"database"})))
     app.register_blueprint(openapi_blueprint())
     app.register_blueprint(reference_blueprint())
@@ -181,6 +205,24 @@ def create_app(settings: Settings, services: Services | None = None) -> Flask:
     app.extensions["citu_screening"] = _behind_proxies(Screening(app, admission), settings)
     app.wsgi_app = _behind_proxies(app.wsgi_app, settings)  # type: ignore[assignment,method-assign]
     return app
+
+
+def _mcp_server(settings: Settings, services: Services) -> McpServer:
+    offered = McpServices(
+        runs=services.runs,
+        databases=services.databases,
+        asked=services.asked,
+        exports=services.exports,
+        analyses=services.analyses,
+        registry=services.tools,
+        agents=services.flows,
+        max_question_chars=settings.max_question_chars,
+    )
+    seal = StateSeal(
+        lambda: settings.mcp_state_key or kept_key(settings.data_path / "mcp_state_key"),
+        settings.run_waiting_ttl_s,
+    )
+    return McpServer(CituContent(offered), seal, {"name": "citu", "version": VERSION}, INSTRUCTIONS)
 
 
 def _behind_proxies(application: "WSGIApplication", settings: Settings) -> "WSGIApplication":

@@ -171,7 +171,7 @@ def _described(operation: Operation, parts: dict[str, Any]) -> dict[str, Any]:
     }
     if operation.description:
         described["description"] = operation.description
-    if not operation.path.startswith("/api/"):
+    if 401 not in operation.errors:  # it is open to all
         described["security"] = []
     parameters = [*_path_parameters(operation.path, parts), *_query_parameters(operation.query)]
     parameters += map(_header, operation.headers)

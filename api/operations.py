@@ -164,6 +164,8 @@ TAGS = {
     "etl": "Transformations: where tables come from, drafts of new ones, and their files",
     "caller": "Who the API key says you are",
     "vanna": "Vanna's chat protocol, for its web component and its other clients",
+    "mcp": "The Model Context Protocol, for assistants and editors",
+    "completions": "OpenAI's chat completions, for front ends that know no other protocol",
     "service": "Whether Citu is alive and ready, and these documents",
 }
 
@@ -945,6 +947,51 @@ OPERATIONS = (
             501,
             503,
         ),
+    ),
+    Operation(
+        "post",
+        "/mcp",
+        "handleMcpMessage",
+        "mcp",
+        "Send one JSON-RPC message of the Model Context Protocol",
+        description="The versions 2026-07-28 and 2025-11-25 and its predecessors. A call with a "
+        "progress token is answered by a stream of messages to a client that accepts one. The "
+        "protocol's own errors are JSON-RPC errors.",
+        body="application/json",
+        replies=(
+            OperationReply(
+                200, "The reply, or a stream", media=("application/json", "text/event-stream")
+            ),
+            OperationReply(202, "A notification was taken", media=()),
+        ),
+        errors=refusals(404, 429),
+    ),
+    Operation(
+        "get",
+        "/v1/models",
+        "listModels",
+        "completions",
+        "The agents, as models",
+        replies=(OperationReply(200, "As OpenAI lists models"),),
+        errors=(400, 401, 403, 503),
+    ),
+    Operation(
+        "post",
+        "/v1/chat/completions",
+        "completeChat",
+        "completions",
+        "Answer the last message of a chat, in Markdown",
+        description="As OpenAI's endpoint: `model`, `messages`, `stream`, `stream_options`, "
+        "`user`; what tunes a model is passed over. Errors have OpenAI's shape.",
+        body="application/json",
+        replies=(
+            OperationReply(
+                200,
+                "The completion, or its pieces",
+                media=("application/json", "text/event-stream"),
+            ),
+        ),
+        errors=refusals(404, 409, 422, 429, 500, 504),
     ),
     Operation(
         "get",

@@ -36,6 +36,11 @@ CHARGES: Mapping[str, Charge] = {
     "schema.search_schema": "counted",
     "sql.run_sql": "counted",
     "sql.validate_sql": "counted",
+    # Titles and the like cost nothing.
+    "chat_completions.complete_chat": "by message",
+    "chat_completions.list_models": "free",
+    # Only calls of tools and reading cost something.
+    "mcp.handle_message": "by message",
     # Vanna's clients repeat a message when their connection broke; that joins its run.
     "vanna.chat_poll": "by message",
     "vanna.chat_sse": "by message",

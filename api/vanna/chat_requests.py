@@ -14,7 +14,6 @@ from agent.question import new_conversation_id
 from api.fields import ID
 from api.models.request_models import ChatRequestBody, question_text
 from api.vanna.plain_names import plain_name
-from common.envelope import to_json
 from common.errors import InvalidRequest
 from common.text import Text
 
@@ -125,11 +124,6 @@ def feedback_message(run_id: str, *, is_good: bool) -> str:
 def reply_message(run_id: str, interrupt_id: str, text: str) -> str:
     """Return the message that `parse_chat` takes for the answer to what a run has asked."""
     return f"/answer {run_id} {interrupt_id} {text}"
-
-
-def choice_text(choice: Any) -> str:
-    """Return one of the answers that a run has offered, as messages and labels say it."""
-    return choice.strip() if isinstance(choice, str) else to_json(choice)
 
 
 def _message(

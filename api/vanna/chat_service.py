@@ -23,9 +23,10 @@ from agent.runs.run_service import RunService, RunView
 from agent.services.database_services import ServedDatabases
 from agent.services.learning.feedback_service import FeedbackService, GivenFeedback
 from api.beginning import AskedRun, fingerprint_of
+from api.given_answers import answer_in
 from api.requests import parse_answer
 from api.vanna.chat_callers import ChatCaller
-from api.vanna.chat_requests import ChatAnswer, ChatRating, ChatRequest, choice_text
+from api.vanna.chat_requests import ChatAnswer, ChatRating, ChatRequest
 from api.vanna.chunks import (
     Chunk,
     ChunkEnvelope,
@@ -253,19 +254,10 @@ def _asked_run(asked: ChatRequest, chat_caller: ChatCaller, *, streams: bool) ->
 
 
 def _answer_of(view: RunView, text: str) -> Any:
-    """Return the answer in a message: a choice, a text, or JSON where that was asked for."""
     # Parse the event again, because an answer has floats for fractions where a stored event has
     # Decimals.
     asked = json.loads(view.last.rendered)["data"] if view.last is not None else {}
-    for choice in asked.get("choices") or ():
-        if choice_text(choice) == text.strip():
-            return choice
-    if asked.get("choices") or not asked.get("schema"):
-        return text
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return text
+    return answer_in(asked, text)
 
 
 def _envelope(asked: ChatRequest, run_id: str | None = None) -> ChunkEnvelope:

@@ -92,7 +92,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "services",
         "bootstrap",
     ),
-    "api": ("access", "sockets", "models", "vanna"),
+    "api": ("access", "sockets", "models", "vanna", "mcp", "chat_completions"),
     "serving": ("doctor",),
 }
 # Modules that play the same role in each flow.

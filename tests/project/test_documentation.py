@@ -224,7 +224,7 @@ def test_the_openapi_document_says_where_a_key_is_needed() -> None:
     )
     for path, operations in SPECIFICATION["paths"].items():
         for operation in operations.values():
-            is_closed = path.startswith("/api/")
+            is_closed = path.startswith(("/api/", "/mcp", "/v1/"))
             assert ("401" in operation["responses"]) == is_closed, path
             assert (operation.get("security") == []) != is_closed, path
 
