@@ -320,7 +320,7 @@ def test_a_number_says_what_it_counts_and_of_which_rows(page: Page) -> None:
     number = {"type": "number", "x": None, "y": "n", "series": None, "title": "数量", "unit": None}
     one = {"columns": ["n"], "column_types": ["numeric"], "rows": [[1234.5]]}
     for conditions, said in (([], ["全部数据，没有筛选条件"]), (None, [])):
-        told = {} if conditions is None else {"conditions": conditions}
+        told: dict[str, Any] = {} if conditions is None else {"conditions": conditions}
         page.unroute_all()
         _answer(page, number, **one, formats=["money"], **told)
         turn = ask(page, "?")
