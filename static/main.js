@@ -47,7 +47,7 @@ const completions = new Completions(page.question, {
 
 // Drawers, whose modules come when they are first wanted.
 const openHistory = drawer(() => import("./history.js"), ({ History }) => new History(byId("history"), conversation));
-const openReviews = drawer(() => import("./reviews.js"), ({ Reviews }) => new Reviews(byId("reviews")));
+const openReviews = drawer(() => import("./reviews.js"), ({ Reviews }) => new Reviews(byId("reviews"), { path: inDatabase }));
 const openSchema = drawer(
   () => import("./schema.js"),
   ({ Schema }) => new Schema(byId("schema"), { examples: () => examples.shown, onAsk: askOffered, path: inDatabase }),

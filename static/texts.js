@@ -89,6 +89,7 @@ const TEXTS = {
 
   reviews: ["审核", "Review"],
   reviews_title: ["等待审核", "Waiting for review"],
+  review_semantic: ["语义文件", "Semantic file"],
   review_examples: ["示例", "Examples"],
   review_lessons: ["经验", "Lessons"],
   review_etl: [({ target }) => `ETL 草稿 · ${target}`, ({ target }) => `ETL draft · ${target}`],
@@ -447,6 +448,16 @@ const TEXTS = {
     ({ code }) => `${code ? `HTTP ${code}. ` : ""}A proxy in between may be at fault. Try again in a moment.`,
   ],
 };
+
+/** Adds sentences of a part of the page that is loaded when it is opened. */
+export function addTexts(more) {
+  Object.assign(TEXTS, more);
+}
+
+/** A time in short form, in the language of the page. */
+export function writtenMoment(iso) {
+  return moment(iso);
+}
 
 const LANGUAGES = ["zh", "en"];
 const LANGUAGE_TAGS = ["zh-CN", "en"];
