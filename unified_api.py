@@ -38,6 +38,7 @@ from api.access.origins import Anonymity
 from api.access.rights import GroupRights
 from api.access.screening import Screening
 from api.access_log import AccessLog
+from api.agui.agui_endpoint import agui_blueprint
 from api.analyses import analyses_blueprint
 from api.artefacts import artefacts_blueprint
 from api.ask import ask_blueprint
@@ -171,6 +172,16 @@ def create_app(settings: Settings, services: Services | None = None) -> Flask:
             _mcp_server(settings, services),
             slots,
             admission,
+            ping_interval_s=settings.ping_interval_s,
+        )
+    )
+    app.register_blueprint(
+        agui_blueprint(
+            services.runs,
+            services.databases,
+            services.flows,
+            slots,
+            max_question_chars=settings.max_question_chars,
             ping_interval_s=settings.ping_interval_s,
         )
     )

@@ -169,6 +169,7 @@ TAGS = {
     "caller": "Who the API key says you are",
     "vanna": "Vanna's chat protocol, for its web component and its other clients",
     "mcp": "The Model Context Protocol, for assistants and editors",
+    "agui": "AG-UI, for front ends that show an agent's work while it happens",
     "completions": "OpenAI's chat completions, for front ends that know no other protocol",
     "service": "Whether Citu is alive and ready, and these documents",
 }
@@ -1014,6 +1015,18 @@ OPERATIONS = (
             OperationReply(202, "A notification was taken", media=()),
         ),
         errors=refusals(404, 429),
+    ),
+    Operation(
+        "post",
+        "/api/agui",
+        "runAgent",
+        "agui",
+        "Ask, and watch the run as AG-UI's events",
+        description="The body is AG-UI's RunAgentInput; of its messages the user's last is read. "
+        "`forwardedProps` may have `agent`, `database`, `lang`, `routing_mode`, `user_id`.",
+        body="application/json",
+        replies=(OperationReply(200, "The events", media=("text/event-stream",)),),
+        errors=refusals(429),
     ),
     Operation(
         "get",

@@ -11,6 +11,7 @@ Charge = Literal["counted", "by message", "free"]
 """`by message`: the endpoint counts what it is sent, because not all of it costs something."""
 
 CHARGES: Mapping[str, Charge] = {
+    "agui.run_agent": "counted",
     "analyses.analyze_run": "counted",
     "ask.ask_agent": "counted",
     "ask.ask_agent_stream": "counted",

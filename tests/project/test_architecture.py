@@ -92,7 +92,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "services",
         "bootstrap",
     ),
-    "api": ("access", "sockets", "models", "vanna", "mcp", "chat_completions"),
+    "api": ("access", "sockets", "models", "vanna", "mcp", "chat_completions", "agui"),
     "serving": ("doctor",),
 }
 # Modules that play the same role in each flow.

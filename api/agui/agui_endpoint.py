@@ -1,0 +1,89 @@
+"""`POST /api/agui`: a run as a stream of AG-UI's events."""
+
+from collections.abc import AsyncGenerator, Callable, Collection
+from contextlib import aclosing
+from dataclasses import replace
+from typing import Any
+
+from flask import Blueprint, Response, request
+
+from agent.runs.events import stored_event
+from agent.runs.run_service import RunService
+from agent.services.database_services import ServedDatabases
+from api.access.callers import acting_as
+from api.access.rights import speaks_for_themselves
+from api.agui.agui_events import AguiEvents
+from api.agui.run_inputs import InterruptAnswer, RunInput, parse_run_input
+from api.requests import json_of
+from api.responses import request_language
+from api.run_frames import Frames, frames_after, frames_of, last_frame
+from api.slots import QuestionSlots
+from api.streaming import event_stream
+from common import sse
+from common.actor import Actor
+from common.envelope import error_data, to_bytes
+from common.errors import CituError
+from common.text import Lang
+
+Json = dict[str, Any]
+
+
+def agui_blueprint(
+    runs: RunService,
+    databases: ServedDatabases,
+    agents: Collection[str],
+    slots: QuestionSlots,
+    *,
+    max_question_chars: int,
+    ping_interval_s: float,
+) -> Blueprint:
+    """Return the endpoint. Each request takes one of the `slots` for questions."""
+    blueprint = Blueprint("agui", __name__)
+
+    @blueprint.post("/api/agui")
+    def run_agent() -> Response:
+        given = parse_run_input(json_of(request), max_question_chars, agents)
+        actor, is_credible = acting_as(given.user_id), speaks_for_themselves()
+        if not isinstance(given.asked, InterruptAnswer):
+            question = replace(given.asked, actor=actor, is_credible=is_credible)
+            if question.database is not None:
+                databases.checked(question.database, actor)
+            given = replace(given, asked=question)
+        slot = slots.take()
+        slot.hold()
+        events = _events(runs, given, actor, slot.leave, request_language())
+        return event_stream(events, _written, ping_interval_s=ping_interval_s)
+
+    return blueprint
+
+
+async def _events(
+    runs: RunService, given: RunInput, actor: Actor, leave: Callable[[], None], lang: Lang
+) -> AsyncGenerator[Json, None]:
+    translation = AguiEvents(given.thread_id, given.run_id)
+    yield translation.started()
+    try:
+        async with aclosing(await _frames(runs, given, actor, leave)) as frames:
+            async for frame in frames:
+                for event in translation.of(stored_event(frame.data).data):
+                    yield event
+    except CituError as error:  # an answer that can't be taken
+        for event in translation.of({"type": "error", **error_data(error, lang)}):
+            yield event
+
+
+async def _frames(
+    runs: RunService, given: RunInput, actor: Actor, leave: Callable[[], None]
+) -> Frames:
+    asked = given.asked
+    if not isinstance(asked, InterruptAnswer):
+        return frames_of(runs, asked, leave)
+    if asked.is_refused:
+        leave()
+        await runs.cancel(actor.owner, asked.waiting.run_id)
+        return await last_frame(runs, actor.owner, asked.waiting.run_id)
+    return await frames_after(runs, actor, asked.waiting, lambda _asked: asked.payload, leave)
+
+
+def _written(event: Json) -> bytes:
+    return sse.data(to_bytes(event))

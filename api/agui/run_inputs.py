@@ -1,0 +1,118 @@
+"""Reads what AG-UI's clients send: a thread's messages, or answers to what a run has asked.
+
+Clients send the whole thread and its state each time. Only the last message of the user is read,
+because Citu goes by the conversation that it has kept itself.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeGuard
+
+from agent.question import Question
+from api.fields import wrong
+from api.requests import ETL, parse_ask, parse_etl_ask
+from api.run_frames import WaitingRun
+from api.vanna.plain_names import plain_name
+from common.errors import InvalidRequest
+from common.text import Text
+
+_NO_OBJECT = Text(
+    "请求体必须是 AG-UI 的 RunAgentInput：threadId、runId、messages。",
+    "The body must be AG-UI's RunAgentInput: threadId, runId, messages.",
+)
+_NO_QUESTION = Text(
+    "messages 中没有 role 为 user 的消息。", "messages has no message with the role user."
+)
+_ONE_ANSWER = Text(
+    "resume 必须恰好回答一个中断。", "resume must answer one interrupt, and no more."
+)
+_CHOSEN = ("agent", "database", "lang", "routing_mode", "user_id")
+
+
+@dataclass(frozen=True)
+class InterruptAnswer:
+    """An answer to an interrupt, or its refusal."""
+
+    waiting: WaitingRun
+    payload: Any
+    is_refused: bool
+
+
+@dataclass(frozen=True)
+class RunInput:
+    """A checked input.
+
+    Attributes:
+        thread_id, run_id: as the client calls them.
+        asked: a question without an actor, or an answer.
+        user_id: the user that `forwardedProps` name; only some callers may name one.
+    """
+
+    thread_id: str
+    run_id: str
+    asked: Question | InterruptAnswer
+    user_id: str | None
+
+
+def parse_run_input(body: object, max_question_chars: int, agents: Collection[str]) -> RunInput:
+    """Return the checked input.
+
+    Raises:
+        InvalidRequest: a field is wrong; names the field and what is allowed.
+    """
+    if not isinstance(body, dict):
+        raise InvalidRequest(_NO_OBJECT)
+    thread_id, run_id = _name(body, "threadId"), _name(body, "runId")
+    props = body.get("forwardedProps") or {}
+    chosen = {name: props[name] for name in _CHOSEN if _is_map(props) and name in props}
+    user_id = chosen.pop("user_id", None)
+    if user_id is not None and not isinstance(user_id, str):
+        raise wrong("forwardedProps.user_id", "一个字符串", "a string")
+    resume = body.get("resume")
+    if resume:
+        return RunInput(thread_id, run_id, _answer(resume), user_id)
+    said = _said(body.get("messages"))
+    fields = {**chosen, "question": said[-1], "conversation_id": plain_name(thread_id)}
+    if chosen.get("agent") == ETL:
+        given = parse_etl_ask(fields, max_question_chars)
+    else:
+        given = parse_ask(fields, max_question_chars, agents)
+    return RunInput(thread_id, run_id, given.question, user_id)
+
+
+def _answer(resume: object) -> InterruptAnswer:
+    if not isinstance(resume, list) or len(resume) != 1 or not _is_map(resume[0]):
+        raise InvalidRequest(_ONE_ANSWER, field="resume")
+    entry: Mapping[str, Any] = resume[0]
+    waiting = WaitingRun.named(str(entry.get("interruptId", "")))
+    return InterruptAnswer(waiting, entry.get("payload"), entry.get("status") == "cancelled")
+
+
+def _said(messages: object) -> list[str]:
+    """Return the texts of the user's messages."""
+    found = []
+    for message in messages if isinstance(messages, list) else ():
+        if _is_map(message) and message.get("role") == "user":
+            found.append(_text(message.get("content")))
+    if not found:
+        raise InvalidRequest(_NO_QUESTION, field="messages")
+    return found
+
+
+def _text(content: object) -> str:
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else []
+    texts = [part.get("text") for part in parts if _is_map(part)]
+    return "\n".join(text for text in texts if isinstance(text, str))
+
+
+def _name(body: Mapping[str, Any], field: str) -> str:
+    value = body.get(field)
+    if not isinstance(value, str) or not 0 < len(value) <= 256:
+        raise wrong(field, "1 到 256 个字符的文本", "a text of 1 to 256 characters")
+    return value
+
+
+def _is_map(value: object) -> TypeGuard[Mapping[str, Any]]:
+    return isinstance(value, dict)
