@@ -9,7 +9,7 @@ from math import isfinite
 from typing import Any
 
 from agent.answers.chart import chart_of
-from agent.answers.conditions import conditions_said
+from agent.answers.said_conditions import conditions_said
 from common.text import Lang
 from common.values import Catalog, QueryResult
 from knowledge.results.result_columns import ResultColumn, result_columns

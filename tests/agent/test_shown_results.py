@@ -4,7 +4,7 @@ from datetime import date
 
 import pytest
 
-from agent.answers.conditions import conditions_said
+from agent.answers.said_conditions import conditions_said
 from agent.answers.shown_result import shown_result
 from common.values import Catalog, Column, QueryResult, Table
 

@@ -14,6 +14,9 @@ _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "<>": "<>"}
 _NULLS = {"IS_NULL": "is null", "IS_NOT_NULL": "is not null"}
 _TIMES = ("date", "timestamp")
 _PATTERNS = frozenset(("AEXPR_LIKE", "AEXPR_ILIKE"))
+# What libpg_query leaves out of a constant of that kind.
+_NAUGHTS = {"sval": "", "fval": "0", "boolval": False, "ival": "0"}
+_TRUTHS = {True: "true", False: "false"}
 _NEGATED = {"=": "<>", "is null": "is not null"}
 
 
@@ -35,7 +38,7 @@ class ColumnCondition:
 
 @dataclass(frozen=True)
 class Restriction:
-    """What the WHERE of a query restricts its rows to.
+    """The conditions of a query's WHERE.
 
     Attributes:
         plain: the conditions on columns that are no times.
@@ -92,11 +95,9 @@ class _Conditions:
 
     def is_of_time(self, node: Node) -> bool:
         """Tell whether the node reads a column of dates or times."""
-        for reference in references_in(node):
-            column = self._column(column_name(reference))
-            if column is not None and column[1].type.startswith(_TIMES):
-                return True
-        return False
+        found = [self._column(column_name(reference)) for reference in references_in(node)]
+        types = [column.type for _, column in filter(None, found)]
+        return any(one.startswith(_TIMES) for one in types)
 
     def _negated(self, node: Node) -> ColumnCondition | None:
         if node.get("boolop") != "NOT_EXPR":
@@ -155,7 +156,6 @@ def _constants(nodes: Sequence[Node]) -> Iterator[str]:
     """Yield the constants, NULL left out."""
     for node in nodes:
         constant = without_casts(node).get("A_Const", {})
-        for kind in ("sval", "fval", "boolval", "ival"):
-            if kind in constant:
-                value = constant[kind].get(kind, {"ival": 0, "boolval": False}.get(kind, ""))
-                yield str(value).lower() if kind == "boolval" else str(value)
+        for kind in _NAUGHTS.keys() & constant.keys():
+            value = constant[kind].get(kind, _NAUGHTS[kind])
+            yield _TRUTHS[value] if isinstance(value, bool) else str(value)

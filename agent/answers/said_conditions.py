@@ -6,7 +6,7 @@ from common.text import Lang, Text
 from common.values import Catalog, Column
 from knowledge.language.spoken_names import spoken_name
 from rules.answering.dated import dated_in
-from sqltree.conditions import ColumnCondition, restriction_of
+from sqltree.column_conditions import ColumnCondition, restriction_of
 
 _MOST_SAID = 6
 _MOST_VALUES = 5
