@@ -30,6 +30,7 @@ _FLAGS = {
     ("<>", "false"): Text("{column}：是", "{column}: yes"),
 }
 _DATED = Text("{} {}", "{} {}")
+_BLANK = "“{}”"
 _OTHERS = Text("其他条件见 SQL", "and what else the SQL says")
 
 
@@ -68,4 +69,6 @@ def _named(value: str, column: Column, lang: Lang) -> str:
     for meaning in meanings:
         if meaning.value == value:
             return meaning.names.label(lang) or value
+    if not value.strip():
+        return _BLANK.format(value)
     return value if len(value) <= _MOST_CHARS else f"{value[:_MOST_CHARS]}…"

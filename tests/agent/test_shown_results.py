@@ -79,6 +79,7 @@ def test_only_what_may_be_added_has_a_total(select: str, total: int | None, why:
             ["店铺为a、b", "单价不为空", "数量大于3", "营业中：否"],
             ["shop is a or b", "price is not empty", "quantity above 3", "is open: no"],
         ),
+        ("WHERE shop = ''", ["店铺为“”"], ["shop is “”"]),
         ("WHERE shop = 'a' OR shop = 'b'", ["其他条件见 SQL"], ["and what else the SQL says"]),
         (
             "WHERE shop LIKE 'a%' AND day = (SELECT max(day) FROM stock_level)",
