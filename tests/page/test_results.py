@@ -343,6 +343,7 @@ def test_dots_can_be_bars_by_name(page: Page) -> None:
 
 
 def test_sql_that_is_run_again_shows_its_answer(page: Page) -> None:
+    page.set_viewport_size({"width": 1280, "height": 560})
     turn = ask(page, "上个月各经营类别的营业收入")
     expect_state(turn, "done")
     turn.get_by_role("button", name="编辑").click()

@@ -14,6 +14,10 @@ from store.titles import title_of_question
         ("各服务区\n收入", "各服务区 收入"),
         ("收入" * 20, "收入" * 13 + "收…"),
         ("listing of shops", "listing of shops"),
+        (
+            "revenue of each service area for the provinces of the south",
+            "revenue of each service area for the provinces of the…",
+        ),
     ],
 )
 def test_a_title_is_short_and_says_what_is_asked(question: str, title: str) -> None:
