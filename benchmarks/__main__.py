@@ -24,6 +24,7 @@ from benchmarks import (
     large_schema,
     many_sockets,
     many_streams,
+    protocols,
     retrieval,
     rule_answers,
     slow_requests,
@@ -148,6 +149,14 @@ def _first_paint(
     print(first_paint.run(folder))
 
 
+def _protocols(database_url: str, folder: Path, options: argparse.Namespace) -> None:
+    found = protocols.run(database_url, folder, rounds=options.rounds * 20)
+    own = found["ask_agent"]
+    for name, milliseconds in found.items():
+        print(f"{name:22}{milliseconds:>8.2f} ms{milliseconds - own:>+8.2f}")
+    print(f"budget above ask_agent: {protocols.BUDGET_MS:g} ms")
+
+
 def _many_streams(database_url: str, folder: Path, options: argparse.Namespace) -> None:
     found = many_streams.run(database_url, folder, streams=options.streams)
     print("\n".join([*found.lines(), *found.problems[:3]]))
@@ -232,6 +241,7 @@ _MEASUREMENTS: dict[str, Callable[[str, Path, argparse.Namespace], None]] = {
     "answer_cost": _answer_cost,
     "agent_cost": _agent_cost,
     "many_streams": _many_streams,
+    "protocols": _protocols,
     "first_paint": _first_paint,
     "many_sockets": _many_sockets,
     "slow_requests": _slow_requests,

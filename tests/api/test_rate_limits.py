@@ -84,6 +84,17 @@ def test_one_request_too_many_is_told_when_to_come_back(serve: Serve, redis_url:
     assert str(data["retry_after_s"]) in data["error"]
 
 
+QUESTION_OF_ANY_PROTOCOL = {
+    "message": "how many?",
+    "model": "citu",
+    "messages": [{"role": "user", "content": "how many?"}],
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "tools/call",
+    "params": {"name": "ask", "arguments": {"question": "how many?"}},
+}
+
+
 def test_every_address_is_counted_or_free_as_one_table_says(serve: Serve) -> None:
     addresses = {rule.endpoint: rule for rule in serve().application.url_map.iter_rules()}
     assert set(CHARGES) == set(addresses), "each stands in the table, and nothing else"
@@ -95,7 +106,7 @@ def test_every_address_is_counted_or_free_as_one_table_says(serve: Serve) -> Non
             continue  # tests of WebSockets count their messages
         path = re.sub(r"<[^>]*>", "conv_1", rule.rule)
         method = min((rule.methods or set()) - {"HEAD", "OPTIONS"})
-        body: Any = {} if method == "GET" else {"json": {"message": "how many?"}}
+        body: Any = {} if method == "GET" else {"json": QUESTION_OF_ANY_PROTOCOL}
         refused = client.open(path, method=method, buffered=True, **body).status_code == 429
         assert refused == (CHARGES[endpoint] != "free"), endpoint
 

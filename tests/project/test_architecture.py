@@ -27,6 +27,7 @@ LAYERS = (
     "api",
     "serving",
     "unified_api",
+    "terminal",
 )
 # The same inside a layer: its packages from the lowest to the highest. A module that lies in the
 # layer itself may be listed among them; one that is not counts as part of whoever imports it.
@@ -94,6 +95,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     ),
     "api": ("access", "sockets", "models", "vanna", "mcp", "chat_completions", "agui"),
     "serving": ("doctor",),
+    "terminal": (),
 }
 # Modules that play the same role in each flow.
 ROLES = {"context", "graph", "labels", "nodes", "routing", "state"}

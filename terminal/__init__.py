@@ -1,0 +1,1 @@
+"""`python -m terminal`: asks a running Citu from a terminal, with progress, tables and charts."""

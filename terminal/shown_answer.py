@@ -1,0 +1,95 @@
+"""Shows answers on a terminal: words, a table, a chart of bars, the SQL."""
+
+from collections.abc import Mapping, Sequence
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from rich.console import Console, Group, RenderableType
+from rich.markup import escape
+from rich.syntax import Syntax
+from rich.table import Table
+from rich.text import Text as Styled
+
+_MOST_ROWS = 50
+_MOST_BARS = 20
+_BAR_WIDTH = 40  # characters of the longest bar
+_CONTROLS = dict.fromkeys([*range(32), *range(127, 160)], " ")
+_NUMERIC = frozenset(
+    {"smallint", "integer", "bigint", "numeric", "real", "double precision", "money"}
+)
+
+
+def show_answer(console: Console, answer: Mapping[str, Any], *, with_sql: bool) -> None:
+    """Show an answer, by `data` of the event `completed`."""
+    console.print(_plain(answer["response"]))
+    result = answer.get("query_result")
+    if result and result["rows"]:
+        console.print(_table(result))
+        chart = answer.get("chart")
+        if chart:
+            bars = _bars(chart, result)
+            if bars is not None:
+                console.print(bars)
+    if with_sql and answer.get("sql"):
+        console.print(Syntax(answer["sql"], "sql", word_wrap=True, background_color="default"))
+    for warning in answer.get("warnings") or ():
+        console.print(_plain(warning), style="yellow")
+    for name in ("choices", "rewrites", "follow_ups"):
+        for offered in answer.get(name) or ():
+            console.print(Styled(f"  › {offered}".translate(_CONTROLS), style="dim"))
+
+
+def _plain(text: str) -> Styled:
+    """Return a text whose control characters a terminal does not obey; line breaks stay."""
+    lines = [line.translate(_CONTROLS) for line in str(text).splitlines()]
+    return Styled("\n".join(lines))
+
+
+def _table(result: Mapping[str, Any]) -> RenderableType:
+    labels = result.get("labels") or result["columns"]
+    units = result.get("units") or [None] * len(labels)
+    table = Table(header_style="bold", show_edge=False)
+    for label, unit, kind in zip(labels, units, result["column_types"], strict=True):
+        heading = f"{label} ({unit})" if unit else str(label)
+        is_number = kind.partition("(")[0] in _NUMERIC
+        justify = "right" if is_number else "left"
+        table.add_column(escape(heading.translate(_CONTROLS)), justify=justify)  # type: ignore[arg-type]
+    rows: Sequence[Sequence[Any]] = result["rows"]
+    for row in rows[:_MOST_ROWS]:
+        table.add_row(*map(_cell, row))
+    if len(rows) <= _MOST_ROWS:
+        return table
+    return Group(table, Styled(f"… {len(rows) - _MOST_ROWS} more", style="dim"))
+
+
+def _cell(value: Any) -> Styled:
+    if value is None:
+        return Styled("")
+    return Styled(str(value).translate(_CONTROLS))
+
+
+def _bars(chart: Mapping[str, Any], result: Mapping[str, Any]) -> RenderableType | None:
+    """Return a chart's figures as bars; None where it has no groups, or a second one."""
+    if chart.get("x") is None or chart.get("series") is not None:
+        return None
+    columns = list(result["columns"])
+    if chart["x"] not in columns or chart["y"] not in columns:
+        return None
+    x, y = columns.index(chart["x"]), columns.index(chart["y"])
+    figures = [(str(row[x]), _number(row[y])) for row in result["rows"][:_MOST_BARS]]
+    longest = max((abs(figure) for _, figure in figures), default=Decimal(0))
+    if not longest:
+        return None
+    table = Table.grid(padding=(0, 1))
+    for label, figure in figures:
+        width = int(abs(figure) / longest * _BAR_WIDTH)
+        style = "red" if figure < 0 else "green"
+        table.add_row(_cell(label), Styled("█" * max(width, 1), style=style), _cell(figure))
+    return table
+
+
+def _number(value: Any) -> Decimal:
+    try:
+        return Decimal(str(value))
+    except InvalidOperation:
+        return Decimal(0)
