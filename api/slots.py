@@ -2,6 +2,9 @@
 
 import logging
 import threading
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from typing import TypeVar
 
 from flask import Response, after_this_request
 
@@ -11,6 +14,7 @@ from common.errors import ServiceStopping, TooManyStreams
 from common.fair_slots import FairSlots, Slot
 from common.text import Text
 
+T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
 _RETRY_AFTER_S = 2
@@ -122,3 +126,30 @@ class QuestionSlot:
             is_free = self._holders == 0
         if is_free:
             self._slot.release()
+
+
+class HeldSlot:
+    """A slot that is kept for a run which a stream may begin, or not, while it is written.
+
+    Held from the first, because the response may be closed before the run begins.
+    """
+
+    def __init__(self, slot: QuestionSlot) -> None:
+        slot.hold()
+        self._slot = slot
+        self._is_given = False
+
+    def give(self) -> Callable[[], None]:
+        """Return what is to be called when the run has ended."""
+        self._is_given = True
+        return self._slot.leave
+
+    async def over(self, items: AsyncGenerator[T, None]) -> AsyncGenerator[T, None]:
+        """Yield the items; leave the slot when they end and no run was begun."""
+        try:
+            async with aclosing(items):
+                async for item in items:
+                    yield item
+        finally:
+            if not self._is_given:
+                self._slot.leave()

@@ -1,6 +1,6 @@
 """`POST /api/agui`: a run as a stream of AG-UI's events."""
 
-from collections.abc import AsyncGenerator, Callable, Collection
+from collections.abc import AsyncGenerator, Collection
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
@@ -17,7 +17,7 @@ from api.agui.run_inputs import InterruptAnswer, RunInput, parse_run_input
 from api.requests import json_of
 from api.responses import request_language
 from api.run_frames import Frames, frames_after, frames_of, last_frame
-from api.slots import QuestionSlots
+from api.slots import HeldSlot, QuestionSlots
 from api.streaming import event_stream
 from common import sse
 from common.actor import Actor
@@ -49,21 +49,20 @@ def agui_blueprint(
             if question.database is not None:
                 databases.checked(question.database, actor)
             given = replace(given, asked=question)
-        slot = slots.take()
-        slot.hold()
-        events = _events(runs, given, actor, slot.leave, request_language())
-        return event_stream(events, _written, ping_interval_s=ping_interval_s)
+        held = HeldSlot(slots.take())
+        events = _events(runs, given, actor, held, request_language())
+        return event_stream(held.over(events), _written, ping_interval_s=ping_interval_s)
 
     return blueprint
 
 
 async def _events(
-    runs: RunService, given: RunInput, actor: Actor, leave: Callable[[], None], lang: Lang
+    runs: RunService, given: RunInput, actor: Actor, held: HeldSlot, lang: Lang
 ) -> AsyncGenerator[Json, None]:
     translation = AguiEvents(given.thread_id, given.run_id)
     yield translation.started()
     try:
-        async with aclosing(await _frames(runs, given, actor, leave)) as frames:
+        async with aclosing(await _frames(runs, given, actor, held)) as frames:
             async for frame in frames:
                 for event in translation.of(stored_event(frame.data).data):
                     yield event
@@ -72,17 +71,14 @@ async def _events(
             yield event
 
 
-async def _frames(
-    runs: RunService, given: RunInput, actor: Actor, leave: Callable[[], None]
-) -> Frames:
+async def _frames(runs: RunService, given: RunInput, actor: Actor, held: HeldSlot) -> Frames:
     asked = given.asked
     if not isinstance(asked, InterruptAnswer):
-        return frames_of(runs, asked, leave)
+        return frames_of(runs, asked, held.give())
     if asked.is_refused:
-        leave()
         await runs.cancel(actor.owner, asked.waiting.run_id)
         return await last_frame(runs, actor.owner, asked.waiting.run_id)
-    return await frames_after(runs, actor, asked.waiting, lambda _asked: asked.payload, leave)
+    return await frames_after(runs, actor, asked.waiting, lambda _asked: asked.payload, held.give())
 
 
 def _written(event: Json) -> bytes:

@@ -26,7 +26,7 @@ from api.given_answers import answer_in
 from api.requests import json_of
 from api.responses import error_reply
 from api.run_frames import Frames, frames_after, frames_of
-from api.slots import QuestionSlots
+from api.slots import HeldSlot, QuestionSlots
 from api.streaming import event_stream
 from api.waiting import WAIT_S, queue_of
 from common import sse
@@ -69,16 +69,15 @@ def chat_completions_blueprint(
         headers = {name: request.headers.get(name, "") for name in CONVERSATION_HEADERS}
         asked = parse_completion(body, headers, max_question_chars)
         admission.count(current_caller(), request.remote_addr)
-        slot = slots.take()
+        held = HeldSlot(slots.take())
         actor = acting_as(asked.user_id)
         is_credible = speaks_for_themselves()
         completion = _completion(asked)
 
         async def frames() -> Frames:
-            slot.hold()
-            return await _frames(runs, asked, actor, slot.leave, is_credible=is_credible)
+            return await _frames(runs, asked, actor, held.give(), is_credible=is_credible)
 
-        pieces = _pieces(frames, asked, completion)
+        pieces = held.over(_pieces(frames, asked, completion))
         return _replied(asked, pieces, completion, ping_interval_s)
 
     blueprint.register_error_handler(Exception, _refused)

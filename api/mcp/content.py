@@ -45,7 +45,8 @@ Step = Progress | InputRequired | Result
 Steps = AsyncGenerator[Step, None]
 
 
-def _holds_nothing() -> Callable[[], None]:
+def holds_nothing() -> Callable[[], None]:
+    """Stand in for `McpCaller.hold_slot` where no slot is needed."""
     return lambda: None
 
 
@@ -58,14 +59,14 @@ class McpCaller:
         is_credible: whether nobody else could ask in this user's name.
         address: of this service as the client calls it, without a path.
         hold_slot: keeps the request's slot for questions until the function that it returns is
-            called, for work that may outlive the request.
+            called, for a run that may outlive the request; called once at most.
     """
 
     actor: Actor
     lang: Lang = "en"
     is_credible: bool = False
     address: str = ""
-    hold_slot: Callable[[], Callable[[], None]] = _holds_nothing
+    hold_slot: Callable[[], Callable[[], None]] = holds_nothing
 
 
 @dataclass(frozen=True)

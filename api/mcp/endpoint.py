@@ -7,11 +7,11 @@ from flask import Blueprint, Response, request
 
 from api.access.admission import Admission
 from api.access.callers import acting_as, current_caller, is_authenticated, is_sent_by_operator
-from api.mcp.content import McpCaller
+from api.mcp.content import McpCaller, holds_nothing
 from api.mcp.messages import McpError, McpRequest, error_message, parse_request
 from api.mcp.server import McpReply, McpServer
 from api.requests import json_of, language_of_body
-from api.slots import QuestionSlot, QuestionSlots
+from api.slots import HeldSlot, QuestionSlots
 from api.streaming import event_stream
 from api.waiting import WAIT_S, queue_of
 from common import sse
@@ -41,8 +41,10 @@ def mcp_blueprint(
             return _json(error_message(error), error.status)
         if method.is_counted:
             admission.count(current_caller(), request.remote_addr)
-        slot = slots.take() if method.works else None
-        replies = server.replies(asked, _caller(slot))
+        held = HeldSlot(slots.take()) if method.works else None
+        replies = server.replies(asked, _caller(held))
+        if held is not None:
+            replies = held.over(replies)
         if _streams(asked, always=method.streams):
             return event_stream(replies, _written, ping_interval_s=ping_interval_s)
         return _whole(replies)
@@ -50,19 +52,13 @@ def mcp_blueprint(
     return blueprint
 
 
-def _caller(slot: QuestionSlot | None) -> McpCaller:
-    def hold_slot() -> Any:
-        if slot is None:
-            return lambda: None
-        slot.hold()
-        return slot.leave
-
+def _caller(held: HeldSlot | None) -> McpCaller:
     return McpCaller(
         acting_as(None),
         language_of_body({}, request.headers.get("Accept-Language")),
         is_authenticated() or is_sent_by_operator(),
         request.host_url.rstrip("/"),
-        hold_slot,
+        held.give if held is not None else holds_nothing,
     )
 
 

@@ -1,7 +1,7 @@
 """Answers MCP's requests: a table of methods for each era of the protocol."""
 
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any
@@ -57,6 +57,9 @@ class McpReply:
     status: int = 200
 
 
+Replies = AsyncGenerator[McpReply, None]
+
+
 @dataclass(frozen=True)
 class McpServer:
     """Serves one content over the protocol.
@@ -87,7 +90,7 @@ class McpServer:
             )
         return method
 
-    async def replies(self, request: McpRequest, caller: McpCaller) -> AsyncIterator[McpReply]:
+    async def replies(self, request: McpRequest, caller: McpCaller) -> Replies:
         """Yield what a request is answered with: notifications, then its reply.
 
         Closing the replies early cancels the work.
@@ -287,8 +290,8 @@ METHODS: Mapping[str, McpMethod] = {
     "resources/list": McpMethod(_at_once(McpServer._list_resources), works=True),
     "resources/templates/list": McpMethod(_at_once(McpServer._list_templates)),
     "resources/read": McpMethod(_at_once(McpServer._read), works=True, is_counted=True),
-    "prompts/list": McpMethod(_at_once(McpServer._list_prompts), works=True),
-    "prompts/get": McpMethod(McpServer._get_prompt, works=True),
+    "prompts/list": McpMethod(_at_once(McpServer._list_prompts), works=True, is_counted=True),
+    "prompts/get": McpMethod(McpServer._get_prompt, works=True, is_counted=True),
     "completion/complete": McpMethod(_at_once(McpServer._complete), works=True),
 }
 """All methods, with the eras that have them."""
