@@ -340,15 +340,3 @@ def test_dots_can_be_bars_by_name(page: Page) -> None:
     wait_until(page, f"{_DRAWN}?.config.type === 'bar'")
     assert page.evaluate(f"{_DRAWN}.data.labels") == ["甲", "乙", "丙"]
     assert page.evaluate(f"{_DRAWN}.data.datasets[0].data") == [5, 6, 7]
-
-
-def test_sql_that_is_run_again_shows_its_answer(page: Page) -> None:
-    page.set_viewport_size({"width": 1280, "height": 560})
-    turn = ask(page, "上个月各经营类别的营业收入")
-    expect_state(turn, "done")
-    turn.get_by_role("button", name="编辑").click()
-    turn.get_by_role("textbox").fill("SELECT count(*) AS shops FROM shop")
-    turn.get_by_role("button", name="运行", exact=True).click()
-    answer = page.locator(".sql-outcome .turn")
-    expect_state(answer, "done")
-    expect(answer.locator(".answer-text")).to_be_in_viewport()
