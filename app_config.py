@@ -348,6 +348,11 @@ class Settings:
         False,
         "without API keys, answer others than this machine too",
     )
+    examples_without_key: bool = setting(
+        False,
+        "with API keys, show example questions to those who have not given theirs yet; they name "
+        "tables and columns that a caller of no group may see",
+    )
     reviewer_groups: str = setting(
         "",
         "groups of API keys that may review what Citu learnt, for example `stewards, leads`; "

@@ -68,6 +68,7 @@ from api.responses import register_error_handlers
 from api.reviewing import learning_blueprint
 from api.runs import runs_blueprint
 from api.schema import schema_blueprint
+from api.semantic import semantic_blueprint
 from api.slots import QuestionSlots
 from api.sockets.live_socket import SocketLimits
 from api.sockets.open_sockets import Sockets
@@ -141,6 +142,7 @@ def create_app(settings: Settings, services: Services | None = None) -> Flask:
     )
     app.register_blueprint(feedback_blueprint(services.feedback, slots))
     app.register_blueprint(learning_blueprint(services.databases, _rights(settings), slots))
+    app.register_blueprint(semantic_blueprint(services.databases, _rights(settings), slots))
     app.register_blueprint(me_blueprint(_rights(settings)))
     app.register_blueprint(databases_blueprint(services.databases, slots))
     app.register_blueprint(
@@ -253,6 +255,7 @@ def _admission(settings: Settings) -> Admission:
             settings.host, settings.allow_anonymous, _listed(settings.cors_origins.lower())
         ),
         rate_limits=_rate_limits(settings) if settings.rate_limit else None,
+        shows_examples=settings.examples_without_key,
     )
 
 

@@ -57,6 +57,7 @@ from agent.services.learning.learning_service import LearningService
 from agent.services.learning.learning_source import LearningSource
 from agent.services.lineage_service import LineageService
 from agent.services.readiness import readiness_checks
+from agent.services.semantic_service import SemanticService
 from agent.services.sql_service import SqlService
 from agent.services.worker_sampler import WorkerSampler
 from agent.thinking.fallback import FallbackSkills
@@ -75,7 +76,7 @@ from agent.value_lookup import looking_up
 from agent.webhooks.operator_events import OperatorEvents
 from agent.webhooks.webhook_sender import WebhookSender
 from app_config import ConfigurationError, Settings
-from common.actor import Actor
+from common.actor import NOBODY, Actor
 from common.audit import Audit, AuditLog, NoAudit, Occasion
 from common.errors import CituError
 from common.inquiry import Inquiry, StoredValue
@@ -379,6 +380,12 @@ def _database_services(adapters: "_Adapters", settings: Settings, name: str) -> 
             adapters.experience_of(name),
             samples=settings.schema_samples,
         ),
+        semantic=SemanticService(
+            database.meanings if database is not None else None,
+            adapters.store.proposals,
+            name,
+            partial(adapters.whole_catalog, name),
+        ),
     )
 
 
@@ -508,6 +515,10 @@ class _Adapters:
     async def _examples_of(self, database: str, question: Question) -> Sequence[Example]:
         """Return what answered questions like this one in a database."""
         return await self.experience_of(database).examples(question.question, question.actor)
+
+    async def whole_catalog(self, database: str) -> Catalog:
+        """Return the catalogue as callers of no group have it."""
+        return await self.asked.datasources.open(database, NOBODY).catalog()
 
     def _database_pick(self) -> DatabasePick | None:
         """Return the model's way to tell databases apart; None without a model."""

@@ -256,8 +256,11 @@ class Turn:
         asked_at: ISO 8601, UTC, milliseconds.
         understood: what the question was understood as (`Sql.understood`, `NoSql.understood`); None
             when whoever answered it said nothing of that, empty when its words don't tell.
-        described: `column_types`, `labels`, `units`, `periods` and `formats` of these columns, as
-            the answer had them; empty for a turn of before they were kept.
+        described: `column_types`, `labels`, `units`, `periods`, `formats` and `totals` of these
+            columns and the `conditions` of the rows, as the answer had them; empty for a turn of
+            before they were kept.
+        all_rows: all rows of a small result, so that it can be shown again as it was; else empty.
+        chart: what the rows were shown as; None where a table showed them.
         offers: `choices`, `rewrites` and `follow_ups`, as far as the answer had them.
         failure: of a question that ended in an error: `error_type`, `message`, `error`, `retryable`
             and `hint` as the error had them. It is shown to its user, and nothing is answered by
@@ -277,6 +280,8 @@ class Turn:
     rows: tuple[tuple[Any, ...], ...] = ()
     understood: Mapping[str, Any] | None = field(default=None, hash=False)
     described: Mapping[str, list[Any]] = field(default_factory=dict, hash=False)
+    all_rows: tuple[tuple[Any, ...], ...] = ()
+    chart: Mapping[str, Any] | None = field(default=None, hash=False)
     offers: Mapping[str, list[str]] = field(default_factory=dict, hash=False)
     failure: Mapping[str, Any] | None = field(default=None, hash=False)
     database: str | None = None

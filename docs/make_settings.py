@@ -1,14 +1,15 @@
-"""Writes the settings of app_config.py into the tables of configuration.md and into .env.example.
+"""Writes the settings of app_config.py into the tables of configuration.md, in both languages, and
+into .env.example.
 
 Run `python docs/make_settings.py` after a change of them; a test compares.
 """
 
 import re
 import sys
-from collections.abc import Iterator
-from dataclasses import Field, fields
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
 from pathlib import Path
-from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
@@ -16,7 +17,11 @@ sys.path.insert(0, str(ROOT))
 from app_config import SECTIONS, Settings  # noqa: E402 - the path is set above
 
 PAGE = ROOT / "docs" / "configuration.md"
+PAGE_ZH = ROOT / "docs" / "zh" / "configuration.md"
+MEANINGS_ZH = ROOT / "docs" / "zh" / "settings.toml"
 EXAMPLE = ROOT / ".env.example"
+_HEAD, _HEAD_ZH = "| setting | default | meaning |", "| 设置 | 默认值 | 含义 |"
+_EMPTY, _EMPTY_ZH = "*(empty)*", "*（空）*"
 _TABLE = re.compile(r"(?<=<!-- settings -->\n).*?(?=<!-- end of settings -->)", re.DOTALL)
 _ABOUT = (
     "# Copy to .env and fill in what you need; an empty value means the default. "
@@ -26,8 +31,21 @@ _ABOUT = (
 
 def page() -> str:
     """Return configuration.md with its tables made anew, one for each section in their order."""
-    tables = iter(_tables())
+    meanings = {one.name.upper(): one.metadata["meaning"] for one in fields(Settings)}
+    tables = iter(_tables(meanings, _HEAD, _EMPTY))
     return _TABLE.sub(lambda _: next(tables), PAGE.read_text("utf-8"))
+
+
+def page_in_chinese() -> str:
+    """Return zh/configuration.md made in the same way; each setting needs its Chinese meaning."""
+    tables = iter(_tables(meanings_in_chinese(), _HEAD_ZH, _EMPTY_ZH))
+    return _TABLE.sub(lambda _: next(tables), PAGE_ZH.read_text("utf-8"))
+
+
+def meanings_in_chinese() -> dict[str, str]:
+    """Return the Chinese meanings by the names of the settings."""
+    meanings: dict[str, str] = tomllib.loads(MEANINGS_ZH.read_text("utf-8"))["meanings"]
+    return meanings
 
 
 def example() -> str:
@@ -40,32 +58,26 @@ def example() -> str:
     return "".join(lines)
 
 
-def _tables() -> Iterator[str]:
+def _tables(meanings: Mapping[str, str], head: str, empty: str) -> Iterator[str]:
+    begin = f"{head}\n|---|---|---|\n"
     rows: list[str] = []
     for declared in fields(Settings):
         if declared.name in SECTIONS and rows:
-            yield _table(rows)
+            yield begin + "".join(rows)
             rows = []
-        rows.append(_row(declared))
-    yield _table(rows)
+        name = declared.name.upper()
+        rows.append(f"| `{name}` | {_shown(declared.default, empty)} | {meanings[name]} |\n")
+    yield begin + "".join(rows)
 
 
-def _table(rows: list[str]) -> str:
-    return "| setting | default | meaning |\n|---|---|---|\n" + "".join(rows)
-
-
-def _row(declared: "Field[Any]") -> str:
-    meaning = declared.metadata["meaning"]
-    return f"| `{declared.name.upper()}` | {_shown(declared.default)} | {meaning} |\n"
-
-
-def _shown(default: object) -> str:
+def _shown(default: object, empty: str) -> str:
     if default == "":
-        return "*(empty)*"
+        return empty
     text = str(default).lower() if isinstance(default, bool) else str(default)
     return f"`{text}`"
 
 
 if __name__ == "__main__":
     PAGE.write_text(page(), "utf-8")
+    PAGE_ZH.write_text(page_in_chinese(), "utf-8")
     EXAMPLE.write_text(example(), "utf-8")

@@ -51,7 +51,7 @@ def days_of(sql: str, catalog: Catalog, today: date) -> Days | None:
         return None
     ctes = cte_names(select)
     from_clause = select.get("fromClause", ())
-    sources = tuple(_sources(from_clause, catalog, ctes))
+    sources = tuple(named_sources(from_clause, catalog, ctes))
     try:
         return _Reading(sources, today).days(select["whereClause"])
     except (_Untold, ValueError, OverflowError):  # the latter: beyond the calendar
@@ -63,32 +63,35 @@ class _Untold(Exception):
 
 
 @dataclass(frozen=True)
-class _Source:
+class NamedSource:
     """An entry of FROM by its name in the query; `table` is None unless it is a stored one."""
 
     name: str
     table: Table | None
 
 
-def _sources(nodes: Sequence[Node], catalog: Catalog, ctes: Collection[str]) -> Iterator[_Source]:
+def named_sources(
+    nodes: Sequence[Node], catalog: Catalog, ctes: Collection[str]
+) -> Iterator[NamedSource]:
+    """Yield the entries of a FROM, those of joins each."""
     for wrapped in nodes:
         ((kind, node),) = wrapped.items()
         is_join = kind == "JoinExpr" and "alias" not in node
         if is_join:
-            yield from _sources([node["larg"], node["rarg"]], catalog, ctes)
+            yield from named_sources([node["larg"], node["rarg"]], catalog, ctes)
             continue
         alias = node.get("alias", {})
         name = alias.get("aliasname", node.get("relname", ""))
         table = None
         if kind == "RangeVar":
             table = stored_table(node, catalog, ctes)
-        yield _Source(name, table)
+        yield NamedSource(name, table)
 
 
 class _Reading:
     """Reads the bounds that one WHERE sets."""
 
-    def __init__(self, sources: Sequence[_Source], today: date) -> None:
+    def __init__(self, sources: Sequence[NamedSource], today: date) -> None:
         self._sources = sources
         self._today = today
         self._column: Column | None = None
@@ -97,8 +100,8 @@ class _Reading:
 
     def days(self, where: Node) -> Days | None:
         """Return the days, if all conditions on times are about one column."""
-        for condition in _conjuncts(where):
-            references = _references(condition)
+        for condition in conjuncts(where):
+            references = references_in(condition)
             is_of_time = any(map(self._is_time, references))
             if is_of_time:
                 self._read(condition)
@@ -329,16 +332,17 @@ def _moved_by(node: Node) -> tuple[int, str]:
     return int(match[1]), match[2].lower()
 
 
-def _conjuncts(node: Node) -> Iterator[Node]:
+def conjuncts(node: Node) -> Iterator[Node]:
+    """Yield the conditions that must all hold."""
     junction = node.get("BoolExpr", {})
     if junction.get("boolop") != "AND_EXPR":
         yield node
         return
     for part in junction.get("args", ()):
-        yield from _conjuncts(part)
+        yield from conjuncts(part)
 
 
-def _references(condition: Node) -> Iterator[Node]:
+def references_in(condition: Node) -> Iterator[Node]:
     """Yield references to columns, but for those in subqueries: they are of other rows."""
     pending = [condition]
     while pending:

@@ -167,7 +167,7 @@ class _Reader:
         inner = replace(around, depth=around.depth + 1, sources={})
         names = self._with_ctes(select, inner)
         if "larg" in select:  # a UNION has the columns of its first part
-            return self.select(select["larg"], names)
+            return _not_added(self.select(select["larg"], names))
         from_clause = select.get("fromClause", [])
         sources = dict(self._sources(from_clause, names))
         names = replace(names, sources=sources)
@@ -175,6 +175,8 @@ class _Reader:
         for target in select.get("targetList", []):
             columns = self._targeted(target.get("ResTarget", {}), names)
             found.extend(columns)
+        if any("GroupingSet" in group for group in select.get("groupClause", ())):
+            return _not_added(found)
         return tuple(found)
 
     def _targeted(self, target: Node, names: _Names) -> tuple[OutputColumn, ...]:
@@ -436,6 +438,11 @@ def _written_period(form: str, cut_to: PeriodUnit | None) -> PeriodUnit | None:
     if is_in_order:
         return cut_to
     return None
+
+
+def _not_added(columns: Iterable[OutputColumn]) -> tuple[OutputColumn, ...]:
+    """Return the columns of rows among which some may be the totals of others."""
+    return tuple(replace(column, is_total=False) for column in columns)
 
 
 def _adds_up(function: Aggregate, node: Node) -> bool:

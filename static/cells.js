@@ -41,10 +41,15 @@ function asPercent(source) {
 // By a column's format: 2025 is a year and 100234 a shop, which get no thousands separators.
 const WRITE = { money: asMoney, number: groupThousands, percent: asPercent, plain: (source) => source };
 
+/** A number as columns of that format write it. */
+export function writtenNumber(source, format) {
+  return (WRITE[format] ?? groupThousands)(source);
+}
+
 /** A `<td>` for `value` of a column; `format` as the server gives it. Numbers keep their exact value in `<data value>`. */
 export function cell(value, type, format) {
   if (value === null) return nullCell(type);
-  if (isNumeric(type)) return numberCell(String(value), WRITE[format] ?? groupThousands);
+  if (isNumeric(type)) return numberCell(String(value), format);
   const text = isStructure(value) ? stringifyExact(value) : String(value);
   return element("td", { class: text.length > LONG_TEXT ? "long" : "" }, text);
 }
@@ -59,6 +64,6 @@ function nullCell(type) {
   return element("td", { class: isNumeric(type) ? "number" : "" }, mark);
 }
 
-function numberCell(source, write) {
-  return element("td", { class: "number" }, element("data", { value: source }, write(source)));
+function numberCell(source, format) {
+  return element("td", { class: "number" }, element("data", { value: source }, writtenNumber(source, format)));
 }

@@ -31,7 +31,19 @@ export function chartColumns(result, suggested) {
 
 /** The kinds of `KINDS` that can show `result`; `table` always can. */
 export function fittingKinds(result, chart) {
-  return KINDS.filter((kind) => kind === "table" || kind === chart?.type || (chart !== null && FITS[kind](result, chart)));
+  const fits = (kind) => kind === chart.type || FITS[kind](result, columnsAs(kind, result, chart));
+  return KINDS.filter((kind) => kind === "table" || (chart !== null && fits(kind)));
+}
+
+/** The columns for showing `result` as `kind`: dots are of two figures, bars of a figure and the names beside it. */
+export function columnsAs(kind, result, chart) {
+  if (chart.type !== "scatter" || kind === "scatter") return chart;
+  return chartColumns(result, null) ?? chart;
+}
+
+/** The place of the column that names the rows; -1 where there is none. */
+export function namesPlace({ columns, column_types: types = [], formats }) {
+  return columns.findIndex((_name, at) => isName(types[at], formats?.[at]));
 }
 
 /** What the column's figures add up to; null for averages, shares and whatever else must not be added. */

@@ -28,6 +28,7 @@ export class Conversation {
   #said = { ...NOTHING_SAID };
   #running = null; // {asking, turn}
   #lastTurn = null;
+  #title = null;
   #onUnsent;
   #onRunSql = (sql, database, place) => this.runSql(sql, database, place);
   #opening = 0; // counts openings, so that a late answer to an earlier one is ignored
@@ -48,6 +49,17 @@ export class Conversation {
   /** What was asked in it, in order, as far as it is shown. */
   get questions() {
     return [...this.#place.querySelectorAll(".question")].map((heading) => heading.textContent);
+  }
+
+  /** What it is called: by the title that is kept, else by its first question; null before one. */
+  get title() {
+    return this.#title ?? this.questions[0] ?? null;
+  }
+
+  /** Shows a new title, when it was given one elsewhere on the page. */
+  set title(text) {
+    this.#title = text;
+    this.#onChange();
   }
 
   get isRunning() {
@@ -127,6 +139,7 @@ export class Conversation {
     this.#setRunning(null);
     this.#said = { ...NOTHING_SAID };
     this.#lastTurn = null;
+    this.#title = null;
     this.#place.replaceChildren();
     this.#onChange();
   }
@@ -158,6 +171,7 @@ export class Conversation {
     const turn = new Turn(question.body.question, { onRetry, onAnswer, onAsk: this.#onAsk, onRunSql: this.#onRunSql });
     if (place !== null) {
       place.replaceChildren(turn.element);
+      turn.element.scrollIntoView({ block: "start" });
       return turn;
     }
     this.#lastTurn?.collapse();
@@ -197,6 +211,7 @@ export class Conversation {
     const page = await this.#page(null, () => this.#showLatest(), mayBeNew);
     if (!page || opening !== this.#opening) return;
     this.#said.context_type ??= page.turns.findLast((turn) => !turn.failure)?.question_type;
+    this.#title = page.conversation.title;
     const latest = page.turns.at(-1);
     const turns = page.turns
       .filter((turn) => !this.#isShown(turn))

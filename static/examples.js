@@ -2,6 +2,8 @@
 
 import { request } from "./api.js";
 import { element } from "./dom.js";
+import { askForKey } from "./key.js";
+import { label } from "./texts.js";
 
 /** Shows them in `list`, inside `block`, which stays hidden while there are none. */
 export class Examples {
@@ -11,6 +13,7 @@ export class Examples {
   #path;
   #known = new Map(); // addresses → questions
   #wanted = null;
+  #wantsKey = false;
 
   /** `path(address)` adds to an address which database is asked. */
   constructor(block, list, onChoose, path = (address) => address) {
@@ -20,14 +23,15 @@ export class Examples {
     this.#path = path;
   }
 
-  /** Shows those in that language; none if the server has none, or wants a key first. */
+  /** Shows those in that language; none if the server has none. Where it wants a key first, that is said. */
   async show(language) {
     const wanted = this.#path(`examples?lang=${language}`);
     this.#wanted = wanted;
     const questions = this.#known.get(wanted) ?? (await this.#ask(wanted));
     if (wanted !== this.#wanted) return; // another language or database was chosen meanwhile
-    this.#block.hidden = questions.length === 0;
-    this.#list.replaceChildren(...questions.map((question) => this.#item(question)));
+    this.#block.hidden = questions.length === 0 && !this.#wantsKey;
+    this.#block.classList.toggle("wants-key", this.#wantsKey);
+    this.#list.replaceChildren(...(this.#wantsKey ? [keyItem()] : questions.map((question) => this.#item(question))));
   }
 
   /** Those that are shown. */
@@ -39,8 +43,10 @@ export class Examples {
     try {
       const { examples } = await request(address, { asksForKey: false });
       this.#known.set(address, examples);
+      this.#wantsKey = false;
       return examples;
-    } catch {
+    } catch (refusal) {
+      this.#wantsKey = refusal.envelope?.code === 401;
       return [];
     }
   }
@@ -50,4 +56,11 @@ export class Examples {
     button.addEventListener("click", () => this.#onChoose(question));
     return element("li", {}, button);
   }
+}
+
+/** Why there are no questions yet, and the way to them. */
+function keyItem() {
+  const button = element("button", { type: "button", class: "secondary" }, label("key_enter"));
+  button.addEventListener("click", () => askForKey(false));
+  return element("li", { class: "key-wanted" }, label("examples_want_key", {}, "p"), button);
 }

@@ -192,6 +192,7 @@ export class History {
     if (!title) return;
     const again = () => this.#rename(item, conversation, title);
     if (!(await this.#change(item, conversation, { method: "PATCH", body: { title } }, again))) return;
+    if (conversation.conversation_id === this.#conversation.id) this.#conversation.title = title;
     this.#showLine(item, { ...conversation, title });
     item.querySelector("button").focus();
   }

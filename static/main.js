@@ -7,7 +7,7 @@ import { Databases } from "./databases.js";
 import { Examples } from "./examples.js";
 import { keyInUse, onKeyChange, signOut } from "./key.js";
 import { onThisDevice } from "./memory.js";
-import { language, preferredLanguage, setLabel, speak } from "./texts.js";
+import { language, preferredLanguage, setLabel, speak, titlePage } from "./texts.js";
 import { setTheme, theme } from "./theme.js";
 
 const byId = (id) => document.getElementById(id);
@@ -47,7 +47,7 @@ const completions = new Completions(page.question, {
 
 // Drawers, whose modules come when they are first wanted.
 const openHistory = drawer(() => import("./history.js"), ({ History }) => new History(byId("history"), conversation));
-const openReviews = drawer(() => import("./reviews.js"), ({ Reviews }) => new Reviews(byId("reviews")));
+const openReviews = drawer(() => import("./reviews.js"), ({ Reviews }) => new Reviews(byId("reviews"), { path: inDatabase }));
 const openSchema = drawer(
   () => import("./schema.js"),
   ({ Schema }) => new Schema(byId("schema"), { examples: () => examples.shown, onAsk: askOffered, path: inDatabase }),
@@ -102,6 +102,7 @@ function showState() {
   page.welcome.hidden = !conversation.isEmpty;
   page.newConversation.hidden = conversation.isEmpty;
   page.notice.hidden = true;
+  titlePage(conversation.title);
 }
 
 function sayUnknown() {

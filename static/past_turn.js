@@ -24,7 +24,7 @@ export function pastTurn(turn, conversationId, { onAsk, onRunSql, isLatest = fal
     ...questionHead(turn.question),
     askedAt,
   );
-  article.append(...(turn.failure ? failed(turn, { onAsk, onRunSql }) : answered(turn, conversationId, onRunSql)));
+  article.append(...(turn.failure ? failed(turn, { onAsk, onRunSql }) : answered(turn, conversationId, { onAsk, onRunSql, isLatest })));
   const kinds = isLatest ? ["choices", "rewrites", "follow_ups"] : [];
   article.append(...kinds.flatMap((kind) => suggestions(kind, turn[kind], onAsk)));
   return article;
@@ -35,9 +35,9 @@ function stateOf({ failure }) {
   return failure.error_type === "cancelled" ? "stopped" : "failed";
 }
 
-function answered(turn, conversationId, onRunSql) {
+function answered(turn, conversationId, { onAsk, onRunSql, isLatest }) {
   const parts = answerText(turn.response);
-  if (turn.columns.length) parts.push(resultView(preview(turn), { runId: turn.run_id, conversationId, question: turn.question }));
+  if (turn.columns.length) parts.push(pastResult(turn, conversationId, isLatest ? onAsk : null));
   if (turn.sql) parts.push(sqlBlock(turn.sql, "sql", { runsAgain: true, database: turn.database, onRun: onRunSql }));
   return parts;
 }
@@ -49,9 +49,16 @@ function failed({ question, failure: { message, ...data }, sql, database }, { on
   return sql ? [box, sqlBlock(sql, isStopped ? "sql" : "sql_refused", { database, onRun: onRunSql })] : [box];
 }
 
-function preview({ columns, column_types: types, labels, units, periods, formats, rows, row_count: total, asked_at: readAt }) {
+/** The rows as the answer showed them, where all of them are kept; else the first ones. */
+function pastResult(turn, conversationId, onAsk) {
+  const result = preview(turn);
+  const isWhole = result.total === result.rows.length;
+  return resultView(result, { chart: isWhole ? turn.chart : null, runId: turn.run_id, conversationId, question: turn.question, onAsk });
+}
+
+function preview({ columns, column_types: types, labels, units, periods, formats, totals, conditions, rows, row_count: total, asked_at: readAt }) {
   const shown = types ?? columns.map((_name, index) => (isNumbers(rows.map((row) => row[index])) ? "numeric" : ""));
-  return { columns, column_types: shown, labels, units, periods, formats, rows, row_count: rows.length, total, read_at: readAt };
+  return { columns, column_types: shown, labels, units, periods, formats, totals, conditions, rows, row_count: rows.length, total, read_at: readAt };
 }
 
 /** Of turns that are kept without types, columns that hold only numbers are shown as numbers. */

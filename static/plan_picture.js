@@ -14,7 +14,7 @@ export function planPicture({ nodes, target }) {
   const rows = Math.max(...[...places.values()].map(({ row }) => row)) + 1;
   const width = columns * (BOX.width + BOX.across) - BOX.across;
   const height = rows * (BOX.height + BOX.down) - BOX.down;
-  const svg = drawn("svg", { viewBox: `0 0 ${width} ${height}`, width, height, class: "plan", role: "img" });
+  const svg = drawn("svg", { viewBox: `0 0 ${width} ${height}`, width, class: "plan", role: "img" });
   svg.setAttribute("aria-label", `${translate("draft_plan")}: ${nodes.map(described).join("; ")}`);
   for (const node of nodes) {
     for (const input of node.inputs) svg.append(line(places.get(input), places.get(node.name)));

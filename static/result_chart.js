@@ -1,8 +1,8 @@
 /** Draws a result as a chart of the kind that is wanted. The library is loaded with the first chart. */
 
 import { at } from "./address.js";
-import { groupThousands } from "./cells.js";
-import { dotColumns, totalOf } from "./chart_kinds.js";
+import { groupThousands, writtenNumber } from "./cells.js";
+import { columnsAs, dotColumns, namesPlace, totalOf } from "./chart_kinds.js";
 import { element } from "./dom.js";
 import { asPeriod, isUnfinished } from "./periods.js";
 import { compactNumber, label as text, onSpeak } from "./texts.js";
@@ -41,7 +41,8 @@ function loaded() {
  * alone is text and needs no library.
  */
 export class ResultChart {
-  #chart;
+  #suggested;
+  #chart; // the columns as they are shown now
   #result;
   #kind = null;
   #options = { hasValues: false, hasPercent: false, startsAtZero: true };
@@ -51,6 +52,7 @@ export class ResultChart {
   #ends = [];
 
   constructor(chart, result) {
+    this.#suggested = chart;
     this.#chart = chart;
     this.#result = result;
     this.element = element("figure", { class: "chart" }, this.#caption, this.#place);
@@ -59,6 +61,7 @@ export class ResultChart {
   /** Shows it as `kind` of `KINDS`, with `options` `{hasValues, hasPercent, startsAtZero}`. Rejects when it can't be drawn. */
   async show(kind, options = {}) {
     this.#kind = kind;
+    this.#chart = columnsAs(kind, this.#result, this.#suggested);
     this.#options = { ...this.#options, ...options };
     this.#caption.replaceChildren(...this.#captionParts());
     this.element.classList.toggle("figure-alone", kind === "number");
@@ -102,19 +105,27 @@ export class ResultChart {
     const parts = [element("span", {}, unit ? `${title} (${unit})` : title)];
     if (this.#kind === "number") return parts;
     if (this.#unfinished().size) parts.push(note("chart_unfinished"));
-    const isCut = this.#kind === "scatter" || (this.#kind === "line" && !this.#options.startsAtZero);
-    if (isCut) parts.push(note("chart_not_from_zero"));
+    if (!["x", "y"].every((axis) => this.#beginsAtZero(axis))) parts.push(note("chart_not_from_zero"));
     return parts;
   }
 
-  /** The figure alone; of several rows that may be added, their sum, and how many they are. */
+  /** Whether the axis begins at zero: a line's does unless the reader wants it otherwise, that of dots when they are near it. */
+  #beginsAtZero(axis) {
+    if (this.#kind === "line") return this.#options.startsAtZero;
+    if (this.#kind !== "scatter") return true;
+    const figures = this.#dots().datasets[0].data.map((dot) => dot[axis]);
+    const [least, most] = [Math.min(...figures), Math.max(...figures)];
+    return least <= 0 ? most >= 0 : least <= most / 2;
+  }
+
+  /** The figure alone; of several rows that may be added, their sum, and how many they are; and of which rows it is. */
   #bigNumber() {
-    const { columns, rows, totals } = this.#result;
+    const { columns, rows, totals, formats, conditions } = this.#result;
     const place = columns.indexOf(this.#chart.y);
     const value = String(rows.length === 1 ? rows[0][place] : totals[place]);
-    const number = element("p", { class: "big-number" }, element("data", { value }, groupThousands(value)));
+    const number = element("p", { class: "big-number" }, element("data", { value }, writtenNumber(value, formats?.[place])));
     const about = rows.length === 1 ? this.#about() : [text("chart_sum_of", { count: rows.length }, "p")];
-    return element("div", {}, number, ...about);
+    return element("div", {}, number, ...about, ...conditionsNote(conditions));
   }
 
   /** Of what the figure is: the other values of its row. */
@@ -213,12 +224,12 @@ export class ResultChart {
     const isArea = this.#kind === "area";
     const open = this.#unfinished();
     const names = isScatter
-      ? { ticks: { ...ink, callback: compactNumber }, title: { display: true, text: data.axis, ...ink } }
+      ? { ticks: { ...ink, callback: compactNumber }, beginAtZero: this.#beginsAtZero("x"), title: { display: true, text: data.axis, ...ink } }
       : { ticks: { ...ink, autoSkip: namesAxis === "x" && data.labels.length > MOST_LABELLED, callback: (_value, index) => tick(data.labels[index], open) } };
     const figures = {
       ticks: { ...ink, callback: compactNumber },
       grid: { color: colour("--line") },
-      beginAtZero: !isScatter && (this.#kind !== "line" || this.#options.startsAtZero),
+      beginAtZero: this.#beginsAtZero("y"),
       stacked: isArea,
     };
     const named = { ...names, grid: { display: false }, stacked: isArea };
@@ -226,7 +237,7 @@ export class ResultChart {
   }
 
   #tooltip(item) {
-    if (this.#kind === "scatter") return `${groupThousands(String(item.raw.x))} · ${groupThousands(String(item.raw.y))}`;
+    if (this.#kind === "scatter") return [item.raw.name, groupThousands(String(item.raw.x)), groupThousands(String(item.raw.y))].filter(Boolean).join(" · ");
     const share = this.#share(item.raw);
     const figure = groupThousands(String(item.raw));
     return `${item.dataset.label}: ${figure}${share === null ? "" : ` (${share})`}`;
@@ -300,7 +311,8 @@ export class ResultChart {
     const [x, y] = dotColumns(this.#result, this.#chart);
     const [xAt, yAt] = [columns.indexOf(x), columns.indexOf(y)];
     const known = rows.filter((row) => row[xAt] !== null && row[yAt] !== null);
-    const data = known.map((row) => ({ x: Number(row[xAt]), y: Number(row[yAt]) }));
+    const named = namesPlace(this.#result);
+    const data = known.map((row) => ({ x: Number(row[xAt]), y: Number(row[yAt]), name: named < 0 ? "" : shown(row[named]) }));
     return { axis: labels?.[xAt] ?? x, datasets: [{ label: labels?.[yAt] ?? y, data }] };
   }
 }
@@ -309,6 +321,14 @@ function note(key) {
   const part = text(key);
   part.className = "chart-note";
   return part;
+}
+
+/** Of which rows a figure is, where the server says so. */
+function conditionsNote(conditions) {
+  if (!conditions) return [];
+  const said = conditions.length ? text("card_conditions", { conditions }, "p") : text("card_all", {}, "p");
+  said.className = "count card-conditions";
+  return [said];
 }
 
 function cut(name) {

@@ -91,7 +91,7 @@ export class ResultTable {
 
   /** A row with what columns of sums and counts add up to; null where there is no such column. */
   #totals() {
-    const { totals, columns, column_types: types, formats, row_count: count } = this.#result;
+    const { totals, columns, column_types: types, formats, row_count: shown, total: count = shown } = this.#result;
     if (!totals) return null;
     const cells = columns.map((_name, index) => {
       const total = totals[index] ?? null;

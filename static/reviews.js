@@ -2,7 +2,7 @@
 
 import { request } from "./api.js";
 import { closable } from "./dialogs.js";
-import { element } from "./dom.js";
+import { element, glyph } from "./dom.js";
 import { failureBox } from "./failure.js";
 import { highlighted } from "./sql_highlight.js";
 import { label } from "./texts.js";
@@ -14,14 +14,16 @@ const KINDS = {
 };
 const PENDING = { trust: "candidate,personal", state: "active" };
 
-/** `dialog` holds `.drawer-body`. */
+/** `dialog` holds `.drawer-body`; `path(address)` adds to an address which database is asked. */
 export class Reviews {
   #dialog;
   #body;
+  #path;
   #opening = 0; // counts openings, so that a late list for an earlier one is not shown
 
-  constructor(dialog) {
+  constructor(dialog, { path = (address) => address } = {}) {
     this.#dialog = dialog;
+    this.#path = path;
     this.#body = dialog.querySelector(".drawer-body");
     closable(dialog);
   }
@@ -34,7 +36,18 @@ export class Reviews {
       this.#add(kind, list, null);
       return element("section", {}, label(`review_${kind}s`, {}, "h3"), list);
     });
-    this.#body.replaceChildren(...sections);
+    this.#body.replaceChildren(this.#semanticButton(), ...sections);
+  }
+
+  /** What the database means to people is reviewed in a drawer of its own. */
+  #semanticButton() {
+    const button = element("button", { type: "button", class: "secondary to-semantic" }, glyph("report"), label("review_semantic"));
+    button.addEventListener("click", async () => {
+      const { openSemantic } = await import("./semantic.js");
+      this.#dialog.close();
+      openSemantic(this.#path);
+    });
+    return button;
   }
 
   async #add(kind, list, cursor) {

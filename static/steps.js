@@ -7,7 +7,7 @@ import { label, setLabel } from "./texts.js";
 // Drawings for the emoji that the server names as icons, because not every system has a font with colour emoji.
 const DRAWINGS = {
   "🤔": "think", "🔧": "write", "⚙️": "run", "💭": "chat", "📝": "report", "✅": "done",
-  "🔍": "think", "📐": "chart", "🧐": "review", "🧪": "run", "❓": "chat", "💬": "chat",
+  "🔍": "think", "📐": "bar", "🧐": "review", "🧪": "run", "❓": "chat", "💬": "chat",
   "📋": "report", "🛠️": "sliders", "🧭": "think", "🧠": "history", "📚": "table", "💾": "download",
 };
 const TICK_MS = 100;
@@ -67,10 +67,10 @@ export class Steps {
   }
 
   /** Ends the list: rows still running take `status` (done, failed or stopped). */
-  end(status, seconds) {
+  end(status, milliseconds) {
     clearInterval(this.#clock);
     this.#time.remove();
-    setLabel(this.#state, `turn_${status}`, { seconds });
+    setLabel(this.#state, `turn_${status}`, { seconds: writtenSeconds(milliseconds) });
     for (const row of [...this.#rows.values(), ...this.#tools.values()]) row.end(status);
   }
 
@@ -118,7 +118,9 @@ class StepRow {
   }
 
   end(status) {
-    if (this.element.dataset.status === "running") this.#setStatus(status);
+    if (this.element.dataset.status !== "running") return;
+    this.#subStatus.textContent = ""; // it says that something is being done
+    this.#setStatus(status);
   }
 
   #showIcon(icon) {
@@ -140,4 +142,10 @@ class StepRow {
 
 function duration(milliseconds) {
   return milliseconds < 1000 ? `${Math.max(milliseconds, 0)} ms` : `${(milliseconds / 1000).toFixed(2)} s`;
+}
+
+/** Seconds with one decimal; of less than a second two, because nothing takes no time. */
+function writtenSeconds(milliseconds) {
+  const seconds = Math.max(milliseconds / 1000, 0.01);
+  return seconds.toFixed(seconds < 1 ? 2 : 1);
 }

@@ -89,6 +89,7 @@ const TEXTS = {
 
   reviews: ["审核", "Review"],
   reviews_title: ["等待审核", "Waiting for review"],
+  review_semantic: ["语义文件", "Semantic file"],
   review_examples: ["示例", "Examples"],
   review_lessons: ["经验", "Lessons"],
   review_etl: [({ target }) => `ETL 草稿 · ${target}`, ({ target }) => `ETL draft · ${target}`],
@@ -149,6 +150,12 @@ const TEXTS = {
     "Ask in plain English or Chinese. Citu writes the SQL, runs it read-only, and shows every step.",
   ],
   examples_title: ["试试这些问题", "Try one of these"],
+
+  examples_want_key: [
+    "此服务需要 API 密钥：输入密钥后，这里会显示可以提的问题。没有密钥请向管理员索取。",
+    "This service needs an API key. With yours, questions to begin with are shown here; ask your administrator for one.",
+  ],
+  key_enter: ["输入密钥", "Enter a key"],
 
   question_label: ["您的问题", "Your question"],
   question_placeholder: ["问一个关于数据的问题…", "Ask about your data…"],
@@ -356,6 +363,9 @@ const TEXTS = {
   chart_not_from_zero: ["坐标轴不从零开始", "An axis doesn’t begin at zero"],
   chart_sum_of: [({ count }) => `${count} 行之和`, ({ count }) => `The sum of ${plural(count, "row", "rows")}`],
 
+  card_conditions: [({ conditions }) => `范围：${conditions.join("；")}`, ({ conditions }) => `Rows: ${conditions.join("; ")}`],
+  card_all: ["全部数据，没有筛选条件", "All rows, no conditions"],
+
   rows_title: ["查询结果", "Result"],
   row_count: [({ count }) => `${count} 行`, ({ count }) => plural(count, "row", "rows")],
   rows_limited: [
@@ -439,11 +449,22 @@ const TEXTS = {
   ],
 };
 
+/** Adds sentences of a part of the page that is loaded when it is opened. */
+export function addTexts(more) {
+  Object.assign(TEXTS, more);
+}
+
+/** A time in short form, in the language of the page. */
+export function writtenMoment(iso) {
+  return moment(iso);
+}
+
 const LANGUAGES = ["zh", "en"];
 const LANGUAGE_TAGS = ["zh-CN", "en"];
 const ATTRIBUTES = ["aria-label", "placeholder", "title"];
 const valuesOf = new WeakMap();
 let current = 0;
+let subject = null; // what the conversation on the page is called
 
 /** The language the page speaks: `zh` or `en`. */
 export function language() {
@@ -460,12 +481,22 @@ export function preferredLanguage(tags = navigator.languages ?? [navigator.langu
 export function speak(chosen) {
   current = LANGUAGES.indexOf(chosen);
   document.documentElement.lang = LANGUAGE_TAGS[current];
-  document.title = translate("page_title");
+  showTitle();
   translateTree(document.body);
   for (const listener of listeners) listener();
 }
 
 const listeners = new Set();
+
+/** Names the window after a conversation; null: after the page. */
+export function titlePage(text) {
+  subject = text;
+  showTitle();
+}
+
+function showTitle() {
+  document.title = subject ? `${subject} · Citu` : translate("page_title");
+}
 
 /** Calls `listener` whenever the page changes its language; returns what ends that. */
 export function onSpeak(listener) {

@@ -153,7 +153,7 @@ export class Turn {
   #end(state, milliseconds = performance.now() - this.#startedAt) {
     this.element.dataset.state = state;
     this.#answer.setAttribute("aria-busy", "false");
-    this.#steps.end(state, (milliseconds / 1000).toFixed(1));
+    this.#steps.end(state, milliseconds);
   }
 
   #showSql(sql, title, database) {

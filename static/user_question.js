@@ -22,6 +22,7 @@ export class UserQuestion {
     this.#onAnswer = onAnswer;
     this.#controls = this.#controlsFor(data);
     const prompt = element("p", { class: "asked-prompt", dir: "auto" }, String(data.prompt ?? ""));
+    prompt.classList.toggle("visually-hidden", isSaidByFields(data));
     this.element = element("section", { class: "asked" }, prompt, this.#controls, this.#failure);
     setTranslatedAttribute(this.element, "aria-label", "asked");
   }
@@ -93,6 +94,12 @@ export class UserQuestion {
   #setDisabled(isDisabled) {
     for (const control of this.#controls.querySelectorAll("button, input, select, textarea")) control.disabled = isDisabled;
   }
+}
+
+/** Whether each field asks its own part of the prompt, which would then be read twice. */
+function isSaidByFields({ prompt, schema }) {
+  const fields = isObjectSchema(schema) ? Object.values(schema.properties) : [];
+  return fields.length > 0 && fields.every(({ title }) => title && String(prompt).includes(title));
 }
 
 function submitButton() {

@@ -34,6 +34,7 @@ from store.learned import (
     Verdict,
     Visible,
 )
+from store.proposals import Proposals
 from store.spending import Spending
 from store.vectors import VectorRepository
 
@@ -470,6 +471,7 @@ class Store:
             ones.
         artefacts: files that runs made.
         spending: what models have cost.
+        proposals: changes of semantic files that somebody wants.
         vectors: vectors of texts; None where they can't be kept.
     """
 
@@ -482,4 +484,5 @@ class Store:
     aclose: Callable[[], Awaitable[None]]
     artefacts: Artefacts
     spending: Spending
+    proposals: Proposals
     vectors: VectorRepository | None = None

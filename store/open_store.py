@@ -17,6 +17,7 @@ from store.postgres_records import PostgresRecords
 from store.postgres_runs import PostgresRuns
 from store.postgres_spending import PostgresSpending
 from store.postgres_vectors import PostgresVectors
+from store.proposal_repository import ProposalRepository
 from store.redis_access import RedisAccess
 from store.redis_artefacts import RedisArtefacts
 from store.redis_checkpoints import RedisCheckpoints
@@ -36,6 +37,7 @@ class InvalidRedisUrl(ValueError):
 
 def _open_postgres(source: UrlSource, retention: Retention, timeout_s: float) -> Store:
     access = PostgresAccess(source, timeout_s=timeout_s, pool_size=_POOL_SIZE)
+    records = PostgresRecords(access)
     checkpoints = PostgresCheckpoints(access, source, timeout_s=timeout_s)
 
     async def ping() -> None:
@@ -49,18 +51,21 @@ def _open_postgres(source: UrlSource, retention: Retention, timeout_s: float) ->
         "postgresql",
         PostgresConversations(access),
         PostgresRuns(access, retention),
-        LearnedRepository(PostgresRecords(access), retention),
+        LearnedRepository(records, retention),
         checkpoints,
         ping,
         aclose,
         PostgresArtefacts(access, retention),
         PostgresSpending(access),
+        ProposalRepository(records),
         PostgresVectors(access),
     )
 
 
 def _open_redis(source: UrlSource, retention: Retention, timeout_s: float) -> Store:
     access = RedisAccess(source, timeout_s=timeout_s, pool_size=_POOL_SIZE)
+
+    records = RedisRecords(access)
 
     async def ping() -> None:
         await access.reply(("PING",))
@@ -69,12 +74,13 @@ def _open_redis(source: UrlSource, retention: Retention, timeout_s: float) -> St
         "redis",
         RedisConversations(access),
         RedisRuns(access, retention),
-        LearnedRepository(RedisRecords(access), retention),
+        LearnedRepository(records, retention),
         RedisCheckpoints(access, retention),
         ping,
         access.aclose,
         RedisArtefacts(access, retention),
         RedisSpending(access),
+        ProposalRepository(records),
     )
 
 

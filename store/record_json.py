@@ -17,8 +17,8 @@ import simplejson
 from common.timestamps import written
 from common.values import Turn
 from store import InvalidCursor, RunHead, RunRecord, RunState, Waiting
+from store.titles import title_of_question
 
-_TITLE_CHARS = 200
 _KEY_BYTES = 16
 _ENCODER = simplejson.JSONEncoder(use_decimal=True, ignore_nan=True, separators=(",", ":"))
 _DECODER = simplejson.JSONDecoder(parse_float=Decimal)
@@ -54,11 +54,8 @@ def plain_from_text(text: str | bytes) -> Any:
 
 
 def title_of(turn: Turn) -> str:
-    """Return the title of a conversation that starts with `turn`: its question, on one line of at
-    most 200 characters.
-    """
-    line = " ".join(turn.question.split())
-    return line if len(line) <= _TITLE_CHARS else line[: _TITLE_CHARS - 1] + "…"
+    """Return the title of a conversation that starts with `turn`."""
+    return title_of_question(turn.question)
 
 
 def head_to_text(head: RunHead) -> str:
@@ -123,8 +120,9 @@ def turn_to_text(turn: Turn) -> str:
 def turn_from_text(text: str | bytes) -> Turn:
     """Return a turn that was kept."""
     values = _known(Turn, from_text(text))
-    rows = tuple(tuple(row) for row in values.get("rows", ()))
-    return Turn(**{**values, "columns": tuple(values.get("columns", ())), "rows": rows})
+    for name in ("rows", "all_rows"):
+        values[name] = tuple(tuple(row) for row in values.get(name, ()))
+    return Turn(**{**values, "columns": tuple(values.get("columns", ()))})
 
 
 def _known(kind: Any, values: Mapping[str, Any]) -> dict[str, Any]:

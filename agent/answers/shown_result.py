@@ -3,15 +3,18 @@ chart.
 """
 
 from collections.abc import Sequence
+from datetime import date
 from decimal import Decimal
 from math import isfinite
 from typing import Any
 
 from agent.answers.chart import chart_of
+from agent.answers.said_conditions import conditions_said
 from common.text import Lang
 from common.values import Catalog, QueryResult
 from knowledge.results.result_columns import ResultColumn, result_columns
 from knowledge.results.written_values import format_of
+from rules.schema.table_facts import is_averaged, is_level
 
 _LEAST_ROWS = 2  # of which a total says more than they do
 
@@ -35,24 +38,42 @@ def shown_result(sql: str, result: QueryResult, catalog: Catalog, lang: Lang) ->
     totals = _totals(columns, result)
     if any(total is not None for total in totals):
         body["totals"] = totals
+    chart = chart_of(columns, result, lang)
+    if chart is not None:
+        body["conditions"] = conditions_said(sql, catalog, lang, date.today())
     if result.cut_columns:
         body["cut_columns"] = list(result.cut_columns)
-    chart = chart_of(columns, result, lang)
     return {"query_result": body} | ({"chart": chart} if chart else {})
 
 
 def _totals(columns: Sequence[ResultColumn], result: QueryResult) -> list[Any]:
-    """Return what each column adds up to: a number for sums and counts, None for all others.
+    """Return what each column adds up to: a number for what may be added, None for all others.
 
     Of rows that were cut there are no totals: they would be those of some rows only.
     """
     if result.is_limited or result.row_count < _LEAST_ROWS:
         return []
+    has_times = any(column.role == "time" for column in columns)
     totals = []
     for place, column in enumerate(columns):
-        is_added = column.role == "measure" and column.output.is_total
+        is_added = _is_added(column, has_times=has_times)
         totals.append(_sum([row[place] for row in result.rows]) if is_added else None)
     return totals
+
+
+def _is_added(column: ResultColumn, *, has_times: bool) -> bool:
+    """Tell whether the column's figures have a sum over the rows.
+
+    Sums of prices and rates mean nothing, and stock of several days is counted once for each day.
+    """
+    output = column.output
+    if column.role != "measure" or not output.is_total:
+        return False
+    if output.function != "sum" or output.table is None or output.column is None:
+        return True
+    if column.unit == "%" or is_averaged(output.column):
+        return False
+    return not (has_times and is_level(output.table, output.column))
 
 
 def _sum(values: Sequence[Any]) -> Any:

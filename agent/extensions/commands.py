@@ -17,6 +17,7 @@ from knowledge.tables.schema_service import SchemaService
 _COMMAND = re.compile(r"/(\w+)\s*(.*)", re.DOTALL)
 _MARKS = " ?？。.！!"  # that may end a report's name in a question
 _MOST_TABLES = 20
+_MOST_OFFERED = 3  # reports
 _HELP = Text(
     "直接用中文或英文提问即可，例如“上个月各服务区的营业收入排行”。命令：\n{commands}{reports}",
     "Ask in English or Chinese, for example “revenue by service area last month”. "
@@ -109,11 +110,16 @@ class Commands:
         if not rest:
             return listed
         unknown = _UNKNOWN_REPORT.to(question.answer_lang).format(name=rest)
-        return {"response": f"{unknown}\n{listed['response']}"}
+        return {**listed, "response": f"{unknown}\n{listed['response']}"}
 
     def _listed(self, question: Question) -> Mapping[str, Any]:
+        """Return the names of all reports, the first of them to be asked at once."""
         names = self._names(question)
-        return {"response": names or _NO_REPORTS.to(question.answer_lang)}
+        if not names:
+            return {"response": _NO_REPORTS.to(question.answer_lang)}
+        first = self._provided.reports(question.database)[:_MOST_OFFERED]
+        offered = [report.names.label(question.answer_lang) or report.name for report in first]
+        return {"response": names, "follow_ups": offered}
 
     def _names(self, question: Question) -> str:
         lang = question.answer_lang

@@ -10,7 +10,9 @@ from common.values import Turn
 _PREVIEW_ROWS, _PREVIEW_COLUMNS = 5, 30
 _PREVIEW_CHARS = 200  # of one value
 _ANSWER_CHARS = 16_000
-_DESCRIBED = ("column_types", "labels", "units", "periods", "formats")
+_MOST_KEPT_ROWS = 60  # of a result that is kept whole
+_MOST_KEPT_CHARS = 8_000
+_DESCRIBED = ("column_types", "labels", "units", "periods", "formats", "totals", "conditions")
 _OFFERS = ("choices", "rewrites", "follow_ups")
 _FAILURE = ("error_type", "error", "retryable", "hint")
 
@@ -35,6 +37,8 @@ def turn_of(
         columns=tuple(result["columns"][:_PREVIEW_COLUMNS]) if result else (),
         rows=_preview(result["rows"]) if result else (),
         described=_described(result) if result else {},
+        all_rows=_small(result) if result else (),
+        chart=data.get("chart"),
         understood=understood,
         offers={key: list(data[key]) for key in _OFFERS if data.get(key)},
     )
@@ -64,6 +68,17 @@ def failed_turn(
 
 def _described(result: Mapping[str, Any]) -> dict[str, list[Any]]:
     return {key: list(result[key][:_PREVIEW_COLUMNS]) for key in _DESCRIBED if key in result}
+
+
+def _small(result: Mapping[str, Any]) -> tuple[tuple[Any, ...], ...]:
+    """Return all rows of a result that is complete and small; else none."""
+    rows = result["rows"]
+    is_narrow = len(result["columns"]) <= _PREVIEW_COLUMNS
+    if result["is_limited"] or len(rows) > _MOST_KEPT_ROWS or not is_narrow:
+        return ()
+    if len(to_bytes(rows)) > _MOST_KEPT_CHARS:
+        return ()
+    return tuple(tuple(map(_shortened, row)) for row in rows)
 
 
 def _preview(rows: list[list[Any]]) -> tuple[tuple[Any, ...], ...]:

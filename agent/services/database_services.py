@@ -10,6 +10,7 @@ from agent.services.completion_service import CompletionService
 from agent.services.example_questions import Examples
 from agent.services.learning.learning_service import LearningService
 from agent.services.lineage_service import LineageService
+from agent.services.semantic_service import SemanticService
 from agent.services.sql_service import SqlService
 from common.actor import Actor
 from common.errors import CituError, InvalidRequest
@@ -36,6 +37,7 @@ class DatabaseServices:
     lineage: LineageService
     examples: Examples
     completions: CompletionService
+    semantic: SemanticService
 
 
 class ServedDatabases:

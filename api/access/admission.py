@@ -30,6 +30,8 @@ _OPEN = frozenset(
         "reference.static",
     }
 )
+# What the page shows before its reader has given a key, where the operator allows it.
+_EXAMPLES = "examples.list_examples"
 _API = "/api/"
 
 
@@ -50,11 +52,17 @@ class Visitor:
 
 @dataclass(frozen=True)
 class Admission:
-    """The checks of one service; `rate_limits` None: callers may ask as often as they like."""
+    """The checks of one service.
+
+    Attributes:
+        rate_limits: None: callers may ask as often as they like.
+        shows_examples: whether example questions are shown to those who have no key yet.
+    """
 
     keys: KeyFile
     anonymity: Anonymity
     rate_limits: RateLimits | None
+    shows_examples: bool = False
 
     def admit(self) -> None:
         """Admit the request and note its caller in `g`, or raise the refusing `CituError`."""
@@ -74,12 +82,21 @@ class Admission:
         caller_id.set(caller_id_of(NOBODY, request.remote_addr))
         if request.method == "OPTIONS" or _is_open():
             return None
+        if self._shows_examples_to(request.headers):
+            g.caller = NOBODY
+            return NOBODY
         g.caller = caller = authenticated(request, self.keys)
         caller_id.set(caller_id_of(caller, request.remote_addr))
         if caller.user_id is None:
             self.anonymity.admit(request)
             g.is_sent_by_operator = self.anonymity.is_sent_by_operator(request)
         return caller
+
+    def _shows_examples_to(self, headers: Headers) -> bool:
+        """Tell whether the request is for examples by somebody whose key is not given yet."""
+        if not self.shows_examples or request.endpoint != _EXAMPLES:
+            return False
+        return self.keys.is_needed() and not presented_key(headers)
 
     def knows(self, headers: Headers) -> bool:
         """Tell whether a request with these headers has a valid key, or needs none."""

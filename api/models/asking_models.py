@@ -92,6 +92,11 @@ class QueryResultModel(ReplyModel):
         "column whose values must not be added. Absent when there is no such column, or only some "
         "of the rows are here",
     )
+    conditions: Sometimes[list[str]] = Field(
+        None,
+        description="Of which rows the figures are, in words: the period and the conditions of "
+        "the query. Only with a `chart`; empty: of all rows",
+    )
     row_count: int
     is_limited: bool = Field(
         description="Whether there was more than is shown: rows, or text in cells"

@@ -4,12 +4,15 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from api.models.asking_models import ChartModel
 from api.models.model_base import ClosedReplyModel, Sometimes, Timestamp
 
 
 class ConversationModel(ClosedReplyModel):
     conversation_id: str
-    title: str = Field(description="The first question on one line, until it is given another")
+    title: str = Field(
+        description="Made of the first question, in a few words, until it is given another"
+    )
     created_at: Timestamp
     updated_at: Timestamp = Field(description="Of the latest turn")
     turn_count: int = Field(description="Turns kept", ge=0)
@@ -48,7 +51,7 @@ class TurnModel(ClosedReplyModel):
     )
     row_count: int | None = Field(description="Rows of the whole result", ge=0)
     columns: list[str]
-    rows: list[list[Any]] = Field(description="The first few rows only")
+    rows: list[list[Any]] = Field(description="All rows of a small result; else the first few")
     column_types: Sometimes[list[str]] = Field(
         None,
         description="As in the answer, like those that follow; left out where there are no rows",
@@ -57,6 +60,9 @@ class TurnModel(ClosedReplyModel):
     units: Sometimes[list[str | None]] = None
     periods: Sometimes[list[str | None]] = None
     formats: Sometimes[list[str | None]] = None
+    totals: Sometimes[list[Any]] = Field(None, description="Over all rows of the result")
+    conditions: Sometimes[list[str]] = None
+    chart: Sometimes[ChartModel] = None
     choices: Sometimes[list[str]] = Field(
         None, description="As in the answer, like those that follow; left out where there are none"
     )

@@ -38,6 +38,11 @@ from api.models.schema_models import (
     SchemaSearchModel,
     TablePageModel,
 )
+from api.models.semantic_models import (
+    ProposedModel,
+    SemanticFileModel,
+    SemanticProposalListModel,
+)
 from api.models.service_models import DatabaseListModel, MeModel, ReadyModel, StoppingModel
 from api.models.sql_models import SqlResultModel, VerdictModel
 
@@ -87,6 +92,18 @@ class SchemaSearchEnvelope(EnvelopeOf[SchemaSearchModel]):
 
 
 class ReloadedEnvelope(EnvelopeOf[ReloadedModel]):
+    pass
+
+
+class SemanticFileEnvelope(EnvelopeOf[SemanticFileModel]):
+    pass
+
+
+class SemanticProposalListEnvelope(EnvelopeOf[SemanticProposalListModel]):
+    pass
+
+
+class ProposedEnvelope(EnvelopeOf[ProposedModel]):
     pass
 
 

@@ -37,6 +37,7 @@ from store import State
 PICTURE = "png"
 
 _MAX_TITLE_CHARS = 200
+_MAX_NOTE_CHARS = 500
 _MAX_ANSWER_DEPTH = 32  # of lists and objects: graphs, checkpoints and schemas are recursive
 # Unicode categories that a title on one line can't show: controls, surrogates, line and paragraph
 # separators.
@@ -99,6 +100,16 @@ def _title(field: str, value: object) -> str:
     if 0 < len(title) <= _MAX_TITLE_CHARS and is_on_one_line:
         return title
     raise wrong(field, _TITLE.zh, _TITLE.en)
+
+
+def _note(field: str, value: object) -> str:
+    if isinstance(value, str) and len(value) <= _MAX_NOTE_CHARS and not UNUSABLE.search(value):
+        return value.strip()
+    raise wrong(
+        field,
+        f"至多 {_MAX_NOTE_CHARS} 个字符的文本",
+        f"a text of at most {_MAX_NOTE_CHARS} characters",
+    )
 
 
 def _statement(field: str, value: object) -> str:
@@ -390,6 +401,32 @@ class RenameBody(RequestFields):
         str,
         Checked(_title, {"type": "string", "minLength": 1, "maxLength": _MAX_TITLE_CHARS}),
     ] = Field(description="On one line; space around it is removed")
+
+
+class ProposalBody(RequestFields):
+    missing = {
+        "before": Text(
+            "缺少 before：请填写要替换的各行。", "before is missing: say which lines change."
+        ),
+        "after": Text(
+            "缺少 after：请填写修改后的各行。", "after is missing: say what they should be."
+        ),
+    }
+
+    before: Annotated[str, Checked(_statement, {"type": "string"})] = Field(
+        description="Lines that stand once in the file; empty: `after` is added at its end"
+    )
+    after: Annotated[str, Checked(_statement, {"type": "string"})] = Field(
+        description="What they should be; empty: they are removed"
+    )
+    revision: ShortText | None = Field(
+        None, description="Of the file that was read; another one by now is 409"
+    )
+    note: (
+        Annotated[str, Checked(_note, {"type": "string", "maxLength": _MAX_NOTE_CHARS})] | None
+    ) = Field(None, description="Why")
+    user_id: ShortText | None = None
+    lang: LangField | None = None
 
 
 class AnalyzeBody(RequestFields):

@@ -19,7 +19,7 @@ from databases.catalog.catalog import Plan
 from guard import Guard, ServerFacts
 from knowledge.semantic.problems import Problem, SemanticFileError
 from knowledge.semantic.semantic_binding import Bound, SemanticExpression, bind
-from knowledge.semantic.semantic_format import read_file
+from knowledge.semantic.semantic_format import read_file, read_text
 
 _log = logging.getLogger(__name__)
 # for all statements of one reading; those that are left are believed until the next one
@@ -61,6 +61,33 @@ class SemanticLayer:
         self.reports = self._usable(())
         # statement → its table then, and why it failed
         self._planned: dict[str, tuple[_Shape, str | None]] = {}
+
+    @property
+    def file_name(self) -> str:
+        """Return the name of the file without its folder."""
+        return self._path.name
+
+    def text(self) -> str:
+        """Return the file as it is now.
+
+        Raises:
+            OSError: it can't be read.
+        """
+        return self._path.read_text("utf-8")
+
+    def problems_in(self, text: str, catalog: Catalog) -> tuple[Problem, ...]:
+        """Return the entries of another text of the file that don't fit the catalogue.
+
+        Raises:
+            SemanticFileError: it is no semantic file.
+        """
+        bound = bind(read_text(text.encode(), self.file_name), catalog)
+        refused = []
+        for statement in bound.statements:
+            why = self._refusal(statement.sql)
+            if why is not None:
+                refused.append((statement, why))
+        return bound.without(refused).problems
 
     async def annotate(self, catalog: Catalog, facts: ServerFacts, plan: Plan) -> Catalog:
         """Return `catalog` with the file's meanings; see `databases.catalog.catalog.Annotate`."""

@@ -49,6 +49,9 @@ _ENDINGS_HAN = _ZH.pattern("columns.endings")
 _DUE, _DUE_HAN = _EN.one_of("columns.due"), _ZH.pattern("columns.due")
 _AMOUNTS_KEPT = frozenset(map(stem, _EN.phrases("columns.amounts_kept")))
 _AMOUNTS_KEPT_HAN = _ZH.phrases("columns.amounts_kept")
+_LEVELS = frozenset(map(stem, _EN.phrases("columns.levels")))
+_LEVELS_HAN = _ZH.pattern("columns.levels", end="$")
+_LEVEL_AMOUNTS = frozenset(map(stem, _EN.phrases("columns.level_amounts")))
 _FLAG_WORDS = _EN.one_of("columns.flag_words")
 _FLAG = _EN.pattern("columns.flags", "^", "(_|(?=[A-Z]))")
 _FLAG_HAN = _ZH.phrases("columns.flags")
@@ -223,6 +226,25 @@ def is_averaged(column: Column) -> bool:
     if _ends_in(column, _AVERAGED) or _begins_with(column, _UNIT):
         return True
     return _AVERAGED_HAN.search(name) is not None
+
+
+def is_level(table: Table, column: Column) -> bool:
+    """Tell whether the column says how much there is at a moment, as stock and balances do.
+
+    A table of such moments says it in the last word of its name: `daily_stock`, not `stock_moves`.
+    """
+    if _are_of_moments(english_words(column.name)) or _are_of_moments(stems(table.name)):
+        return True
+    names = (_said(column, column.name), *comment_names(table.comment))
+    return any(map(_LEVELS_HAN.search, names))
+
+
+def _are_of_moments(words: Iterable[str]) -> bool:
+    """Tell whether the last of the words, an amount left out, says how much there is."""
+    words = [stem(word) for word in words]
+    if len(words) > 1 and words[-1] in _LEVEL_AMOUNTS:
+        words.pop()
+    return not _LEVELS.isdisjoint(words[-1:])
 
 
 def is_score(column: Column) -> bool:

@@ -247,6 +247,15 @@ def test_commands_need_no_model_in_any_agent(
     ]
 
 
+def test_listed_reports_are_offered(demo: Settings) -> None:
+    with Asking(demo) as asking:
+        _, listed = asking.sync({"question": "/report", "lang": "en"})
+        offered = listed["data"]["follow_ups"]
+        _, answer = asking.sync({"question": offered[0]})
+    assert offered == ["service area overview"]
+    assert answer["data"]["query_result"]["row_count"] > 10
+
+
 @pytest.mark.parametrize(
     "question",
     ["服务区经营概览", "Service area overview?", "/report service_area_overview", "/报表 经营概览"],

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from api.access.key_file import KeyFile
 from app_config import Settings
 from databases.demo.questions import DEMO_QUESTIONS
 from tests.support.asking import Asking
@@ -81,3 +82,20 @@ def test_a_database_that_is_away_is_said_so() -> None:
             503,
             "database_unavailable",
         )
+
+
+def test_examples_come_before_the_key_where_the_operator_allows_it(
+    make_database: Callable[[str], str], tmp_path: Path
+) -> None:
+    keys = tmp_path / "keys.json"
+    KeyFile(keys).create("ann")
+    database = make_database(DDL)
+    for is_allowed, status in ((True, 200), (False, 401)):
+        settings = Settings(
+            database_url=database, api_keys_file=str(keys), examples_without_key=is_allowed
+        )
+        with Asking(settings) as asking:
+            assert asking.client.get(PATH).status_code == status
+            assert asking.client.get("/api/v0/completions?q=v").status_code == 401
+            headers = {"X-API-Key": "citu_key_wrong"}
+            assert asking.client.get(PATH, headers=headers).status_code == 401

@@ -81,6 +81,12 @@ def _cut_off(page: Page) -> None:
     page.route(ASK, lambda route: route.abort())
 
 
+def _open_semantic(page: Page) -> None:
+    page.locator("#show-reviews").click()
+    page.locator(".to-semantic").click()
+    page.locator(".semantic-entry").nth(1).locator("summary").click()
+
+
 _CHART = {"zh": ("上个月各经营类别的营业收入",), "en": ("revenue by shop category last month",)}
 _REFUSED = {"zh": ("删除所有店铺",), "en": ("delete all shops",)}
 SCENES = {
@@ -100,6 +106,7 @@ SCENES = {
     "reopened": Scene(
         {lang: (*_REFUSED[lang], *_CHART[lang]) for lang in LANGUAGES}, finish=_reload
     ),
+    "semantic": Scene({"zh": (), "en": ()}, finish=_open_semantic),
     "tools": Scene(
         {"zh": ("哪类店铺最多？",), "en": ("Which kinds of shops are most common?",)},
         needs_model=True,

@@ -6,7 +6,7 @@ import json
 
 from playwright.sync_api import Locator, Page, Route, expect
 
-from tests.page.browsing import RANKING, ask, expect_state
+from tests.page.browsing import RANKING, ask, axe_violations, expect_state, load_axe
 
 RIGHT = "citu_right"
 
@@ -121,3 +121,15 @@ def test_signing_out_forgets_the_key_and_what_was_shown(page: Page) -> None:
     expect(page.locator("#key-dialog")).to_be_visible()
     page.get_by_role("button", name="取消").click()
     expect(page.locator("#history").get_by_role("alert")).to_contain_text("unauthorized")
+
+
+def test_before_the_key_the_page_says_what_is_needed(page: Page) -> None:
+    guard(page)
+    page.reload()
+    expect(page.locator("#examples")).to_contain_text("此服务需要 API 密钥")
+    load_axe(page)
+    assert axe_violations(page) == []
+    page.get_by_role("button", name="输入密钥").click()
+    give(page, RIGHT)
+    expect(page.locator(".example")).to_have_count(4)
+    expect(page.get_by_role("button", name="输入密钥")).to_have_count(0)

@@ -47,6 +47,8 @@ def test_all_modules_are_fetched_at_once(page: Page) -> None:
         "history.js",
         "reviews.js",
         "schema.js",
+        "semantic.js",
+        "semantic_texts.js",
         # the hint about models, after everything else
         "first_run.js",
         "files.js",

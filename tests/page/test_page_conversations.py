@@ -53,8 +53,12 @@ def test_a_conversation_is_found_again_and_goes_on(page: Page) -> None:
     question = "每个公司有多少个服务区？"
     turn = answered(page, question)
     said, sql = turn.locator(".answer").inner_text(), turn.locator("pre").inner_text()
-    turn.locator(".view[data-view=table]").click()
-    heads = turn.locator("thead th").all_inner_texts()
+    shown = turn.locator(".rows")
+    chart = shown.locator("figcaption").inner_text()
+    kinds = shown.locator(".view").all_inner_texts()
+    shown.locator(".view[data-view=table]").click()
+    table = shown.locator("table").inner_text()
+    assert "合计" in table
     page.get_by_role("button", name="新对话").click()
     answered(page, "你好，新的对话")
 
@@ -65,8 +69,11 @@ def test_a_conversation_is_found_again_and_goes_on(page: Page) -> None:
     expect(past.locator(".question")).to_have_text(question)
     expect(past.locator(".answer-text")).to_have_text(said)
     expect(past.locator("pre")).to_have_text(sql)
-    expect(past.locator("thead th")).to_have_text(heads)
-    expect(past.locator(".count")).to_contain_text("前 5 行，共")
+    expect(page).to_have_title(f"{question} · Citu")
+    expect(past.locator("figcaption")).to_have_text(chart)
+    assert past.locator(".view").all_inner_texts() == kinds
+    past.locator(".view[data-view=table]").click()
+    assert past.locator("table").inner_text() == table
     with page.expect_request(ASK) as request:
         answered(page, "一共有多少个服务区")
     asked = request.value.post_data_json
@@ -160,6 +167,7 @@ def test_a_conversation_is_given_a_name(page: Page) -> None:
     field.press("Enter")
 
     expect(chats.locator(".chat-title").first).to_have_text("<b>路段</b>")
+    expect(page).to_have_title("<b>路段</b> · Citu")
     page.keyboard.press("Escape")
     expect(chats).to_be_hidden()
     expect(drawer(page).locator(".chat-title").first).to_have_text("<b>路段</b>")
@@ -197,7 +205,7 @@ def test_a_change_that_fails_can_be_tried_again(page: Page) -> None:
     chats.get_by_role("textbox").fill("新标题")
     chats.get_by_role("textbox").press("Enter")
     expect(chats.get_by_role("alert")).to_contain_text("store_unavailable")
-    expect(chats.locator(".chat-title").first).to_have_text("你好，失败一次")
+    expect(chats.locator(".chat-title").first).to_have_text("失败一次")
 
     chats.get_by_role("button", name="重试").click()
 
@@ -291,7 +299,7 @@ def test_without_the_store_the_page_says_so_and_asking_works(page: Page) -> None
     expect(chats.get_by_role("alert")).to_contain_text("store_unavailable")
     page.unroute(CONVERSATIONS)
     chats.get_by_role("button", name="重试").click()
-    expect(chats.locator(".chat-title").first).to_have_text(RANKING)
+    expect(chats.locator(".chat-title").first).to_have_text(RANKING.removeprefix("查询"))
     page.keyboard.press("Escape")
     page.locator(".unread").get_by_role("button", name="重试").click()
     expect(page.locator(".turn .question")).to_have_text(

@@ -310,3 +310,33 @@ def test_figures_about_the_rows_come_with_how_they_were_computed(page: Page) -> 
     page.route("**/analyze", lambda route: route.fulfill(status=404, json=envelope))
     turn.get_by_role("button", name="分析").click()
     expect(turn.locator(".analysis").get_by_role("alert")).to_contain_text("不再保留")
+
+
+def test_a_number_says_what_it_counts_and_of_which_rows(page: Page) -> None:
+    turn = ask(page, "上个月的营业收入")
+    expect_state(turn, "done")
+    expect(turn.locator("figcaption")).to_contain_text("营业收入")
+    expect(turn.locator(".card-conditions")).to_contain_text("范围：营业日期 20")
+    number = {"type": "number", "x": None, "y": "n", "series": None, "title": "数量", "unit": None}
+    one = {"columns": ["n"], "column_types": ["numeric"], "rows": [[1234.5]]}
+    for conditions, said in (([], ["全部数据，没有筛选条件"]), (None, [])):
+        told: dict[str, Any] = {} if conditions is None else {"conditions": conditions}
+        page.unroute_all()
+        _answer(page, number, **one, formats=["money"], **told)
+        turn = ask(page, "?")
+        expect(turn.locator(".big-number")).to_have_text("1,234.50")
+        expect(turn.locator(".card-conditions")).to_have_text(said)
+
+
+def test_dots_can_be_bars_by_name(page: Page) -> None:
+    dots = {**_bars(type="scatter"), "x": "m", "y": "n"}
+    rows = [["甲", 5, 10], ["乙", 6, 20], ["丙", 7, 30]]
+    types = ["text", "int8", "int8"]
+    _answer(page, dots, columns=["c", "m", "n"], column_types=types, rows=rows)
+    turn = ask(page, "?")
+    wait_until(page, f"globalThis.Chart && {_DRAWN}")
+    assert page.evaluate(f"[{_DRAWN}.scales.x.min, {_DRAWN}.scales.y.min]") == [5, 0]
+    turn.locator(".view[data-view=bar]").click()
+    wait_until(page, f"{_DRAWN}?.config.type === 'bar'")
+    assert page.evaluate(f"{_DRAWN}.data.labels") == ["甲", "乙", "丙"]
+    assert page.evaluate(f"{_DRAWN}.data.datasets[0].data") == [5, 6, 7]

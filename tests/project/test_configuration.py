@@ -21,6 +21,8 @@ def test_the_page_and_the_example_file_are_made_from_the_settings() -> None:
     assert made["example"]() == (ROOT / ".env.example").read_text(), advice
     documented = re.findall(r"^\| `([A-Z_]+)` \|", made["page"](), re.MULTILINE)
     assert sorted(documented) == sorted(NAMES), "a section has no table on the page"
+    assert made["page_in_chinese"]() == (ROOT / "docs/zh/configuration.md").read_text(), advice
+    assert list(made["meanings_in_chinese"]()) == NAMES, "the meaning in Chinese is missing"
 
 
 def test_every_setting_is_read_somewhere() -> None:

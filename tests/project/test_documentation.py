@@ -29,6 +29,7 @@ from unified_api import create_app
 
 ROOT = Path(__file__).resolve().parents[2]
 API = (ROOT / "docs/api.md").read_text()
+API_ZH = (ROOT / "docs/zh/api.md").read_text()
 SPECIFICATION: dict[str, Any] = json.loads((ROOT / "api/openapi.json").read_text())
 
 
@@ -78,12 +79,14 @@ def test_every_endpoint_is_documented() -> None:
         (method, path) for path, methods in SPECIFICATION["paths"].items() for method in methods
     }
     assert specified == routes
-    assert [path for method, path in routes if f"`{method.upper()} {path}`" not in API] == []
+    named = {f"`{method.upper()} {path}`" for method, path in routes}
+    assert [one for one in named if one not in API or one not in API_ZH] == []
 
 
 @pytest.mark.parametrize(("error_type", "code"), sorted(ERROR_TYPES))
 def test_every_error_is_documented(error_type: str, code: int) -> None:
     assert f"| `{error_type}` | {code} |" in API
+    assert f"| `{error_type}` | {code} |" in API_ZH
     assert (
         error_type
         in SPECIFICATION["components"]["schemas"]["Error"]["properties"]["error_type"]["enum"]
@@ -103,6 +106,19 @@ def test_every_mode_node_and_event_is_documented() -> None:
         "error",
     ):
         assert f"`{name}`" in API
+
+
+_NAMED = re.compile(r"`([A-Za-z_][A-Za-z_0-9.]*)`")
+
+
+def test_the_chinese_page_of_the_semantic_file_says_its_keys() -> None:
+    pages = [(ROOT / "docs" / folder / "semantic.md").read_text() for folder in ("", "zh")]
+    keys = [set(re.findall(r"^\| [^|]+ \| (`[a-z_`、, ]+`) \|", page, re.M)) for page in pages]
+    named = [{name for key in found for name in _NAMED.findall(key)} for found in keys]
+    assert named[0] == named[1]
+    examples = [re.findall(r"```yaml\n(.*?)```", page, re.DOTALL) for page in pages]
+    stripped = [[re.sub(r"\s*#.*", "", text) for text in found] for found in examples]
+    assert stripped[0] == stripped[1]
 
 
 def test_every_tool_is_documented_with_its_arguments() -> None:

@@ -39,6 +39,7 @@ from store import (
 )
 from store.open_store import BACKENDS, InvalidRedisUrl, open_store
 from store.postgres_schema import MIGRATIONS
+from store.proposals import SemanticProposal
 from store.record_json import head_to_text, key
 from tests.support.databases import as_admin, execute, rows_of
 from tests.support.effort import tries
@@ -153,6 +154,33 @@ def test_a_backup_played_back_has_the_conversations(
     restore: list[str | Path] = [programs / "pg_restore", "--no-owner", "--exit-on-error"]
     subprocess.run([*restore, f"--dbname={restored}", dump], check=True)
     play(after, opened(restored))
+
+
+def test_a_proposal_is_settled_once_and_the_oldest_are_forgotten(
+    place: StoreServer, user: str
+) -> None:
+    async def scenario(store: Store) -> None:
+        proposals = store.proposals
+        for minute in range(3):
+            at = f"2026-01-02T03:0{minute}:00.000+00:00"
+            made = SemanticProposal(f"p{minute}", user, at, "--- a\n+++ a\n", "为什么 '\0")
+            await proposals.add(user, made)
+        assert [one.proposal_id for one in await proposals.all(user)] == ["p2", "p1", "p0"]
+        assert await proposals.all(f"{user} of another datasource") == ()
+        found = await proposals.find(user, "p1")
+        assert found is not None and found.note == "为什么 '\0"
+        both = [replace(found, state=state, settled_by="op") for state in ("applied", "declined")]
+        outcomes = await asyncio.gather(*(proposals.settle(user, one) for one in both))
+        assert sorted(outcomes) == [False, True]
+        assert await proposals.find(user, "p1") == both[outcomes.index(True)]
+        assert not await proposals.settle(user, replace(found, proposal_id="p9"))
+        for number in range(200):
+            at = f"2026-02-02T03:00:00.{number:03}+00:00"
+            await proposals.add(user, SemanticProposal(f"n{number}", user, at, ""))
+        assert len(await proposals.all(user)) == 200
+        assert await proposals.find(user, "p2") is None
+
+    play(scenario, place.open())
 
 
 def test_a_conversation_is_as_it_was_said(place: StoreServer, user: str) -> None:

@@ -24,7 +24,8 @@ def _analysed(update: EtlUpdate) -> StepDescription:
         return StepDescription(Text("请求无法继续", "The request ends here"), _DONE)
     count = len(analysis["ambiguities"])
     if count:
-        return StepDescription(Text(f"{count} 处需要确认", f"{count} things to decide"), _DONE)
+        things = "thing" if count == 1 else "things"
+        return StepDescription(Text(f"{count} 处需要确认", f"{count} {things} to decide"), _DONE)
     steps = len(analysis["intent"]["operations"])
     return StepDescription(
         Text(f"{steps} 个操作，没有歧义", f"{steps} operations, nothing is open"), _DONE

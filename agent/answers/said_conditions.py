@@ -1,0 +1,74 @@
+"""Says of which rows a figure is: the period and the conditions of its query, in people's words."""
+
+from datetime import date
+
+from common.text import Lang, Text
+from common.values import Catalog, Column
+from knowledge.language.spoken_names import spoken_name
+from rules.answering.dated import dated_in
+from sqltree.column_conditions import ColumnCondition, restriction_of
+
+_MOST_SAID = 6
+_MOST_VALUES = 5
+_MOST_CHARS = 60  # of one value
+_JOINED = Text("、", " or ")
+_WRITTEN = {
+    "=": Text("{column}为{values}", "{column} is {values}"),
+    "<>": Text("{column}不为{values}", "{column} is not {values}"),
+    "<": Text("{column}小于{values}", "{column} below {values}"),
+    "<=": Text("{column}不超过{values}", "{column} at most {values}"),
+    ">": Text("{column}大于{values}", "{column} above {values}"),
+    ">=": Text("{column}不低于{values}", "{column} at least {values}"),
+    "like": Text("{column}匹配{values}", "{column} like {values}"),
+    "is null": Text("{column}为空", "{column} is empty"),
+    "is not null": Text("{column}不为空", "{column} is not empty"),
+}
+_FLAGS = {
+    ("=", "true"): Text("{column}：是", "{column}: yes"),
+    ("=", "false"): Text("{column}：否", "{column}: no"),
+    ("<>", "true"): Text("{column}：否", "{column}: no"),
+    ("<>", "false"): Text("{column}：是", "{column}: yes"),
+}
+_DATED = Text("{} {}", "{} {}")
+_BLANK = "“{}”"
+_OTHERS = Text("其他条件见 SQL", "and what else the SQL says")
+
+
+def conditions_said(sql: str, catalog: Catalog, lang: Lang, today: date) -> list[str]:
+    """Return the period and each condition of the WHERE; the last text says if there is more."""
+    restriction = restriction_of(sql, catalog)
+    dated = dated_in(sql, catalog, today)
+    said = [_said(condition, lang) for condition in restriction.plain]
+    if dated is not None:
+        period = dated.written_period(lang)
+        said.insert(0, _DATED.to(lang).format(spoken_name(dated.column, lang), period))
+    said = list(dict.fromkeys(said))  # several tables may have the same one
+    has_unread_times = restriction.of_times > 0 and dated is None
+    is_whole = restriction.others == 0 and not has_unread_times
+    if is_whole and len(said) <= _MOST_SAID:
+        return said
+    return [*said[:_MOST_SAID], _OTHERS.to(lang)]
+
+
+def _said(condition: ColumnCondition, lang: Lang) -> str:
+    column = spoken_name(condition.column, lang)
+    if condition.column.type == "boolean" and len(condition.values) == 1:
+        flag = _FLAGS.get((condition.operator, condition.values[0]))
+        if flag is not None:
+            return flag.to(lang).format(column=column)
+    values = [_named(value, condition.column, lang) for value in condition.values[:_MOST_VALUES]]
+    if len(condition.values) > _MOST_VALUES:
+        values.append("…")
+    text = _WRITTEN[condition.operator].to(lang)
+    return text.format(column=column, values=_JOINED.to(lang).join(values))
+
+
+def _named(value: str, column: Column, lang: Lang) -> str:
+    """Return what people call the stored value; the value itself where they call it nothing."""
+    meanings = column.meaning.values if column.meaning is not None else ()
+    for meaning in meanings:
+        if meaning.value == value:
+            return meaning.names.label(lang) or value
+    if not value.strip():
+        return _BLANK.format(value)
+    return value if len(value) <= _MOST_CHARS else f"{value[:_MOST_CHARS]}…"

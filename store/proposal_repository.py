@@ -1,0 +1,74 @@
+"""Keeps proposals as records of one set for each datasource.
+
+A change is applied only if nothing was changed meanwhile: of two people who settle a proposal, one
+does.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, fields
+from datetime import datetime
+from typing import Any
+
+from common.errors import StoreUnavailable
+from store.proposals import SemanticProposal
+from store.record_json import key, plain_from_text, to_text
+from store.records import KeptRecord, Record, RecordChange, RecordLimits, RecordRepository
+from store.trouble import BUSY
+
+_MOST_KEPT = 200  # of a datasource; the oldest go first
+_TRIES = 5
+
+
+class ProposalRepository:
+    """Implements `store.proposals.Proposals` over the records of any adapter."""
+
+    def __init__(self, records: RecordRepository) -> None:
+        self._records = records
+
+    async def add(self, datasource: str, proposal: SemanticProposal) -> None:
+        record = _record(datasource, proposal)
+        change = RecordChange(record.key, None, record)
+        limits = RecordLimits(latest={_set(datasource): _MOST_KEPT})
+        await self._records.apply([change], limits)
+
+    async def all(self, datasource: str) -> tuple[SemanticProposal, ...]:
+        (found,) = await self._records.read([_set(datasource)])
+        return tuple(map(_proposal, found.records))
+
+    async def find(self, datasource: str, proposal_id: str) -> SemanticProposal | None:
+        known = _key(datasource, proposal_id)
+        found = (await self._records.find([known])).get(known)
+        return _proposal(found) if found is not None else None
+
+    async def settle(self, datasource: str, settled: SemanticProposal) -> bool:
+        known = _key(datasource, settled.proposal_id)
+        for _ in range(_TRIES):
+            found = (await self._records.find([known])).get(known)
+            if found is None or _proposal(found).state != "open":
+                return False
+            change = RecordChange(known, found.text, _record(datasource, settled))
+            if await self._records.apply([change], RecordLimits()) == "done":
+                return True
+        raise StoreUnavailable(BUSY)
+
+
+def _key(datasource: str, proposal_id: str) -> bytes:
+    return key("semantic_proposal", datasource, proposal_id)
+
+
+def _set(datasource: str) -> bytes:
+    return key("semantic_proposals", datasource)
+
+
+def _record(datasource: str, proposal: SemanticProposal) -> Record:
+    created = datetime.fromisoformat(proposal.created_at)
+    position = int(created.timestamp() * 1_000_000)
+    known = _key(datasource, proposal.proposal_id)
+    return Record(known, to_text(asdict(proposal)), {_set(datasource): position})
+
+
+def _proposal(found: KeptRecord) -> SemanticProposal:
+    """Return the proposal, without fields that a newer version may have added."""
+    values: Mapping[str, Any] = plain_from_text(found.text)
+    names = {one.name for one in fields(SemanticProposal)}
+    return SemanticProposal(**{name: values[name] for name in values.keys() & names})

@@ -1,0 +1,98 @@
+"""What is said of a result beside its rows: what may be added up, and of which rows figures are."""
+
+from datetime import date
+
+import pytest
+
+from agent.answers.said_conditions import conditions_said
+from agent.answers.shown_result import shown_result
+from common.values import Catalog, Column, QueryResult, Table
+
+TODAY = date(2026, 11, 24)
+
+
+def _table(name: str, comment: str | None, *columns: tuple[str, str, str]) -> Table:
+    made = tuple(Column(column, kind, said) for column, kind, said in columns)
+    return Table("public", name, "table", made, comment=comment)
+
+
+CATALOG = Catalog(
+    (
+        _table(
+            "stock_level",
+            None,
+            ("day", "date", "日期"),
+            ("shop", "text", "店铺"),
+            ("quantity", "integer", "数量"),
+            ("price", "numeric", "单价"),
+            ("is_open", "boolean", "营业中"),
+        ),
+        _table(
+            "move",
+            "库存流水",
+            ("day", "date", ""),
+            ("quantity", "integer", "数量"),
+            ("balance", "numeric", "余额"),
+            ("stock_change", "integer", "库存变动"),
+        ),
+    )
+)
+
+
+@pytest.mark.parametrize(
+    ("select", "total", "why"),
+    [
+        ("day, sum(quantity) FROM stock_level GROUP BY 1", None, "stock of two days is no stock"),
+        ("shop, sum(quantity) FROM stock_level GROUP BY 1", 3, "stock of two shops is"),
+        ("shop, sum(price) FROM stock_level GROUP BY 1", None, "prices have no sum"),
+        ("day, sum(quantity) FROM move GROUP BY 1", 3, "what was moved adds up"),
+        ("day, sum(stock_change) FROM move GROUP BY 1", 3, "so does what changed"),
+        ("day, sum(balance) FROM move GROUP BY 1", None, "balances of two days don't"),
+        ("day, avg(quantity) FROM move GROUP BY 1", None, "averages don't"),
+        ("day, count(DISTINCT quantity) FROM move GROUP BY 1", None, "some may count twice"),
+        ("day, sum(quantity) FROM move GROUP BY ROLLUP (1)", None, "one row is the total"),
+        ("day, sum(quantity) FROM move GROUP BY 1 UNION ALL SELECT NULL, 3", None, "one may be"),
+    ],
+)
+def test_only_what_may_be_added_has_a_total(select: str, total: int | None, why: str) -> None:
+    is_dated = select.startswith("day")
+    names = ["2026-01-01", "2026-01-02"] if is_dated else ["a", "b"]
+    columns = (select.split(",")[0], select.split("(")[0].split()[-1])
+    types = ("date" if is_dated else "text", "int8")
+    result = QueryResult(columns, types, ([names[0], 1], [names[1], 2]))
+    shown = shown_result(f"SELECT {select}", result, CATALOG, "zh")["query_result"]
+    assert shown.get("totals") == (None if total is None else [None, total]), why
+
+
+@pytest.mark.parametrize(
+    ("where", "zh", "en"),
+    [
+        ("", [], []),
+        (
+            "WHERE day >= date_trunc('month', CURRENT_DATE) - INTERVAL '1 month' "
+            "AND day < date_trunc('month', CURRENT_DATE) AND shop = 'a'",
+            ["日期 2026-10", "店铺为a"],
+            ["day October 2026", "shop is a"],
+        ),
+        (
+            "WHERE shop IN ('a', 'b') AND price IS NOT NULL AND 3 < quantity AND NOT is_open",
+            ["店铺为a、b", "单价不为空", "数量大于3", "营业中：否"],
+            ["shop is a or b", "price is not empty", "quantity above 3", "is open: no"],
+        ),
+        ("WHERE shop = ''", ["店铺为“”"], ["shop is “”"]),
+        ("WHERE shop = 'a' OR shop = 'b'", ["其他条件见 SQL"], ["and what else the SQL says"]),
+        (
+            "WHERE shop LIKE 'a%' AND day = (SELECT max(day) FROM stock_level)",
+            ["店铺匹配a%", "其他条件见 SQL"],
+            ["shop like a%", "and what else the SQL says"],
+        ),
+        ("AS s, (SELECT 1) AS t WHERE s.shop = 'a'", ["店铺为a", "其他条件见 SQL"], None),
+    ],
+)
+def test_conditions_are_said_and_what_is_not_said_is_named(
+    where: str, zh: list[str], en: list[str] | None
+) -> None:
+    sql = f"SELECT count(*) FROM stock_level {where}"
+    assert conditions_said(sql, CATALOG, "zh", TODAY) == zh
+    if en is not None:
+        assert conditions_said(sql, CATALOG, "en", TODAY) == en
