@@ -104,7 +104,7 @@ def _warnings(proof: DraftProof, state: EtlState) -> list[str]:
 
 
 def _status(draft: Draft, proof: DraftProof, state: EtlState) -> str:
-    """Return what the draft is worth: a further model is never proven, and is missed if not there."""
+    """Return what the draft is worth: with a further model it is never proven, without failed."""
     if further_step(state) is not None and not draft.target.is_further:
         return "failed"
     status = _STATUS[proof.report.status]
