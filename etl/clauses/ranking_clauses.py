@@ -11,7 +11,8 @@ from etl.clauses.clause_names import NamedColumn, named_columns
 from etl.clauses.clause_reading import ClauseReader, are_tied, said
 from etl.clauses.clause_tokens import Token, naming_words, place_of, says, table_words, token_at
 from etl.clauses.request_draft import Json, condition
-from etl.meaning.decisions import TargetRows
+from etl.meaning.bound import BoundColumn, BoundCondition
+from etl.meaning.decisions import FilteredRows, TargetRows
 
 _TIES_STAY = Text(
     "并列的行名次相同，都保留。", "Rows that tie have the same rank, and all of them stay."
@@ -262,7 +263,18 @@ class RankingClauses(ClauseReader):
                 partition.append(self._names.reference(named.table, named.column.name))
         self._rank(parts, partition, measure["column"])
 
+    def _leave_out_missing(self, column: str) -> None:
+        """Leave out what has no value to rank by: PostgreSQL would rank it before all others."""
+        self._draft.add("filter", {"conditions": [{"column": column, "operator": "not_null"}]})
+        source, _, name = column.rpartition(".")
+        bound = BoundColumn(source, name)
+        order = len(self._draft.operations)
+        text = Text(f"没有 {name} 的行不参加排名。", f"Rows without {name} are not ranked.")
+        decides = FilteredRows(order, bound, ((BoundCondition(bound, "is_null"),),))
+        self._reading.findings.assume("not_ranked", text, order, decides=decides)
+
     def _rank(self, parts: TopParts, partition: Sequence[str], column: str) -> None:
+        self._leave_out_missing(column)
         window = {
             "function": "rank",
             "partition_by": list(partition),
