@@ -12,7 +12,7 @@ import signal
 import threading
 import uuid
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from http.client import HTTPException
@@ -98,7 +98,7 @@ class _DeadlyModel:
         os.kill(self.victim.worker(), signal.SIGKILL)
 
 
-def _script(mark: int) -> Any:
+def _script(mark: int) -> Callable[[Request], Reply]:
     intent = {**INTENT, "data_target": {"table_name": f"sales_m{mark}m"}}
     target = f"sales_m{mark}m"
     sql = {
