@@ -182,7 +182,8 @@ class _Asked:
     async def _begun(self, slot: QuestionSlot) -> None:
         # Nobody watches it yet, so that only a body that says so lets it end with its clients.
         run = replace(self._run, outlives_clients=not self._may_end_unwatched)
-        run.begin(self._service, slot.leave, is_watched=True)
+        # Who is told that the run has begun finds it again, even if this worker dies at once.
+        await run.begin(self._service, slot.leave, is_watched=True).begun()
 
     def _earlier(self) -> RunRecord | None:
         # Without a key there is nothing to ask the loop for.

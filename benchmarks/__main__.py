@@ -21,6 +21,7 @@ from benchmarks import (
     file_loading,
     first_paint,
     interruptions,
+    killed_drafts,
     large_schema,
     many_sockets,
     many_streams,
@@ -237,6 +238,10 @@ def _transformations(_database_url: str, folder: Path, options: argparse.Namespa
         print("\n".join(found.lines()), flush=True)
 
 
+def _killed_drafts(_database_url: str, folder: Path, _options: argparse.Namespace) -> None:
+    print("\n".join(killed_drafts.run(folder).lines()), flush=True)
+
+
 _MEASUREMENTS: dict[str, Callable[[str, Path, argparse.Namespace], None]] = {
     "answer_cost": _answer_cost,
     "agent_cost": _agent_cost,
@@ -254,6 +259,7 @@ _MEASUREMENTS: dict[str, Callable[[str, Path, argparse.Namespace], None]] = {
     "interruptions": _interruptions,
     "etl_mutation": _etl_mutation,
     "transformations": _transformations,
+    "killed_drafts": _killed_drafts,
 }
 
 if __name__ == "__main__":

@@ -2,23 +2,28 @@
 evidence, how long the tests take, when the first question comes, and 20 requests at once.
 
 Citu runs as `python unified_api.py` without a model, on a database with a star of 20 tables among
-others. What the roles cost is the time of all nodes without that of `evidence.timings_ms`. The
-processor's time is that of the worker, evidence and all.
+others. What the roles take is the time of all nodes without that of `evidence.timings_ms`; what
+they cost the processor is measured in this process, one draft after the other, with the evidence
+apart. The processor's time of a whole draft is that of the worker, evidence and all.
 """
 
 import http.client
 import json
 import statistics
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from app_config import Settings
+from benchmarks.node_cost import node_cost, roles_ms
 from benchmarks.synthetic_schema import database_of as synthetic_database
 from benchmarks.worker_process import cpu_ms
+from databases.app_database import ensure_app_database
+from databases.embedded.embedded_server import EmbeddedServer
 from tests.support.live import serving_afresh
 
 _JOINED = 20
@@ -40,6 +45,7 @@ class Drafted:
         crowded_ms: of each of many drafts at once.
         tests_s: of each draft's tests, unit tests with their worlds among them.
         cpu_ms: of the worker for one draft, its evidence and all.
+        cost: of the processor for one draft, by node, and its evidence.
         statuses: of all drafts.
     """
 
@@ -49,6 +55,7 @@ class Drafted:
     crowded_ms: Sequence[float]
     tests_s: Sequence[float]
     cpu_ms: float
+    cost: Mapping[str, float]
     statuses: Sequence[str]
 
     def lines(self) -> list[str]:
@@ -56,7 +63,10 @@ class Drafted:
         bar = 100 if self.tables <= _JOINED else 250
         alone, crowded = _most(self.roles_ms), _most(self.crowded_ms)
         ended = sum(status == "proven" for status in self.statuses)
+        nodes = ", ".join(f"{name} {spent:.1f}" for name, spent in self.cost.items())
         return [
+            f"{self.tables} tables: the roles' own processor time {roles_ms(self.cost):.0f} ms (bar"
+            f" {bar}): {nodes}",
             f"{self.tables} tables, {_JOINED} of them joined: roles {alone:.0f} ms p95 (bar {bar}),"
             f" median {statistics.median(self.roles_ms):.0f};"
             f" tests {_most(self.tests_s):.2f} s p95 (bar 3);"
@@ -92,8 +102,23 @@ def _measured(data_dir: Path, url: str, tables: int, rounds: int) -> Drafted:
         crowded_ms=[_roles_ms(answer) for answer in crowd],
         tests_s=[_tests_s(answer) for answer in alone],
         cpu_ms=cost,
+        cost=_node_cost(data_dir, url, rounds),
         statuses=[answer["status"] for answer in (*alone, *crowd)],
     )
+
+
+def _node_cost(data_dir: Path, url: str, rounds: int) -> dict[str, float]:
+    server = EmbeddedServer.acquire(data_dir)
+    try:
+        settings = Settings(
+            database_url=url,
+            data_dir=str(data_dir),
+            app_database_url=ensure_app_database(server),
+            etl_dbt="none",
+        )
+        return node_cost(settings, {**_request(), "agent": "etl"}, rounds)
+    finally:
+        server.release()
 
 
 def _most(values: Sequence[float]) -> float:

@@ -168,6 +168,11 @@ class LiveRun:
                 return
             await self._change()
 
+    async def begun(self) -> None:
+        """Wait until the first event is kept: from then on, others know the run and may end it."""
+        while not (self._shown or self.is_over or self._is_abandoned):
+            await self._change()
+
     async def last(self) -> Event:
         """Wait for the last event; an error when another worker will go on with the run."""
         while self._last is None:

@@ -77,6 +77,7 @@ class FigureReader:
         self._order = order
         self._reading = FigureReading()
         self._functions: list[str] = []  # of the figure that comes next
+        self._counted: Token | None = None  # what the last count counts
         self._is_distinct = False
         self._is_key = False  # whether names are keys here, not figures
         self._cut: str | None = None  # a period whose date column may come next
@@ -284,6 +285,7 @@ class FigureReader:
         return before.table is not None or not self._reading.measures
 
     def _count(self, token: Token) -> None:
+        self._counted = token
         table = None
         if token.table is not None:
             table = self._names.table(token, self._order)
@@ -352,7 +354,7 @@ class FigureReader:
     # names
 
     def _take_name(self, index: int, token: Token) -> None:
-        if self._functions == ["count"]:
+        if self._functions == ["count"] or self._is_counted_with_before(index, token):
             self._count(token)
             return
         if token.table is not None:
@@ -363,6 +365,12 @@ class FigureReader:
                 return
         if self._is_key or not self._take_metric(token):
             self._take_column(token)
+
+    def _is_counted_with_before(self, index: int, token: Token) -> bool:
+        """Tell whether rows of a table are counted like those before: "count users and orders"."""
+        if token.table is None or not token_at(self._tokens, index - 1).means("and"):
+            return False
+        return not self._is_key and token_at(self._tokens, index - 2) is self._counted
 
     def _is_counted_behind(self, index: int) -> bool:
         """Tell whether the word behind counts what the name calls: 用户数."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from common.meanings import TableKey
 from common.text import Text
 from common.values import Catalog, Column, Table
-from etl.binding.request_findings import NotBound, RequestFindings
+from etl.binding.request_findings import NotBound, RequestFindings, choices_of
 from etl.binding.result_names import name_with_table
 from etl.clauses.clause_tokens import Token
 from etl.clauses.request_draft import Json
@@ -129,6 +129,21 @@ class Names:
     def begin_with(self, key: TableKey) -> None:
         """Make a table the base of the request."""
         self._sources = [key, *(known for known in self._sources if known != key)]
+
+    def only_base(self, tables: Sequence[Table], operation: int) -> Table | None:
+        """Return the table whose rows all count; None while the user is asked."""
+        names = [self.name_of(table) for table in tables]
+        prompt = Text(
+            f"{'、'.join(names)} 都要统计，以哪张表为准？"
+            "只有它的行全部计入，其他表只计与它关联的行。",
+            f"Rows of {', '.join(names)} are measured. Which table's rows all count? Of the others "
+            "only those that it is joined with do.",
+        )
+        try:
+            chosen = self._findings.choose("table", "base", prompt, choices_of(names), operation)
+        except NotBound:
+            return None
+        return self.called(chosen)
 
     def about(self, keys: Collection[TableKey]) -> "Names":
         """Return names of the same request for words that are about other tables."""

@@ -26,7 +26,7 @@ _TELLING = (
 _MOST_SUGGESTIONS = 3
 _LIKE = 75
 
-_COUNTING = ("count", "count_distinct")  # rows of other tables are counted for each of the base
+_COUNT, _DISTINCT = "count", "count_distinct"
 
 
 @dataclass
@@ -140,10 +140,9 @@ class RequestReading:
     def figures(self, tokens: Sequence[Token]) -> FigureReading:
         """Return the keys and figures of a clause; conditions in it are added."""
         has_base = bool(self.names.sources)
-        reader = FigureReader(tokens, self.names, self.lexicon, self.findings, self.order)
-        reading = reader.read()
-        if not has_base:
-            self._begin_with_measured(reading)
+        reading = self._read_figures(tokens)
+        if not has_base and self._begin_with_measured(reading):
+            reading = self._read_figures(tokens)  # rows of another base are counted otherwise
         for word in reading.uncovered:
             self.refuse_word(word)
         if not reading.conditions:
@@ -154,16 +153,44 @@ class RequestReading:
             self.draft.add_row_filter(among.conditions)
         return reading
 
-    def _begin_with_measured(self, reading: FigureReading) -> None:
-        """Make the table of the first figure the base, wherever its groups are said.
+    def _read_figures(self, tokens: Sequence[Token]) -> FigureReading:
+        reader = FigureReader(tokens, self.names, self.lexicon, self.findings, self.order)
+        return reader.read()
 
-        Otherwise rows that belong to no group would be in no group's figure.
+    def _begin_with_measured(self, reading: FigureReading) -> bool:
+        """Make the table of the figures the base, wherever their groups are said.
+
+        Otherwise rows that belong to no group would be in no group's figure. Where rows of several
+        tables are measured, one of them counted, those of one alone are all in it: which is asked.
         """
-        for measure in reading.measures[:1]:
-            name, dot, _ = str(measure.get("column", "")).partition(".")
-            table = self.names.called(name) if dot else None
-            if table is not None and measure["function"] not in _COUNTING:
-                self.names.begin_with(table.key)
+        tables: dict[TableKey, Table] = {}
+        for measure in reading.measures:
+            table = self._measured_table(measure)
+            if table is not None:
+                tables.setdefault(table.key, table)
+        if not tables or self.base is None:
+            return False
+        first = next(iter(tables.values()))
+        is_counted = any(measure["function"] == _COUNT for measure in reading.measures)
+        if is_counted and len(tables) > 1:
+            chosen = self.names.only_base(list(tables.values()), self.order)
+            first = chosen or first
+        is_other = first.key != self.base.key
+        self.names.begin_with(first.key)
+        return is_other
+
+    def _measured_table(self, measure: Json) -> Table | None:
+        """Return the table whose rows a figure adds up or counts; None for different values."""
+        if measure["function"] == _DISTINCT:
+            return None
+        name, dot, column = str(measure.get("column", "")).partition(".")
+        if not dot:
+            return self.base if measure["function"] == _COUNT else None
+        table = self.names.called(name)
+        is_of_values = measure["function"] == _COUNT
+        if table is not None and is_of_values and list(table.primary_key) != [column]:
+            return None
+        return table
 
     def conditions(
         self,

@@ -11,11 +11,13 @@ from etl.clauses.clause_names import NamedColumn, named_columns
 from etl.clauses.clause_reading import ClauseReader, are_tied, said
 from etl.clauses.clause_tokens import Token, naming_words, place_of, says, table_words, token_at
 from etl.clauses.request_draft import Json, condition
-from etl.meaning.decisions import TargetRows
+from etl.meaning.bound import BoundColumn, BoundCondition
+from etl.meaning.decisions import FilteredRows, TargetRows
 
 _TIES_STAY = Text(
     "并列的行名次相同，都保留。", "Rows that tie have the same rank, and all of them stay."
 )
+_RANKING_WORDS = ("top", "each", "by", "within", "super")
 
 
 @dataclass(frozen=True)
@@ -72,15 +74,18 @@ class RankingClauses(ClauseReader):
     def take_top(self, clause: Clause) -> None:
         """Rank rows or groups, and keep the first ones."""
         parts = top_parts(clause.tokens)
+        self._reading.refuse_unread(_unknown_words(clause.tokens))
         thing = self._thing(parts.things)
         measure = self._ranked_measure(parts)
         if parts.count is None or measure is None:
             self._reading.refuse_clause(clause.tokens)
             return
         groups = self._groups(parts.groups, thing)
+        values = self._ranked_values(parts.things) if thing is None else []
         is_known = self._known_measure(measure) is not None
-        if is_known or self._is_summed(thing, measure):
-            self._rank_groups(parts, thing, groups, measure)
+        if is_known or values or self._is_summed(thing, measure):
+            keys = [self._key(named) for named in values]
+            self._rank_groups(parts, thing, groups, measure, keys)
         else:
             self._rank_rows(parts, groups, measure)
 
@@ -92,6 +97,19 @@ class RankingClauses(ClauseReader):
                 self._names.add(table.key)
                 return table
         return None
+
+    def _ranked_values(self, tokens: Sequence[Token]) -> list[NamedColumn]:
+        """Return the columns whose values are ranked, "top 3 cities", each with all of its rows.
+
+        A column that alone is a table's key stands for the rows.
+        """
+        named: list[NamedColumn] = []
+        for token in tokens:
+            if token.names and token.table is None:
+                column = self._names.column(token, self._reading.order)
+                if column is not None and not _is_key(column):
+                    named.append(column)
+        return named
 
     def _ranked_measure(self, parts: TopParts) -> Json | None:
         """Return the figure that ranks: the one that is said, else the aggregate's only one."""
@@ -170,9 +188,18 @@ class RankingClauses(ClauseReader):
         return owner != self._names.name_of(thing)
 
     def _rank_groups(
-        self, parts: TopParts, thing: Table | None, groups: Sequence[_Group], measure: Json
+        self,
+        parts: TopParts,
+        thing: Table | None,
+        groups: Sequence[_Group],
+        measure: Json,
+        values: Sequence[Json],
     ) -> None:
-        """Rank the groups of an aggregate by a figure of theirs."""
+        """Rank the groups of an aggregate by a figure of theirs.
+
+        Args:
+            values: keys of the aggregate beside the groups' and the thing's.
+        """
         columns: list[NamedColumn] = []
         for group in groups:
             columns += group.columns
@@ -180,6 +207,8 @@ class RankingClauses(ClauseReader):
             keys = [self._key(named) for named in columns]
             if thing is not None:
                 keys += self._keys_of_rows(thing, keys)
+            taken = [key["column"] for key in keys]
+            keys += [key for key in values if key["column"] not in taken]
             self._reading.add_figures(FigureReading(keys=keys, measures=[measure]))
         partition: list[str] = []
         for named in columns:
@@ -234,7 +263,18 @@ class RankingClauses(ClauseReader):
                 partition.append(self._names.reference(named.table, named.column.name))
         self._rank(parts, partition, measure["column"])
 
+    def _leave_out_missing(self, column: str) -> None:
+        """Leave out what has no value to rank by: PostgreSQL would rank it before all others."""
+        self._draft.add("filter", {"conditions": [{"column": column, "operator": "not_null"}]})
+        source, _, name = column.rpartition(".")
+        bound = BoundColumn(source, name)
+        order = len(self._draft.operations)
+        text = Text(f"没有 {name} 的行不参加排名。", f"Rows without {name} are not ranked.")
+        decides = FilteredRows(order, bound, ((BoundCondition(bound, "is_null"),),))
+        self._reading.findings.assume("not_ranked", text, order, decides=decides)
+
     def _rank(self, parts: TopParts, partition: Sequence[str], column: str) -> None:
+        self._leave_out_missing(column)
         window = {
             "function": "rank",
             "partition_by": list(partition),
@@ -245,6 +285,19 @@ class RankingClauses(ClauseReader):
         self._draft.add("filter", {"conditions": [condition("rank", "<=", parts.count)]})
         order = len(self._draft.operations)
         self._reading.findings.assume("ties_stay", _TIES_STAY, order, decides=TargetRows(ties=True))
+
+
+def _unknown_words(tokens: Sequence[Token]) -> list[Token]:
+    """Return the words that neither name anything nor belong to a ranking."""
+    found = []
+    for token in tokens:
+        if not token.names and not token.means(*_RANKING_WORDS):
+            found.append(token)
+    return found
+
+
+def _is_key(named: NamedColumn) -> bool:
+    return list(named.table.primary_key) == [named.column.name]
 
 
 def _running(name: str, others: Sequence[str], sorting: str) -> Json:

@@ -111,7 +111,7 @@ def _of_joins(
 
 
 def _of_target(draft: Draft, bound: BoundIntent, names: UniqueNames) -> Iterator[DraftTest]:
-    target = draft.target
+    target = draft.meant
     for name in _TECHNICAL:
         if name in target.types:
             yield _of_column("not_null", target, name, names)
@@ -154,7 +154,7 @@ def _of_column(
 
 
 def _of_figures(draft: Draft, bound: BoundIntent, names: UniqueNames) -> Iterator[DraftTest]:
-    target = draft.plan.target
+    target = draft.meant.name
     for found in reconciliations(bound):
         test_id = names.technical(_id("reconcile", target, found.name))
         yield DraftTest(

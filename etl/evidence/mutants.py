@@ -45,9 +45,12 @@ class Mutant:
 
 
 def mutants_of(draft: Draft) -> Iterator[Mutant]:
-    """Yield the mutants of all models that do more than read a source."""
+    """Yield the mutants of all models that do more than read a source.
+
+    A further model has no unit tests, which alone would notice them.
+    """
     for model in draft.models:
-        if model.node.layer != "ODS":
+        if model.node.layer != "ODS" and not model.is_further:
             yield from _mutants(model, _types(draft, model), facts_of_inputs(draft, model))
 
 

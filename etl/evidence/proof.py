@@ -211,14 +211,30 @@ class _Proving:
             results.append(made_result(f"static_{model.name}", "static", model.name, wrong))
         for test in self._tests:
             results.append(await self._sample_build.run(test))
-        results.append(await self._sample_build.is_same_again())
+        for name in dict.fromkeys((self._draft.meant.name, self._draft.target.name)):
+            again = await self._sample_build.is_same_again(self._draft.model(name))
+            results.append(again)
         self._found.totals = await self._sample_build.totals()
         meaning = await self._sample_build.meaning(self._options.decisions)
         if meaning is not None:
-            self._found.ledger = meaning.ledger
+            self._found.ledger = (*meaning.ledger, *self._further_entries(meaning.ledger))
             self._found.decided = meaning.decided
         results.append(await self._sample_build.compare(meaning))
         self._preview = await self._sample_build.preview(self._options.preview_rows)
+
+    def _further_entries(self, ledger: Sequence[LedgerEntry]) -> Iterator[LedgerEntry]:
+        """Yield the rows that a further model read and gave; why is not known."""
+        target = self._draft.target
+        if not target.is_further:
+            return
+        rows = {built.node: built.rows for built in self._found.models}
+        last = max((entry.operation for entry in ledger), default=0)
+        yield LedgerEntry(
+            operation=last + 1,
+            table=self._draft.meant.name,
+            rows_in=rows[self._draft.meant.name],
+            rows_out=rows[target.name],
+        )
 
     async def _test_units(self) -> None:
         units = UnitProof(self._draft, self._bound, self._build)

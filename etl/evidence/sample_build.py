@@ -118,9 +118,8 @@ class SampleBuild:
         missing = [pair for pair in planned if pair not in built]
         return len(missing) + abs(len(built) - len(planned))
 
-    async def is_same_again(self) -> EvidenceTest:
-        """Build the target once more over the same rows and compare it with what is there."""
-        target = self._draft.target
+    async def is_same_again(self, target: DraftModel) -> EvidenceTest:
+        """Build a model once more over the same rows and compare it with what is there."""
         columns = list(target.types)
         there = self._stage.model(target.name)
         again = self._stage.text(target.select)
@@ -183,7 +182,7 @@ class SampleBuild:
 
         Without them the test is skipped, and a warning says so.
         """
-        target = self._draft.target
+        target = self._draft.meant
         test_id = f"reconcile_meaning_{target.name}"
         if meaning is None:
             self.warnings.append(_NOT_COMPARED)
@@ -214,14 +213,14 @@ class SampleBuild:
         Raises:
             InvalidSql: PostgreSQL refused a model of the other draft.
         """
-        target = self._draft.target
+        target = self._draft.meant
         schema = await self._build.further_schema()
         stage = BuildStage(schema, self._stage.tables)
         for model in reference.models:
             await self._build.execute(model_table(stage, model))
-        columns = list(reference.target.types)
+        columns = list(reference.meant.types)
         there = f"TABLE {self._stage.model(target.name)}"
-        query = difference(there, f"TABLE {stage.model(reference.target.name)}", columns)
+        query = difference(there, f"TABLE {stage.model(reference.meant.name)}", columns)
         found = await self._build.rows(query)
         test_id = f"reconcile_rules_{target.name}"
         return made_result(test_id, "reconcile", target.name, found.rows[0][0])

@@ -24,8 +24,9 @@ class DraftModel:
             is there already; it reads the relation as a table of the model's own name.
         merge_key: the column by which rows that are computed again replace those that are there.
         meaning: an intent whose rows are those of the model, apart from columns that only tell
-            rows apart; None for SQL that a user wrote, and for the target, whose rows the whole
+            rows apart; None for SQL that a user wrote, and for the model whose rows the whole
             intent means.
+        is_further: whether it goes beyond the intent, so that nothing says what its rows are.
     """
 
     node: EtlNode
@@ -34,6 +35,7 @@ class DraftModel:
     increment: exp.Expr | None = None
     merge_key: str | None = None
     meaning: BoundIntent | None = None
+    is_further: bool = False
 
     @property
     def name(self) -> str:
@@ -57,6 +59,12 @@ class Draft:
     def target(self) -> DraftModel:
         """Return the model that the request asks for."""
         return self.model(self.plan.target)
+
+    @property
+    def meant(self) -> DraftModel:
+        """Return the model whose rows the intent means: the target, or what a further one reads."""
+        target = self.target
+        return self.model(target.node.inputs[0]) if target.is_further else target
 
     def model(self, name: str) -> DraftModel:
         """Return the model of that name.

@@ -196,7 +196,7 @@ def _tells_apart(model: DraftModel) -> bool:
 
 
 def _grain(draft: Draft, bound: BoundIntent) -> Iterator[Found]:
-    target = draft.target
+    target = draft.meant
     aggregate = bound.aggregate
     is_one_row = aggregate is not None and not aggregate.keys
     has_grain = bool(target.node.grain)
@@ -208,7 +208,7 @@ def _personal(draft: Draft, bound: BoundIntent) -> Iterator[Found]:
     for output in bound.outputs:
         is_kept = output.name in bound.target.columns
         if is_kept and _is_private(output.column, bound):
-            yield "sensitive_column", draft.target.name, output.name
+            yield "sensitive_column", draft.meant.name, output.name
 
 
 def _is_private(wanted: BoundColumn, bound: BoundIntent) -> bool:
@@ -222,7 +222,7 @@ def _is_private(wanted: BoundColumn, bound: BoundIntent) -> bool:
 
 
 def _repeatable(draft: Draft, bound: BoundIntent) -> Iterator[Found]:
-    target = draft.target
+    target = draft.meant
     if bound.target.mode == "append":
         yield "not_idempotent", target.name, target.relation
     if bound.target.mode == "merge" and target.increment is None:

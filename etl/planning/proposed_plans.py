@@ -25,7 +25,7 @@ def plan_problems(plan: ArchitecturePlan, rules: Draft) -> list[str]:
     problems = list(_target_problems(plan.nodes[-1], target))
     known = _stored_tables(rules)
     for node in plan.nodes:
-        problems += _node_problems(node, known, is_target=node.name == target.name)
+        problems += node_problems(node, known, is_target=node.name == target.name)
         known.add(node.name)
     needed = nodes_behind(plan.nodes, plan.target)
     for node in plan.nodes:
@@ -63,7 +63,8 @@ def _target_problems(node: EtlNode, target: EtlNode) -> Iterator[str]:
         yield f"{target.name} has the grain ({', '.join(target.grain)})."
 
 
-def _node_problems(node: EtlNode, known: Collection[str], *, is_target: bool) -> Iterator[str]:
+def node_problems(node: EtlNode, known: Collection[str], *, is_target: bool) -> Iterator[str]:
+    """Yield what is wrong with a node, in English; `known` is what it may read."""
     if not is_target:
         yield from _problems_before_target(node)
     if not node.inputs:

@@ -4,6 +4,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from etl.schemas.further_step import FurtherStep
 from etl.schemas.strict import StrictModel
 
 Action = Literal["join", "filter", "transform", "aggregate", "window", "dedup", "sink"]
@@ -116,10 +117,15 @@ class Impossible(StrictModel):
 
 
 class AnalysisResult(StrictModel):
-    """The request as understood; it can be built when nothing is ambiguous or impossible."""
+    """The request as understood; it can be built when nothing is ambiguous or impossible.
+
+    Attributes:
+        further: the step behind the intent that a model has to write.
+    """
 
     intent: UserIntent | None = None
     ambiguities: list[Ambiguity] = Field(default_factory=list)
     assumptions: list[Assumption] = Field(default_factory=list)
     impossible: list[Impossible] = Field(default_factory=list)
     method: Literal["rules", "llm", "given"] = "rules"
+    further: FurtherStep | None = None

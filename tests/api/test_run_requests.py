@@ -81,8 +81,14 @@ def test_a_started_run_is_named_at_once_and_followed_by_its_id(
 ) -> None:
     gate, once = Gate(), {"Idempotency-Key": "started"}
     settings = Settings(database_url=demo_url, max_streams=2, ping_interval_s=0.05)
-    with Asking(settings, model) as asking, scripted(model, Reply("hello", gate=gate)):
+    with (
+        Asking(settings, model) as asking,
+        Asking(settings) as other,
+        scripted(model, Reply("hello", gate=gate)),
+    ):
         started = call(asking, "POST", RUNS, json=CHAT, headers=once)
+        # Another worker knows it at once, and can end it or go on with it.
+        assert call(other, "GET", started.headers["Location"]).status_code == 200
         assert gate.reached.wait(60)
         gate.open()
         data = started.get_json()["data"]

@@ -9,7 +9,7 @@ import pytest
 
 from app_config import Settings
 from tests.support.asking import Asking, frames, shared_askings
-from tests.support.etl_model import by_node, hands_in, shown, submitted
+from tests.support.etl_model import Part, by_node, hands_in, shown, submitted
 from tests.support.etl_requests import INTENT, SHOP
 from tests.support.openai_replies import Called, Gate, Reply, Request
 from tests.support.openai_server import OpenAiServer
@@ -377,6 +377,96 @@ def test_joins_that_nobody_declared_are_not_taken_from_a_model(ask: Ask) -> None
     assert answer["status"] == "proven"
     (join, *_) = answer["intent"]["operations"]
     assert "on" not in join["parameters"]
+
+
+# Months above or below the mean, which no operation says: rules make the months alone.
+BANDS = {
+    "description": "each month with its band: above or below the mean of all months",
+    "columns": [
+        {"name": "month", "type": "date", "description": None},
+        {"name": "band", "type": "text", "description": "above or below"},
+    ],
+    "grain": ["month"],
+}
+MEANT = "dws_orders_month"
+BAND_SQL = (
+    "SELECT month, CASE WHEN sales > avg(sales) OVER () THEN 'above' ELSE 'below' END AS band "
+    f"FROM {MEANT}"
+)
+BANDED = "ads_monthly_sales"
+
+
+def further(sql: Part, step: Mapping[str, Any] = BANDS, **parts: Part) -> Any:
+    """A model that reads the request with a step that rules can't say, and writes it."""
+    analysis = submitted("analysis", intent=INTENT, ambiguities=[], assumptions=[], further=step)
+    return hands_in(analysis=analysis, sql=sql, **parts)
+
+
+def test_what_rules_cannot_render_counts_when_its_tests_pass(ask: Ask) -> None:
+    cases = submitted("test_cases", cases=[])
+    body = {**UNREAD, "options": {**OPTIONS, "mutants": True}}
+    answer = ask(further(by_node({BANDED: BAND_SQL}), test_cases=cases), body)
+    assert methods(answer) == ("unproven", "mixed")
+    bands = [["2026-01-01", "below"], ["2026-02-01", "above"], [None, "below"]]
+    assert rows(answer) == bands
+    assert any("Rules can't say" in one["text"] for one in answer["assumptions"])
+    assert any("nothing to compare the rows of monthly_sales" in w for w in answer["warnings"])
+    assert answer["artefact"]["target"]["relation"] == "monthly_sales"
+    assert answer["plan"]["target"] == answer["plan"]["nodes"][-1]["name"] == BANDED
+    tests = {test["id"]: test["status"] for test in answer["evidence"]["tests"]}
+    for test in ("contract", "grain", "static", "idempotent"):
+        assert tests[f"{test}_{BANDED}"] == "pass"
+    for test in ("idempotent", "reconcile_meaning"):
+        assert tests[f"{test}_{MEANT}"] == "pass"
+    assert f"unit_{BANDED}_1" not in tests
+    assert answer["evidence"]["ledger"][-1]["rows_out"] == 3
+    assert answer["evidence"]["mutants"]["caught"] > 0
+
+
+def test_a_further_step_that_fails_is_missed_and_not_made_up_for(ask: Ask) -> None:
+    doubled = f"{BAND_SQL} UNION ALL {BAND_SQL}"
+    answer = ask(further(by_node({BANDED: doubled})), UNREAD)
+    assert (answer["status"], rows(answer)) == ("failed", MONTHS)
+    assert answer["execution_path"].count("developer_agent") == 4
+    assert any("last step of the request is missing" in one for one in answer["warnings"])
+    assert answer["plan"]["target"] == MEANT
+    nothing = ask(further(Reply("no")), UNREAD)
+    assert nothing["status"] == "failed"
+
+
+HOSTILE_STEPS = {
+    "reads another table": BAND_SQL.replace(MEANT, "public.orders"),
+    "reads what is closed": "SELECT NULL::date AS month, passphrase AS band FROM public.vault",
+    "writes": f"DELETE FROM {MEANT} RETURNING month, 'x' AS band",
+    "jinja": f"SELECT month, '{{{{ env_var(1) }}}}' AS band FROM {MEANT}",
+    "chance": f"SELECT month, random()::text AS band FROM {MEANT}",
+    "the clock": f"SELECT month, now()::text AS band FROM {MEANT}",
+    "star": f"SELECT * FROM {MEANT}",
+}
+
+
+def test_a_hostile_further_step_is_refused_and_ends(ask: Ask) -> None:
+    told: list[str] = []
+
+    def hands(request: Request) -> Reply:
+        told.extend(str(one["content"]) for one in request.messages[-1:] if turns(request))
+        calls = [
+            Called("submit_sql", {"node": BANDED, "sql": sql, "notes": None}, f"call_{place}")
+            for place, sql in enumerate(HOSTILE_STEPS.values())
+        ]
+        return Reply(calls=calls)
+
+    answer = ask(further(hands), UNREAD)
+    assert (answer["status"], rows(answer)) == ("failed", MONTHS)
+    assert told
+    assert not any("Accepted" in one for one in told)
+    for changed in (
+        {"columns": [{"name": 'x" {{ y', "type": "text", "description": None}]},
+        {"columns": [{"name": "x", "type": "text); DROP TABLE orders", "description": None}]},
+        {"grain": ["nowhere"]},
+    ):
+        answer = ask(further(by_node({BANDED: BAND_SQL}), {**BANDS, **changed}), UNREAD)
+        assert answer["status"] == "not_possible"
 
 
 def test_what_rules_read_whole_stays_whatever_a_model_reads(ask: Ask) -> None:

@@ -154,6 +154,7 @@ _SENTENCES: list[tuple[str, list[str]]] = [
     (
         "每个城市中订单金额前3的订单",
         [
+            "filter orders.amount not_null",
             "window rank() per ['orders.city'] by orders.amount desc",
             "filter rank <= 3",
             "into None",
@@ -217,10 +218,33 @@ _SENTENCES: list[tuple[str, list[str]]] = [
         ["dedup orders by ['user_id'] keep orders.created_at desc", "into latest_orders"],
     ),
     (
+        "top 2 status per city by amount into x",
+        [
+            "aggregate orders.city, orders.status | sum(orders.amount)",
+            "filter amount_sum not_null",
+            "window rank() per ['city'] by amount_sum desc",
+            "filter rank <= 2",
+            "into x",
+        ],
+    ),
+    (
+        "按等级统计订单数，写入 x",
+        ["join left orders users", "aggregate users.level | count(*)", "into x"],
+    ),
+    (
+        "users: count orders and users by level into x",
+        [
+            "join left users orders",
+            "aggregate users.level | count(orders.id), count(*)",
+            "into x",
+        ],
+    ),
+    (
         "top 3 products per category by quantity into top_products",
         [
             "join left products order_items",
             "aggregate products.category, products.id, products.name | sum(order_items.quantity)",
+            "filter quantity_sum not_null",
             "window rank() per ['category'] by quantity_sum desc",
             "filter rank <= 3",
             "into top_products",
@@ -347,6 +371,8 @@ def test_conditions_are_turned_round_or_named(clause: str, expected: str | None)
             "measure",
             ["orders.amount", "order_items.quantity", "order_items.unit_price"],
         ),
+        ("按等级统计订单数和用户数，写入 x", "table", ["orders", "users"]),
+        ("count users and orders by level into x", "table", ["users", "orders"]),
         (
             "join order_items and orders, by city",
             "measure",
@@ -391,6 +417,7 @@ def test_a_value_that_is_not_stored_is_asked_among_those_that_are() -> None:
         ("订单表，按城市汇总订单金额，再按城市拆开", "unknown_name", "拆开"),
         ("make monthly amount from orders joined with users", "unknown_name", "monthly"),
         ("统计工资表的记录数", "unknown_name", "工资表"),
+        ("top 3 blorbs per city by amount into x", "unknown_name", "blorbs"),
         ("from secret_salary: number of rows by city", "unknown_name", "secret_salary"),
     ],
 )

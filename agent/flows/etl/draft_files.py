@@ -104,7 +104,10 @@ async def _preview(
     if proof.preview is None:
         return None
     catalog = await context.database.catalog()
-    found = _without_persons(proof.preview, personal_columns(bound))
+    personal = personal_columns(bound)
+    if draft.target.is_further and personal:
+        personal = frozenset(proof.preview.columns)  # any of them may hold what is personal
+    found = _without_persons(proof.preview, personal)
     found = replace(found, column_types=tuple(map(_short, found.column_types)))
     sql = f"SELECT * FROM {quoted(draft.target.relation)}"
     shown: dict[str, Any] = shown_result(sql, found, catalog, state["lang"])

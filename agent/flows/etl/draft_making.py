@@ -5,7 +5,6 @@ The state holds JSON alone, so each leg does it again; within a leg the context 
 
 import asyncio
 import json
-from collections.abc import Mapping
 from datetime import date
 
 from sqlglot import exp
@@ -20,10 +19,12 @@ from etl.clauses.request_analysis import EarlierTurns, analysed_sentence
 from etl.meaning.bound import BoundIntent
 from etl.planning.draft_model import Draft, DraftModel
 from etl.planning.drafting import make_draft
+from etl.planning.further_models import with_further
 from etl.planning.plan_notes import with_notes
 from etl.planning.proposed_plans import planned_draft
 from etl.planning.user_sql import with_user_sql
 from etl.rendering.select_rendering import render_select
+from etl.schemas.further_step import FurtherStep
 from etl.schemas.plan import ArchitecturePlan
 from etl.schemas.requirement import UserIntent
 from postgres.identifiers import quoted
@@ -126,14 +127,31 @@ async def draft_of(state: EtlState, context: EtlContext) -> Draft:
     changed = {
         code["node"]: code["sql"] for code in state.get("code", []) if code["method"] != "rules"
     }
-    plan = state["plan"] if state.get("plan_method") == "llm" else None
-    if plan is None and not changed:
+    base = unwritten_draft(state, rules)
+    if base is rules and not changed:
         return rules
-    key = json.dumps([plan, changed], sort_keys=True)
+    key = json.dumps([state["plan"], changed], sort_keys=True)
     drafts = context.memory.drafts
     if key not in drafts:
-        drafts[key] = await asyncio.to_thread(_drafted, rules, plan, changed)
+        drafts[key] = await asyncio.to_thread(with_user_sql, base, changed)
     return drafts[key]
+
+
+def unwritten_draft(state: EtlState, rules: Draft) -> Draft:
+    """Return the rules' draft with what is planned beside it, which has no SQL yet."""
+    plan = ArchitecturePlan.model_validate(state["plan"])
+    step = further_step(state)
+    if step is not None and plan.target != rules.plan.target:
+        return with_further(rules, step)
+    if state.get("plan_method") == "llm":
+        return planned_draft(plan, rules)
+    return rules
+
+
+def further_step(state: EtlState) -> FurtherStep | None:
+    """Return the step behind the intent that a model has to write, if there is one."""
+    given = state.get("analysis", {}).get("further")
+    return None if given is None else FurtherStep.model_validate(given)
 
 
 def code_of(draft: Draft) -> list[Json]:
@@ -158,10 +176,3 @@ def _plain_name(table: exp.Table) -> str:
 
 def _by_rules(bound: BoundIntent, lang: Lang) -> Draft:
     return with_notes(make_draft(bound), bound, lang)
-
-
-def _drafted(rules: Draft, plan: Json | None, changed: Mapping[str, str]) -> Draft:
-    base = rules
-    if plan is not None:
-        base = planned_draft(ArchitecturePlan.model_validate(plan), rules)
-    return with_user_sql(base, changed)

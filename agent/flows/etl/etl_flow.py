@@ -10,6 +10,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from agent.flows.etl.context import EtlContext, options_at
 from agent.flows.etl.draft_answer import shown_tests, states_of_nodes
+from agent.flows.etl.draft_making import further_step
 from agent.flows.etl.graph import Graph, compiled_graph, most_steps
 from agent.flows.etl.labels import LABELS
 from agent.flows.etl.routing import FINALIZE
@@ -111,4 +112,7 @@ class EtlFlow:
     def _understood(self, state: EtlState, intent: Json) -> dict[str, Any]:
         """Return what a follow-up goes on from."""
         decisions = state.get("decisions", [])
+        if further_step(state) is not None:
+            # Follow-ups would change the intent alone, and lose what comes behind it.
+            return {"agent": self.name, "intent": None, "decisions": decisions}
         return {"agent": self.name, "intent": intent, "decisions": decisions}

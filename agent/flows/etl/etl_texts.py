@@ -66,6 +66,21 @@ SQL_NOT_TAKEN = Text(
     "The model's SQL was not taken: {}. The SQL is the rules'.",
 )
 NOT_COMPARABLE = Text("没有可用于比对的数据库", "there is no database to compare it in")
+FURTHER = Text(
+    "规则无法表达需求的这一部分：{step}。它由大模型编写的 SQL 完成（来源是规则的目标表）："
+    "测试只检查列、粒度和可重复性，不能说明各行正确，请自行核对。",
+    "Rules can't say this part of the request: {step}. SQL that a model wrote does it, over the "
+    "table that the rules make: tests check its columns, its grain and that it builds the same "
+    "again, not that its rows are right. Check it.",
+)
+FURTHER_UNCOMPARED = Text(
+    "{} 的各行没有可以比对的结果，草稿因此不算经过证明。",
+    "There is nothing to compare the rows of {} with, so the draft does not count as proven.",
+)
+FURTHER_MISSING = Text(
+    "缺少需求的最后一步：{}。草稿只到它之前为止。",
+    "The last step of the request is missing: {}. The draft goes only as far as what it reads.",
+)
 TRIED_OFTEN = Text("{} 次尝试都没有通过测试", "its {} attempts did not pass the tests")
 CASE_DIFFERS = Text(
     "大模型的测试样例“{}”与需求的含义不一致，没有采用。",

@@ -214,7 +214,12 @@ SOLD = {
 SENTENCES: list[tuple[str, Mapping[str, Figures]]] = [
     (
         "每个城市中订单金额前3的订单",
-        {"ties_stay_2": (2, None), "target_name": (0, None), "undone_kept": (1, None)},
+        {
+            "not_ranked_1": (1, None),
+            "ties_stay_3": (2, None),
+            "target_name": (0, None),
+            "undone_kept": (0, None),
+        },
     ),
     (
         "从订单表中按用户等级汇总金额，写入等级表",

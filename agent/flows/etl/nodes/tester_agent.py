@@ -8,8 +8,16 @@ from typing import cast
 
 from agent.flows.etl.context import EtlContext, EtlRuntime
 from agent.flows.etl.draft_files import keep_files
-from agent.flows.etl.draft_making import binding_of, bound_intent, draft_of, rules_draft
+from agent.flows.etl.draft_making import (
+    binding_of,
+    bound_intent,
+    draft_of,
+    further_step,
+    rules_draft,
+)
 from agent.flows.etl.etl_texts import (
+    FURTHER_MISSING,
+    FURTHER_UNCOMPARED,
     NOT_COMPARABLE,
     REFUSED,
     SQL_NOT_TAKEN,
@@ -30,6 +38,7 @@ from common.errors import (
     StateTooLarge,
 )
 from common.meanings import TableKey
+from common.text import Text
 from common.values import Table
 from etl.evidence.assumed_figures import columns_counted, with_figures
 from etl.evidence.proof import DraftProof, ProofOptions, make_tests, prove
@@ -70,14 +79,14 @@ async def tester_agent(state: EtlState, runtime: EtlRuntime) -> EtlUpdate:
         **update,
         "analysis": analysis.model_dump(mode="json"),
         "tests": proof.report.model_dump(mode="json", by_alias=True),
-        "status": _STATUS[proof.report.status],
+        "status": _status(draft, proof, state),
         "failure": _told(proof.failure),
         "refusal": None,
         "execution_path": ["tester_agent"],
     }
     if after_tests(cast(EtlState, {**state, **report})) == "repair":
         return context.with_use(report, state)
-    warnings = _warnings(proof, state)
+    warnings = [*_warnings(proof, state), *_of_further_step(draft, state)]
     try:
         report["artefact"] = await keep_files(draft, bound, proof, analysis, state, context)
     except (StatementRejected, StateTooLarge) as exc:  # more than can be written down
@@ -92,6 +101,25 @@ def _warnings(proof: DraftProof, state: EtlState) -> list[str]:
     if proof.failure is not None:
         warnings.append(proof.failure.message(state["lang"]))
     return warnings
+
+
+def _status(draft: Draft, proof: DraftProof, state: EtlState) -> str:
+    """Return what the draft is worth: with a further model it is never proven, without failed."""
+    if further_step(state) is not None and not draft.target.is_further:
+        return "failed"
+    status = _STATUS[proof.report.status]
+    return "unproven" if draft.target.is_further and status == "proven" else status
+
+
+def _of_further_step(draft: Draft, state: EtlState) -> list[str]:
+    """Return what is to be said of the step that only a model can write."""
+    step = further_step(state)
+    if step is None:
+        return []
+    if draft.target.is_further:
+        named = Text(draft.target.relation, draft.target.relation)
+        return [filled(FURTHER_UNCOMPARED, named).to(state["lang"])]
+    return [filled(FURTHER_MISSING, Text(step.description, step.description)).to(state["lang"])]
 
 
 async def _judge_changes(draft: Draft, state: EtlState, context: EtlContext) -> None:
@@ -145,7 +173,8 @@ async def _proof(
     decisions = (await binding_of(state, context)).decisions
     attempt = state["execution_path"].count("tester_agent")
     reference = await rules_draft(state, context)
-    is_compared = has_model_work(state) and not has_user_work(state)
+    is_by_model = has_model_work(state) and not has_user_work(state)
+    is_compared = is_by_model and not draft.target.is_further  # what it reads is the rules' own
     worlds = await cases_of(state, context)
     options = ProofOptions(
         name=f"{context.question.run_id}/{context.memory.leg}/{attempt}",

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from agent.flows.etl.context import EtlContext
 from agent.flows.etl.draft_making import answers_of, binding_of, binding_options
-from agent.flows.etl.etl_texts import READ_BY_MODEL, READ_OTHERWISE, filled
+from agent.flows.etl.etl_texts import FURTHER, READ_BY_MODEL, READ_OTHERWISE, filled
 from agent.flows.etl.role_model import RoleTask
 from agent.flows.etl.roles.handing_in import MOST_LINE, JsonObject, hand_in_tool, wrong
 from agent.flows.etl.state import EtlState
@@ -27,6 +27,8 @@ from etl.binding.proposed_intents import (
     with_choice,
     with_declared_joins,
 )
+from etl.planning.further_models import further_problems, without_target
+from etl.schemas.further_step import FurtherColumn, FurtherStep
 from etl.schemas.reading import read_model
 from etl.schemas.requirement import (
     Ambiguity,
@@ -41,6 +43,7 @@ from knowledge.language.safe_text import one_line
 _MOST_INTENT_BYTES = 64 * 1024
 _MOST_LISTED = 20  # ambiguities and assumptions each
 _MOST_KEPT = 5
+_MOST_COLUMNS = 100  # of a further step
 _MOST_STEP = 200  # characters of one operation in a sentence
 _MOST_STEPS = 12
 _FIRST_NUMBER = 20  # of the ids of a model's questions, so that none is one of the rules'
@@ -72,12 +75,29 @@ class StatedAssumption(Arguments):
     text: str
 
 
+class StepColumn(Arguments):
+    """A column of a further step."""
+
+    name: str
+    type: str
+    description: str | None = None
+
+
+class StatedStep(Arguments):
+    """What the request wants of the intent's rows, and no operation says."""
+
+    description: str
+    columns: list[StepColumn] = Field(min_length=1, max_length=_MOST_COLUMNS)
+    grain: list[str] = Field(default_factory=list, max_length=_MOST_COLUMNS)
+
+
 class SubmitAnalysis(Arguments):
     """The arguments of `submit_analysis`."""
 
     intent: JsonObject
     ambiguities: list[AskedAmbiguity] = Field(default_factory=list, max_length=_MOST_LISTED)
     assumptions: list[StatedAssumption] = Field(default_factory=list, max_length=_MOST_LISTED)
+    further: StatedStep | None = None
 
 
 class ModelReading:
@@ -89,6 +109,7 @@ class ModelReading:
         self._options = options
         self.intent: UserIntent | None = None
         self.result: BindingResult | None = None
+        self.further: FurtherStep | None = None
         self.ambiguities: list[Ambiguity] = []
         self.assumptions: list[str] = []
 
@@ -106,16 +127,55 @@ class ModelReading:
             raise wrong("the intent is too large")
         proposed = read_model(UserIntent, given.intent, "intent")
         intent = with_declared_joins(proposed, self._catalog)
-        result = await asyncio.to_thread(
-            bind_intent, intent, self._catalog, self._answers, self._options
-        )
-        if result.analysis.impossible:
-            raise wrong(" ".join(one.text for one in result.analysis.impossible))
+        result = await self._bound(intent)
+        if given.further is not None:
+            self.further = _checked_step(given.further, intent)
+            intent = without_target(intent)
+            result = await self._bound(intent)
         self.intent, self.result = intent, result
         asked = [_asked(one, number) for number, one in enumerate(given.ambiguities)]
         self.ambiguities = [one for one in asked if is_decidable(one, intent)][:_MOST_KEPT]
         self.assumptions = [one_line(one.text, MOST_LINE) for one in given.assumptions]
         return "Accepted."
+
+    async def _bound(self, intent: UserIntent) -> BindingResult:
+        """Return the intent as the rules bind it.
+
+        Raises:
+            InvalidRequest: the intent is wrong, or what it wants is not possible.
+        """
+        result = await asyncio.to_thread(
+            bind_intent, intent, self._catalog, self._answers, self._options
+        )
+        if result.analysis.impossible:
+            raise wrong(" ".join(one.text for one in result.analysis.impossible))
+        return result
+
+
+def _checked_step(given: StatedStep, intent: UserIntent) -> FurtherStep:
+    """Return the step, with the name of the target that the intent was checked with.
+
+    Raises:
+        InvalidRequest: no model can be planned for it.
+    """
+    columns = [
+        FurtherColumn(
+            name=one.name,
+            type=one.type,
+            description=one_line(one.description, MOST_LINE) if one.description else None,
+        )
+        for one in given.columns
+    ]
+    step = FurtherStep(
+        description=one_line(given.description, MOST_LINE),
+        table_name=intent.data_target.table_name,
+        columns=columns,
+        grain=given.grain,
+    )
+    problems = further_problems(step, intent)
+    if problems:
+        raise wrong(" ".join(problems))
+    return step
 
 
 def _asked(given: AskedAmbiguity, number: int) -> Ambiguity:
@@ -210,11 +270,15 @@ def _by_model(reading: ModelReading, state: EtlState) -> AnalysisResult:
     steps = _steps(reading.intent)
     read_by_model = filled(READ_BY_MODEL, Text(steps, steps)).to(state["lang"])
     texts = [read_by_model, *reading.assumptions]
+    if reading.further is not None:
+        said = FURTHER.to(state["lang"]).format(step=reading.further.description)
+        texts.insert(1, said)
     return AnalysisResult(
         intent=reading.intent,
         ambiguities=[*found.ambiguities, *further],
         assumptions=[*_assumptions(texts), *found.assumptions],
         method="llm",
+        further=reading.further,
     )
 
 
@@ -230,7 +294,12 @@ async def _decided(before: AnalysisResult, state: EtlState, context: EtlContext)
     now: EtlState = {**state, "analysis": changed.model_dump(mode="json")}
     found = (await binding_of(now, context)).analysis
     kept = [one for one in before.assumptions if one.id.startswith(_PREFIX)]
-    return found.model_copy(update={"assumptions": [*kept, *found.assumptions], "method": "llm"})
+    changes = {
+        "assumptions": [*kept, *found.assumptions],
+        "method": "llm",
+        "further": before.further,
+    }
+    return found.model_copy(update=changes)
 
 
 _PREFIX = "model"

@@ -11,7 +11,13 @@ from typing import Any
 from pydantic import Field
 
 from agent.flows.etl.context import EtlContext
-from agent.flows.etl.draft_making import bound_intent, rules_draft, sql_of
+from agent.flows.etl.draft_making import (
+    bound_intent,
+    further_step,
+    rules_draft,
+    sql_of,
+    unwritten_draft,
+)
 from agent.flows.etl.etl_texts import PLAN_NOT_TAKEN, SQL_NOT_TAKEN, TRIED_OFTEN, filled
 from agent.flows.etl.role_model import RoleTask
 from agent.flows.etl.roles.handing_in import hand_in_tool, wrong
@@ -24,7 +30,7 @@ from common.text import Text
 from etl.meaning.bound import BoundIntent
 from etl.planning.draft_model import Draft
 from etl.planning.plan_review import review
-from etl.planning.proposed_plans import planned_draft, rules_models, unwritten, writable
+from etl.planning.proposed_plans import rules_models, unwritten, writable
 from etl.planning.user_sql import with_user_sql
 from etl.rendering.one_query import one_query
 from etl.schemas.plan import ArchitecturePlan
@@ -124,7 +130,8 @@ async def developed(state: EtlState, context: EtlContext) -> EtlUpdate:
         return await rules_instead(state, context)
     together = {**before, **written}
     if set(unwritten(plan, rules)) - set(together):
-        _warn(context, PLAN_NOT_TAKEN)
+        if further_step(state) is None:  # else the tester says what is missing
+            _warn(context, PLAN_NOT_TAKEN)
         return await rules_instead(state, context)
     return {"code": _code(plan, rules, together, attempts + 1), "execution_path": []}
 
@@ -148,10 +155,11 @@ async def _written(
     plan: ArchitecturePlan, rules: Draft, state: EtlState, context: EtlContext
 ) -> Mapping[str, str]:
     """Return what the model hands in now, by node."""
-    wanted = writable(plan, rules)
+    base = unwritten_draft(state, rules)
+    # Before a further node all is the rules', so that at least its input is proven.
+    wanted = [base.target.name] if base.target.is_further else writable(plan, rules)
     if context.roles is None or not wanted:
         return {}
-    base = planned_draft(plan, rules)
     bound = await bound_intent(state, context)
     writing = Writing(base, bound, wanted, context.database)
     opening = await context.roles.prompts.of_tables(
@@ -159,7 +167,7 @@ async def _written(
         state,
         await context.database.catalog(),
         [source.table for source in bound.sources],
-        intent=state["analysis"]["intent"],
+        intent=_told_intent(state),
         plan=plan.model_dump(mode="json"),
         findings=_findings(state),
         nodes=wanted,
@@ -181,6 +189,13 @@ async def _written(
     )
     await context.roles.model.attempt(task, state)
     return writing.written
+
+
+def _told_intent(state: EtlState) -> Json:
+    """Return the intent, with the step that none of its operations says."""
+    intent: Json = state["analysis"]["intent"]
+    step = further_step(state)
+    return intent if step is None else {**intent, "further": step.model_dump(mode="json")}
 
 
 def _findings(state: EtlState) -> dict[str, Any]:
