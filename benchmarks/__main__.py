@@ -20,6 +20,7 @@ from benchmarks import (
     etl_mutation,
     file_loading,
     first_paint,
+    hosts,
     interruptions,
     killed_drafts,
     large_schema,
@@ -60,6 +61,9 @@ def main() -> None:
     )
     parser.add_argument(
         "--streams", type=int, default=1000, help="many_streams: questions at once (default 1000)"
+    )
+    parser.add_argument(
+        "--host-streams", type=int, default=64, help="hosts: questions at once (default 64)"
     )
     parser.add_argument(
         "--interruptions", type=int, default=500, help="interruptions: questions (default 500)"
@@ -233,6 +237,10 @@ def _interruptions(database_url: str, folder: Path, options: argparse.Namespace)
     print("\n".join(interruptions.run(database_url, folder, count=options.interruptions).lines()))
 
 
+def _hosts(database_url: str, folder: Path, options: argparse.Namespace) -> None:
+    hosts.run(database_url, folder, streams=options.host_streams)
+
+
 def _transformations(_database_url: str, folder: Path, options: argparse.Namespace) -> None:
     for found in transformations.run(folder, rounds=options.rounds):
         print("\n".join(found.lines()), flush=True)
@@ -257,6 +265,7 @@ _MEASUREMENTS: dict[str, Callable[[str, Path, argparse.Namespace], None]] = {
     "chosen_databases": _chosen_databases,
     "files": _files,
     "interruptions": _interruptions,
+    "hosts": _hosts,
     "etl_mutation": _etl_mutation,
     "transformations": _transformations,
     "killed_drafts": _killed_drafts,

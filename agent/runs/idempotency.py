@@ -10,7 +10,8 @@ from common.text import Text
 from store import IdempotencyRecord, RunRecord, Runs
 from store.journal import Journal
 
-# At most; if a key's run is still unknown after this or one lease, its worker has died.
+# If a key's run is still unknown after this, its worker has died. Not less where leases are short:
+# a worker that only takes long would answer the question a second time.
 _WAIT_S = 5.0
 _POLL_S = 0.05
 
@@ -25,7 +26,6 @@ class IdempotencyKeys:
 
     Args:
         find: the run of a user by its id; raises NotFound.
-        lease_s: seconds without renewal after which the store counts a run as abandoned.
     """
 
     def __init__(
@@ -33,12 +33,10 @@ class IdempotencyKeys:
         runs: Runs,
         journal: Journal,
         find: Callable[[str, str], Awaitable[RunRecord]],
-        lease_s: float,
     ) -> None:
         self._runs = runs
         self._journal = journal
         self._find = find
-        self._wait_s = min(lease_s, _WAIT_S)
 
     async def reserve_key(
         self, user_id: str, key: str, fingerprint: str, run_id: str
@@ -68,7 +66,7 @@ class IdempotencyKeys:
         Waits for the run, because a key is taken before its run begins.
         """
         with suppress(TimeoutError, NotFound):
-            async with asyncio.timeout(self._wait_s):
+            async with asyncio.timeout(_WAIT_S):
                 while True:
                     with suppress(NotFound):
                         return await self._find(user_id, run_id)

@@ -99,7 +99,7 @@ class RunService:
         self._store = store
         self._journal = journal
         self._lease_s = lease_s
-        self._keys = IdempotencyKeys(store.runs, journal, self._record, lease_s)
+        self._keys = IdempotencyKeys(store.runs, journal, self._record)
         self.start_anew()
         restart_after_fork(self)
 

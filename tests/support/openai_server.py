@@ -211,7 +211,9 @@ class OpenAiServer:
             there have been.
     """
 
-    def __init__(self, script: Script | None = None, port: int = 0) -> None:
+    def __init__(
+        self, script: Script | None = None, port: int = 0, address: str = "127.0.0.1"
+    ) -> None:
         self.default: Script = script or (lambda request: Reply(status=500))
         self.embeddings: Script = lambda request: Reply(status=404)
         self.models = Reply(body={"object": "list", "data": []})
@@ -220,6 +222,7 @@ class OpenAiServer:
         self.connection_count = 0
         self.in_flight = self.most_in_flight = 0
         self.port = port
+        self._address = address
         self._queue: deque[Reply] = deque()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(
@@ -229,7 +232,7 @@ class OpenAiServer:
     @property
     def root(self) -> str:
         """Return scheme, host and port: Azure's endpoint. `url` is the base URL of the protocol."""
-        return f"http://127.0.0.1:{self.port}"
+        return f"http://{self._address}:{self.port}"
 
     @property
     def url(self) -> str:
@@ -278,7 +281,7 @@ class OpenAiServer:
 
     async def _start(self) -> None:
         self._listener = await self._loop.create_server(
-            self._connect, "127.0.0.1", self.port, backlog=1024
+            self._connect, self._address, self.port, backlog=1024
         )
         self.port = self._listener.sockets[0].getsockname()[1]
 
