@@ -23,7 +23,7 @@ from typing import Any
 import aiohttp
 
 from benchmarks.host_network import CENTRE, Host, host, in_own_network, join_hosts, missing
-from benchmarks.persistent_client import PersistentClient, Told
+from benchmarks.persistent_client import ClientReply, PersistentClient
 from tests.support.openai_server import OpenAiServer, Reply, Request
 
 BAR_S = 2.0
@@ -72,7 +72,7 @@ http {{
 
 
 @dataclass
-class Trial:
+class HostTrial:
     """What all clients were told while one thing happened.
 
     Attributes:
@@ -81,7 +81,7 @@ class Trial:
     """
 
     name: str
-    told: list[Told] = field(default_factory=list)
+    told: list[ClientReply] = field(default_factory=list)
     doubled: int = 0
     missing: int = 0
 
@@ -212,8 +212,8 @@ class _Clients:
         self._count = count
         self._is_over = False
 
-    async def ask_while(self, happening: Callable[[], Awaitable[None]]) -> Trial:
-        trial = Trial(self._name)
+    async def ask_while(self, happening: Callable[[], Awaitable[None]]) -> HostTrial:
+        trial = HostTrial(self._name)
         asking = [asyncio.create_task(self._ask_on(trial, n)) for n in range(self._count)]
         await asyncio.sleep(_SETTLED_S)
         await happening()
@@ -222,7 +222,7 @@ class _Clients:
         await asyncio.gather(*asking)
         return trial
 
-    async def _ask_on(self, trial: Trial, number: int) -> None:
+    async def _ask_on(self, trial: HostTrial, number: int) -> None:
         user = f"{self._name}-{number}".replace(" ", "-")
         client = PersistentClient(
             self._session, _ROOT, silence_s=3 * _PING_S, patience_s=_PATIENCE_S

@@ -20,7 +20,7 @@ _BROKEN = (aiohttp.ClientError, TimeoutError, OSError)
 
 
 @dataclass
-class Told:
+class ClientReply:
     """What a client was told of one question.
 
     Attributes:
@@ -66,9 +66,9 @@ class PersistentClient:
         self._silence_s = silence_s
         self._patience_s = patience_s
 
-    async def ask(self, body: dict[str, Any]) -> Told:
+    async def ask(self, body: dict[str, Any]) -> ClientReply:
         """Ask until there is an answer."""
-        told = Told()
+        told = ClientReply()
         asked = _Asked(self, body, told)
         try:
             async with asyncio.timeout(self._patience_s):
@@ -109,7 +109,7 @@ class PersistentClient:
 class _Asked:
     """One question on its way to its answer."""
 
-    def __init__(self, client: PersistentClient, body: dict[str, Any], told: Told) -> None:
+    def __init__(self, client: PersistentClient, body: dict[str, Any], told: ClientReply) -> None:
         self._client = client
         self._body = body
         self._told = told
