@@ -426,7 +426,9 @@ def test_nobody_answers_for_another_and_the_user_is_asked(
     question = f'There is no "{said}"; did you mean "{meant}"?'
     assert (data["sql"], data["warnings"]) == (sql, [question])
     assert str(data["response"]).startswith(question)
-    assert meant not in str(data["query_result"]["rows"])
+    result = data["query_result"]
+    assert isinstance(result, dict)
+    assert meant not in str(result["rows"])
 
 
 def test_what_was_taken_for_what_is_said_in_the_summary(
