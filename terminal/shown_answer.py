@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, Group, JustifyMethod, RenderableType
 from rich.markup import escape
 from rich.syntax import Syntax
 from rich.table import Table
@@ -14,9 +14,6 @@ _MOST_ROWS = 50
 _MOST_BARS = 20
 _BAR_WIDTH = 40  # characters of the longest bar
 _CONTROLS = dict.fromkeys([*range(32), *range(127, 160)], " ")
-_NUMERIC = frozenset(
-    {"smallint", "integer", "bigint", "numeric", "real", "double precision", "money"}
-)
 
 
 def show_answer(console: Console, answer: Mapping[str, Any], *, with_sql: bool) -> None:
@@ -49,11 +46,11 @@ def _table(result: Mapping[str, Any]) -> RenderableType:
     labels = result.get("labels") or result["columns"]
     units = result.get("units") or [None] * len(labels)
     table = Table(header_style="bold", show_edge=False)
-    for label, unit, kind in zip(labels, units, result["column_types"], strict=True):
+    formats = result.get("formats") or [None] * len(labels)
+    for label, unit, number_format in zip(labels, units, formats, strict=True):
         heading = f"{label} ({unit})" if unit else str(label)
-        is_number = kind.partition("(")[0] in _NUMERIC
-        justify = "right" if is_number else "left"
-        table.add_column(escape(heading.translate(_CONTROLS)), justify=justify)  # type: ignore[arg-type]
+        justify: JustifyMethod = "left" if number_format is None else "right"
+        table.add_column(escape(heading.translate(_CONTROLS)), justify=justify)
     rows: Sequence[Sequence[Any]] = result["rows"]
     for row in rows[:_MOST_ROWS]:
         table.add_row(*map(_cell, row))

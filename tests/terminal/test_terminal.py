@@ -42,6 +42,8 @@ def test_one_question_shows_words_rows_bars_sql_and_exports(
     assert answer["response"] in shown.replace("\n", "")
     assert str(name) in shown
     assert str(total) in shown
+    smallest = answer["query_result"]["rows"][-1][1]
+    assert f"  {smallest} \n" in shown, "figures end at the right"
     assert "█" in shown
     assert "SELECT" in shown
     assert str(name) in file.read_text("utf-8-sig")
