@@ -46,7 +46,7 @@ def join_hosts() -> None:
     _ip("link", "set", _BRIDGE, "up")
 
 
-class Host:
+class BenchHost:
     """A host with its own address, on which one program runs at a time.
 
     Args:
@@ -110,12 +110,12 @@ class Host:
 
 
 @contextmanager
-def host(number: int) -> Iterator[Host]:
+def host(number: int) -> Iterator[BenchHost]:
     """Yield a host; what runs on it is killed at the end."""
     keeper = subprocess.Popen(["unshare", "--net", "sleep", "infinity"])
     try:
         _await_namespace(keeper.pid)
-        made = Host(number, keeper.pid)
+        made = BenchHost(number, keeper.pid)
         try:
             yield made
         finally:

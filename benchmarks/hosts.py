@@ -22,7 +22,7 @@ from typing import Any
 
 import aiohttp
 
-from benchmarks.host_network import CENTRE, Host, host, in_own_network, join_hosts, missing
+from benchmarks.host_network import CENTRE, BenchHost, host, in_own_network, join_hosts, missing
 from benchmarks.persistent_client import ClientReply, PersistentClient
 from tests.support.openai_server import OpenAiServer, Reply, Request
 
@@ -122,7 +122,7 @@ def run(database_url: str, folder: Path, *, streams: int = 64) -> None:
 class _Service:
     """Two hosts, their store and their proxy."""
 
-    def __init__(self, folder: Path, settings: dict[str, str], hosts: list[Host]) -> None:
+    def __init__(self, folder: Path, settings: dict[str, str], hosts: list[BenchHost]) -> None:
         self._folder = folder
         self._settings = settings
         self.hosts = hosts
@@ -135,7 +135,7 @@ class _Service:
         for one in self.hosts:
             await self.ready(one)
 
-    def start(self, one: Host) -> None:
+    def start(self, one: BenchHost) -> None:
         own = self._folder / one.address
         own.mkdir(exist_ok=True)
         mine = {"HOST": one.address, "DATA_DIR": str(own)}
@@ -144,7 +144,7 @@ class _Service:
         with (own / "log").open("ab") as log:
             one.start(words, {**self._settings, **mine}, log)
 
-    async def ready(self, one: Host) -> None:
+    async def ready(self, one: BenchHost) -> None:
         """Wait until the host answers."""
         address = f"http://{one.address}:{_PORT}/ready"
         async with asyncio.timeout(_START_S), aiohttp.ClientSession() as session:
@@ -264,7 +264,7 @@ async def _measure(service: _Service, streams: int) -> None:
 
 
 @contextmanager
-def _proxy(folder: Path, hosts: list[Host]) -> Iterator[None]:
+def _proxy(folder: Path, hosts: list[BenchHost]) -> Iterator[None]:
     servers = "\n        ".join(f"server {one.address}:{_PORT} max_fails=0;" for one in hosts)
     text = _PROXY.format(folder=folder, servers=servers, listen=f"{CENTRE}:{_PROXY_PORT}")
     (folder / "nginx.conf").write_text(text)
