@@ -105,7 +105,7 @@ class BenchHost:
         _ip("link", "set", self._cable, "nomaster")
 
     def plug_cable(self) -> None:
-        """Undo `pull_cable`."""
+        """Connect the host again; what was sent meanwhile may still arrive."""
         _ip("link", "set", self._cable, "master", _BRIDGE)
 
 

@@ -9,7 +9,6 @@ client gives up on it or gets another text, and doubled when its conversation ha
 """
 
 import asyncio
-import multiprocessing
 import subprocess
 import sys
 import time
@@ -18,13 +17,13 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import aiohttp
 
 from benchmarks.host_network import CENTRE, BenchHost, host, in_own_network, join_hosts, missing
+from benchmarks.model_process import model_process
 from benchmarks.persistent_client import ClientReply, PersistentClient
-from tests.support.openai_server import OpenAiServer, Reply, Request
+from tests.support.openai_server import Reply, Request
 
 BAR_S = 2.0
 _PING_S = 0.3
@@ -277,26 +276,6 @@ def _proxy(folder: Path, hosts: list[BenchHost]) -> Iterator[None]:
         process.wait()
 
 
-@contextmanager
-def _model() -> Iterator[str]:
-    """Run the scripted model in its own process; give its base URL."""
-    context = multiprocessing.get_context("fork")
-    mail: Any = context.Queue()
-    process = context.Process(target=_serve_model, args=(mail,), daemon=True)
-    process.start()
-    try:
-        yield mail.get(timeout=30)
-    finally:
-        process.terminate()
-        process.join(20)
-
-
-def _serve_model(mail: Any) -> None:
-    with OpenAiServer(_script, address=CENTRE) as server:
-        mail.put(server.url)
-        time.sleep(3600)
-
-
 def _script(_request: Request) -> Reply:
     return Reply(pieces=[piece for word in _WORDS for piece in (_WORD_S, word)])
 
@@ -312,7 +291,7 @@ def main(database_url: str, folder: str, streams: str) -> None:
             "REDIS_URL": f"redis://{CENTRE}:{_STORE_PORT}/0",
             "PORT": str(_PORT),
             "OPENAI_API_KEY": "bench",
-            "OPENAI_BASE_URL": stack.enter_context(_model()),
+            "OPENAI_BASE_URL": stack.enter_context(model_process(_script, CENTRE)),
             "OPENAI_MODEL": "scripted",
             "ALLOW_ANONYMOUS": "true",
             "TRUSTED_PROXIES": "1",

@@ -12,19 +12,17 @@ would wait for half of the others' model calls before its first event.
 
 import asyncio
 import json
-import multiprocessing
 import statistics
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from benchmarks.answer_cost import QUESTION, SQL
+from benchmarks.model_process import model_process
 from benchmarks.worker_process import cpu_ms, most_memory_mb
 from tests.support.live import serving_afresh
-from tests.support.openai_server import OpenAiServer, Reply, Request
+from tests.support.openai_server import Reply, Request
 
 MODEL_DELAY_S = 0.3
 _CALLS_PER_QUESTION = 2
@@ -92,7 +90,7 @@ class StreamResults:
 def run(database_url: str, data_dir: Path, *, streams: int = 1000) -> StreamResults:
     """Ask `streams` questions at once."""
     with (
-        _model() as model_url,
+        model_process(_script) as model_url,
         serving_afresh(
             data_dir / "many_streams.log",
             DATABASE_URL=database_url,
@@ -161,26 +159,6 @@ def _problem_of_result(result: dict[str, Any]) -> str:
     if result["warnings"]:
         return "; ".join(result["warnings"])
     return "" if result["query_result"]["rows"] else "no rows"
-
-
-@contextmanager
-def _model() -> Iterator[str]:
-    """Run the scripted model in its own process; give its base URL."""
-    context = multiprocessing.get_context("fork")
-    mail: Any = context.Queue()
-    process = context.Process(target=_serve_model, args=(mail,), daemon=True)
-    process.start()
-    try:
-        yield mail.get(timeout=30)
-    finally:
-        process.terminate()
-        process.join(20)
-
-
-def _serve_model(mail: Any) -> None:
-    with OpenAiServer(_script) as server:
-        mail.put(server.url)
-        time.sleep(3600)
 
 
 def _script(request: Request) -> Reply:

@@ -9,7 +9,8 @@ from typing import Any
 
 from rich.console import Console
 
-from terminal.service_connection import CannotAsk, Event, ServiceConnection
+from api.given_answers import answer_in
+from terminal.service_connection import CannotAsk, Event, Events, ServiceConnection
 from terminal.shown_answer import show_answer
 
 _FORMATS = {".csv": "csv", ".json": "json", ".xlsx": "xlsx", ".png": "png"}
@@ -32,14 +33,15 @@ class TerminalConversation:
     as_json: bool = False
     with_sql: bool = True
     run_id: str | None = None
+    _asked: Event | None = None
 
-    def ask(self, question: str) -> bool:
-        """Ask, show the steps and the answer; return whether there was one."""
-        body: dict[str, Any] = {"question": question, **self.options, "stream_tokens": False}
-        if self.conversation_id is not None:
-            body["conversation_id"] = self.conversation_id
+    def ask(self, said: str) -> bool:
+        """Ask, or answer what the run before has asked; show the steps and the answer.
+
+        Returns whether there was an answer, or a question back.
+        """
         last: Event = {}
-        with self.notes.status("…") as status, closing(self.connection.ask(body)) as events:
+        with self.notes.status("…") as status, closing(self._events(said)) as events:
             for event in events:
                 if event["type"] == "progress":
                     details = event.get("sub_status") or event.get("details") or ""
@@ -47,7 +49,22 @@ class TerminalConversation:
                 last = event
         self.conversation_id = last.get("conversation_id") or self.conversation_id
         self.run_id = last.get("run_id") or self.run_id
+        self._asked = last if last.get("type") == "question" else None
         return self._show(last)
+
+    def begin_anew(self) -> None:
+        """Begin another conversation."""
+        self.conversation_id = self.run_id = self._asked = None
+
+    def _events(self, said: str) -> Events:
+        asked = self._asked
+        if asked is not None:
+            answer = {"interrupt_id": asked["interrupt_id"], "answer": answer_in(asked, said)}
+            return self.connection.answer(asked["run_id"], answer)
+        body: dict[str, Any] = {"question": said, **self.options, "stream_tokens": False}
+        if self.conversation_id is not None:
+            body["conversation_id"] = self.conversation_id
+        return self.connection.ask(body)
 
     def _show(self, last: Event) -> bool:
         if self.as_json:
@@ -101,7 +118,7 @@ def converse(conversation: TerminalConversation, read: Callable[[str], str]) -> 
             return
         try:
             if command == "/new":
-                conversation.conversation_id = conversation.run_id = None
+                conversation.begin_anew()
             elif command == "/export":
                 conversation.export(Path(rest.strip()))
             elif line:

@@ -31,6 +31,13 @@ class ServiceConnection(Protocol):
             CannotAsk: there is no stream.
         """
 
+    def answer(self, run_id: str, body: Mapping[str, Any]) -> Events:
+        """Answer what a run has asked, and yield `data` of each event that follows.
+
+        Raises:
+            CannotAsk: the answer is refused.
+        """
+
     def export(self, run_id: str, query: Mapping[str, str]) -> Pieces:
         """Yield a file of an answer's rows in pieces.
 
@@ -40,6 +47,15 @@ class ServiceConnection(Protocol):
 
 
 _ASK = "/api/v0/ask_agent_stream"
+
+
+def _resume_path(run_id: str) -> str:
+    return f"/api/v0/runs/{run_id}/resume"
+
+
+def _events_path(run: Mapping[str, Any]) -> str:
+    """Return where a run is followed from the events that are known."""
+    return f"/api/v0/runs/{run['run_id']}/events?{urlencode({'after': run['last_event_id']})}"
 
 
 def _export_path(run_id: str, query: Mapping[str, str]) -> str:
@@ -60,6 +76,12 @@ class ServerConnection:
     def ask(self, body: Mapping[str, Any]) -> Events:
         data = json.dumps(body).encode()
         with closing(self._open(_ASK, data)) as response:
+            yield from _events(response)
+
+    def answer(self, run_id: str, body: Mapping[str, Any]) -> Events:
+        with closing(self._open(_resume_path(run_id), json.dumps(body).encode())) as response:
+            run = json.load(response)["data"]
+        with closing(self._open(_events_path(run))) as response:
             yield from _events(response)
 
     def export(self, run_id: str, query: Mapping[str, str]) -> Pieces:
@@ -96,14 +118,22 @@ class LocalConnection:
             _check(response)
             yield from _events(_lines(response.iter_encoded()))
 
+    def answer(self, run_id: str, body: Mapping[str, Any]) -> Events:
+        with closing(self._client.post(_resume_path(run_id), json=dict(body))) as response:
+            _check(response, 202)
+            run = json.loads(response.get_data())["data"]
+        with closing(self._client.get(_events_path(run))) as response:
+            _check(response)
+            yield from _events(_lines(response.iter_encoded()))
+
     def export(self, run_id: str, query: Mapping[str, str]) -> Pieces:
         with closing(self._client.get(_export_path(run_id, query))) as response:
             _check(response)
             yield from response.iter_encoded()
 
 
-def _check(response: Any) -> None:
-    if response.status_code != 200:
+def _check(response: Any, expected: int = 200) -> None:
+    if response.status_code != expected:
         raise CannotAsk(_refusal(response.get_data(), response.status_code))
 
 

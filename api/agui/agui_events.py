@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from api.answer_fields import answer_fields
 from api.run_frames import WaitingRun
 from common.envelope import to_json
 
@@ -21,26 +22,6 @@ Json = dict[str, Any]
 PROTOCOL_VERSION = "1.0"
 RESULT = "citu.result"
 _CANCELLED = "cancelled"
-_STATE = (
-    "response",
-    "response_type",
-    "summary",
-    "sql",
-    "query_result",
-    "chart",
-    "warnings",
-    "choices",
-    "rewrites",
-    "follow_ups",
-    "figures",
-    "sources",
-    "findings",
-    "exports",
-    "database",
-    "etl",
-    "conversation_id",
-    "run_id",
-)
 
 
 @dataclass
@@ -120,8 +101,7 @@ class AguiEvents:
             self._said = ""
         yield from self._say(response[len(self._said) :])
         yield from self._end_message()
-        state = {name: event[name] for name in _STATE if event.get(name) is not None}
-        yield {"type": "STATE_SNAPSHOT", "snapshot": state}
+        yield {"type": "STATE_SNAPSHOT", "snapshot": answer_fields(event)}
         yield from self._ended({"type": "success"})
 
     def _error(self, event: Mapping[str, Any]) -> Iterator[Json]:

@@ -6,9 +6,10 @@ because Citu goes by the conversation that it has kept itself.
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeGuard
+from typing import Any
 
 from agent.question import Question
+from api.chat_messages import is_object, texts_of
 from api.fields import wrong
 from api.requests import ETL, parse_ask, parse_etl_ask
 from api.run_frames import WaitingRun
@@ -64,14 +65,16 @@ def parse_run_input(body: object, max_question_chars: int, agents: Collection[st
         raise InvalidRequest(_NO_OBJECT)
     thread_id, run_id = _name(body, "threadId"), _name(body, "runId")
     props = body.get("forwardedProps") or {}
-    chosen = {name: props[name] for name in _CHOSEN if _is_map(props) and name in props}
+    chosen = {name: props[name] for name in _CHOSEN if is_object(props) and name in props}
     user_id = chosen.pop("user_id", None)
     if user_id is not None and not isinstance(user_id, str):
         raise wrong("forwardedProps.user_id", "一个字符串", "a string")
     resume = body.get("resume")
     if resume:
         return RunInput(thread_id, run_id, _answer(resume), user_id)
-    said = _said(body.get("messages"))
+    said = texts_of(body.get("messages"), "user")
+    if not said:
+        raise InvalidRequest(_NO_QUESTION, field="messages")
     fields = {**chosen, "question": said[-1], "conversation_id": plain_name(thread_id)}
     if chosen.get("agent") == ETL:
         given = parse_etl_ask(fields, max_question_chars)
@@ -81,30 +84,11 @@ def parse_run_input(body: object, max_question_chars: int, agents: Collection[st
 
 
 def _answer(resume: object) -> InterruptAnswer:
-    if not isinstance(resume, list) or len(resume) != 1 or not _is_map(resume[0]):
+    if not isinstance(resume, list) or len(resume) != 1 or not is_object(resume[0]):
         raise InvalidRequest(_ONE_ANSWER, field="resume")
     entry: Mapping[str, Any] = resume[0]
     waiting = WaitingRun.named(str(entry.get("interruptId", "")))
     return InterruptAnswer(waiting, entry.get("payload"), entry.get("status") == "cancelled")
-
-
-def _said(messages: object) -> list[str]:
-    """Return the texts of the user's messages."""
-    found = []
-    for message in messages if isinstance(messages, list) else ():
-        if _is_map(message) and message.get("role") == "user":
-            found.append(_text(message.get("content")))
-    if not found:
-        raise InvalidRequest(_NO_QUESTION, field="messages")
-    return found
-
-
-def _text(content: object) -> str:
-    if isinstance(content, str):
-        return content
-    parts = content if isinstance(content, list) else []
-    texts = [part.get("text") for part in parts if _is_map(part)]
-    return "\n".join(text for text in texts if isinstance(text, str))
 
 
 def _name(body: Mapping[str, Any], field: str) -> str:
@@ -112,7 +96,3 @@ def _name(body: Mapping[str, Any], field: str) -> str:
     if not isinstance(value, str) or not 0 < len(value) <= 256:
         raise wrong(field, "1 到 256 个字符的文本", "a text of 1 to 256 characters")
     return value
-
-
-def _is_map(value: object) -> TypeGuard[Mapping[str, Any]]:
-    return isinstance(value, dict)

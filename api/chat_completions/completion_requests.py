@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agent.question import new_conversation_id
+from api.chat_messages import texts_of
 from api.fields import ID
 from api.models.request_models import question_text
 from api.run_frames import WaitingRun
@@ -80,7 +81,7 @@ def parse_completion(
         raise InvalidRequest(message, field="model")
     if body.get("n") not in (None, 1):
         raise InvalidRequest(_ONE, field="n")
-    said = _said(body.get("messages"), "user")
+    said = texts_of(body.get("messages"), "user")
     if not said:
         raise InvalidRequest(_NO_MESSAGES, field="messages")
     options = body.get("stream_options")
@@ -100,29 +101,8 @@ def parse_completion(
 def last_message(body: object) -> str:
     """Return the last message of a user, in a body that need not be valid."""
     messages = body.get("messages") if isinstance(body, dict) else None
-    said = _said(messages, "user")
+    said = texts_of(messages, "user")
     return said[-1] if said else ""
-
-
-def _said(messages: object, role: str) -> list[str]:
-    """Return the texts of the messages of a role."""
-    if not isinstance(messages, list):
-        return []
-    found = []
-    for message in messages:
-        if isinstance(message, dict) and message.get("role") == role:
-            found.append(_text(message.get("content")))
-    return found
-
-
-def _text(content: object) -> str:
-    """Return a message's text, which may come in parts."""
-    if isinstance(content, str):
-        return content
-    if not isinstance(content, list):
-        return ""
-    parts = [part.get("text") for part in content if isinstance(part, dict)]
-    return "\n".join(part for part in parts if isinstance(part, str))
 
 
 def _conversation_id(headers: Mapping[str, str], first: str) -> str:
@@ -137,6 +117,6 @@ def _conversation_id(headers: Mapping[str, str], first: str) -> str:
 
 def _waiting(messages: list[Any]) -> WaitingRun | None:
     """Return the run that the latest answer named as waiting."""
-    said = _said(messages, "assistant")
+    said = texts_of(messages, "assistant")
     found = _WAITING.search(said[-1]) if said else None
     return WaitingRun.named(found[1]) if found is not None else None

@@ -12,39 +12,16 @@ error      a result that failed
 from collections.abc import Callable, Mapping
 from typing import Any, TypeGuard
 
+from api.answer_fields import answer_fields
 from api.answer_markdown import answer_text, choices_text
 from api.given_answers import answer_in, choice_text
-from api.mcp.content import InputRequired, Json, Progress, Result, Step
+from api.mcp.content import InputRequired, Json, Progress, Result, Step, failed_result
 from api.run_frames import WaitingRun
 from common.envelope import to_json
 from common.text import Lang, Text
 
 _ANSWER = "answer"  # the name of what is asked, and of the one field of its form
 _PRIMITIVE = frozenset({"string", "number", "integer", "boolean"})
-_KEPT = (
-    "response",
-    "response_type",
-    "summary",
-    "sql",
-    "query_result",
-    "chart",
-    "warnings",
-    "choices",
-    "rewrites",
-    "follow_ups",
-    "figures",
-    "sources",
-    "findings",
-    "exports",
-    "database",
-    "sql_generation_failed",
-    "failure_reason",
-    "etl",
-    "conversation_id",
-    "run_id",
-)
-"""The fields of an answer that callers get; the rest tells how it came about."""
-
 _REPLY = Text(
     "请询问用户，然后再次调用 ask：question 为用户的回答，answer_to 为 {}",
     "Ask the user, then call ask again with the answer as question and answer_to {}",
@@ -74,14 +51,9 @@ def given_answer(asked: Json, content: Json) -> Any:
     return answer_in(asked, text) if isinstance(text, str) else text
 
 
-def answer_fields(data: Json) -> dict[str, Any]:
-    """Return what callers get of an answer."""
-    return {name: data[name] for name in _KEPT if data.get(name) is not None}
-
-
-def texts(*said: str) -> list[dict[str, Any]]:
-    """Return blocks of text, as results hold them."""
-    return [{"type": "text", "text": text} for text in said]
+def texts(text: str) -> list[dict[str, Any]]:
+    """Return a text as results hold it."""
+    return [{"type": "text", "text": text}]
 
 
 # ------------------------------------------------------------------------------
@@ -125,7 +97,7 @@ def _completed(event: Json, lang: Lang, _can_ask: bool) -> Step | None:
 def _error(event: Json, _lang: Lang, _can_ask: bool) -> Step | None:
     told = {name: event[name] for name in _ERROR_FIELDS if event.get(name) is not None}
     message = f"{event['error_type']}: {event['error']}"
-    return Result({"content": texts(message), "isError": True, "_meta": {"citu/error": told}})
+    return Result(failed_result(message, told))
 
 
 _ERROR_FIELDS = ("error_type", "retryable", "retry_after_s", "conversation_id", "run_id")

@@ -39,6 +39,19 @@ class Result:
     body: Json
 
 
+def failed_result(message: str, told: Json) -> Json:
+    """Return the body of a result that failed, from which a model can learn.
+
+    Args:
+        told: what programs can act on.
+    """
+    return {
+        "content": [{"type": "text", "text": message}],
+        "isError": True,
+        "_meta": {"citu/error": dict(told)},
+    }
+
+
 Step = Progress | InputRequired | Result
 """What a call gives: any number of steps of progress, then one of the others."""
 

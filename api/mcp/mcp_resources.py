@@ -8,7 +8,7 @@ from typing import Any
 
 from agent.answers.table_files import FORMATS
 from agent.services.export_service import WantedRows
-from api.mcp.answers import answer_fields
+from api.answer_fields import answer_fields
 from api.mcp.content import Json, McpCaller
 from api.mcp.messages import INVALID_PARAMS, McpError
 from api.mcp.tools import McpServices, open_reports, report_label

@@ -15,6 +15,7 @@ from api.mcp.content import (
     Progress,
     Result,
     Step,
+    failed_result,
 )
 from api.mcp.messages import (
     HANDSHAKE_VERSIONS,
@@ -208,7 +209,8 @@ class McpServer:
                     count += 1
                     yield _numbered(step, count)
             except CituError as error:
-                yield Result(_failed(error, caller))
+                message = f"{error.error_type}: {error.message(caller.lang)}"
+                yield Result(failed_result(message, _told(error)))
 
     async def _get_prompt(self, request: McpRequest, caller: McpCaller) -> Messages:
         steps = self.content.prompt(self._call(request, caller))
@@ -332,16 +334,6 @@ def _told(error: CituError) -> dict[str, Any]:
     if error.retry_after_s is not None:
         told["retry_after_s"] = error.retry_after_s
     return told | error.details()
-
-
-def _failed(error: CituError, caller: McpCaller) -> Json:
-    """Return the result of a tool that failed, from which a model can learn."""
-    message = f"{error.error_type}: {error.message(caller.lang)}"
-    return {
-        "content": [{"type": "text", "text": message}],
-        "isError": True,
-        "_meta": {"citu/error": _told(error)},
-    }
 
 
 def _status(error: McpError, request: McpRequest) -> int:

@@ -3,10 +3,10 @@
 A tool that models of this service may use as well is open to the same groups (TOOL_GROUPS).
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
-from typing import Any
 
 from agent.analysis.analysing import AnalysisRequest
 from agent.asked_databases import AskedDatabases
@@ -18,8 +18,9 @@ from agent.services.database_services import ServedDatabases
 from agent.services.export_service import ExportService, WantedRows
 from agent.services.sql_service import GivenSql
 from agent.tools.registry import ToolRegistry
+from api.answer_fields import answer_fields
 from api.answer_markdown import rows_text
-from api.mcp.answers import answer_fields, given_answer, step_of, texts
+from api.mcp.answers import given_answer, step_of, texts
 from api.mcp.content import Json, McpCall, McpCaller, Result, Steps
 from api.mcp.messages import INVALID_PARAMS, McpError
 from api.models.request_models import AnalyzeBody, ExportQuery, SearchQuery, SqlBody
@@ -36,7 +37,7 @@ from common.actor import Actor
 from common.envelope import to_json
 from common.errors import StatementRejected
 from common.meanings import Report
-from common.text import Text, language_of
+from common.text import Lang, Text, language_of
 
 _DECLINED = Text("用户没有回答，运行已取消。", "The user did not answer; the run was cancelled.")
 
@@ -125,7 +126,7 @@ async def _ask(services: McpServices, call: McpCall) -> Steps:
                 yield step
 
 
-def _language(call: McpCall) -> Any:
+def _language(call: McpCall) -> Lang:
     """Return the language of an answer: that of its question."""
     return language_of(str(call.arguments.get("question", "")))
 
@@ -270,16 +271,21 @@ def report_label(report: Report, caller: McpCaller) -> str:
 
 async def open_reports(services: McpServices, caller: McpCaller) -> Sequence[tuple[str, Report]]:
     """Return the reports whose SQL a caller may run, each with its database."""
-    found = []
-    for database in services.asked.open_to(caller.actor):
-        opened = services.asked.database(database.name, caller.actor)
-        for report in database.reports:
-            try:
-                await opened.explain(report.sql)
-            except StatementRejected:  # it reads what the caller may not
-                continue
-            found.append((database.name, report))
-    return found
+    listed = [
+        (database.name, report)
+        for database in services.asked.open_to(caller.actor)
+        for report in database.reports
+    ]
+    may_run = await asyncio.gather(*(_may_run(services, caller, *one) for one in listed))
+    return [one for one, is_open in zip(listed, may_run, strict=True) if is_open]
+
+
+async def _may_run(services: McpServices, caller: McpCaller, name: str, report: Report) -> bool:
+    try:
+        await services.asked.database(name, caller.actor).explain(report.sql)
+    except StatementRejected:  # it reads what the caller may not
+        return False
+    return True
 
 
 def _run_id(call: McpCall) -> str:

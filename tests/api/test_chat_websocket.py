@@ -21,7 +21,6 @@ from hypothesis import strategies as st
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.frames import Frame, Opcode
-from werkzeug.serving import make_server
 
 from api.access.key_file import KeyFile
 from app_config import Settings
@@ -43,6 +42,7 @@ from tests.support.live import (
 from tests.support.openai_replies import Gate, Reply
 from tests.support.openai_server import OpenAiServer
 from tests.support.questions import ENDLESS, ROWS, scripted
+from tests.support.wsgi_server import serving_app
 from unified_api import create_app
 
 ASK = "how many gauges"
@@ -243,15 +243,10 @@ class _Service:
     @contextmanager
     def on_a_port(self, **changes: Any) -> Iterator[int]:
         app = create_app(replace(self.settings, **changes))
-        server = make_server("127.0.0.1", 0, app, threaded=True)
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
         try:
-            yield server.server_port
+            with serving_app(app) as port:
+                yield port
         finally:
-            server.shutdown()
-            thread.join()
-            server.server_close()
             run(_closed(app), timeout_s=10)
 
 

@@ -344,6 +344,10 @@ def test_tools_have_the_groups_and_the_guard_of_the_service(demo_url: str, tmp_p
         refused = run(analyst, "DELETE FROM company")["result"]
         assert refused["isError"]
         assert refused["_meta"]["citu/error"]["error_type"] == "forbidden_keywords"
+        # A page of another site may not use the key that it was given.
+        foreign = {"Authorization": f"Bearer {analyst}", "Origin": "https://evil.example"}
+        response = asking.client.post("/mcp", json=body, headers=headers | foreign, buffered=True)
+        assert response.status_code == 403
         # An answer belongs to who asked.
         named = {"Authorization": f"Bearer {analyst}"}
         params = {"name": "ask", "arguments": {"question": RANKING}}

@@ -7,12 +7,17 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from agent.bootstrap import FLOWS
 from api.access.key_file import KeyFile
 from app_config import Settings
 from terminal.__main__ import main
 from terminal.asking import TerminalConversation, converse
-from terminal.service_connection import LocalConnection
+from terminal.service_connection import LocalConnection, ServerConnection
 from tests.support.asking import Asking
+from tests.support.live import GAUGES
+from tests.support.openai_replies import Reply
+from tests.support.openai_server import OpenAiServer
+from tests.support.survey.survey_flow import SURVEY, SurveyFlow
 from tests.support.wsgi_server import serving_app
 
 RANKING = "查询各服务区的营业收入排行"
@@ -99,6 +104,29 @@ def test_lines_are_one_conversation_in_this_process_too(asking: Asking, tmp_path
     assert "must end in" in notes.export_text()
     turns = asking.client.get(f"/api/v0/conversations/{ids[0]}", buffered=True).get_json()
     assert [turn["question"] for turn in turns["data"]["turns"]] == [RANKING, "只看前3名"]
+
+
+@pytest.mark.parametrize("is_local", [True, False])
+def test_what_a_run_asks_is_answered_by_the_next_line(
+    is_local: bool, make_database: Callable[[str], str]
+) -> None:
+    console, notes = Console(record=True, width=120), Console(record=True, stderr=True)
+    with pytest.MonkeyPatch.context() as patch, OpenAiServer(lambda _: Reply("hello")) as model:
+        patch.setattr("agent.bootstrap.FLOWS", [*FLOWS, SurveyFlow])
+        with (
+            Asking(Settings(database_url=make_database(GAUGES)), model) as asking,
+            serving_app(asking.client.application) as port,  # type: ignore[arg-type]
+        ):
+            local = LocalConnection(asking.client.application)
+            way = local if is_local else ServerConnection(f"http://127.0.0.1:{port}")
+            conversation = TerminalConversation(way, console, notes, {"agent": "survey"})
+            lines = iter([SURVEY, "name", "99", "2", "hello", "/quit"])
+            converse(conversation, lambda _prompt: next(lines))
+    shown = console.export_text()
+    assert "Which column?" in shown
+    assert "gauge 1, gauge 2" in shown
+    assert shown.rstrip().endswith("hello"), "the run has ended, and a line is a question again"
+    assert "3" in notes.export_text(), "99 is more than may be asked for, and asked again"
 
 
 def test_what_the_database_holds_can_not_steer_the_terminal(
