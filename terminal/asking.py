@@ -53,7 +53,7 @@ class TerminalConversation:
         return self._show(last)
 
     def begin_anew(self) -> None:
-        """Begin another conversation."""
+        """Forget conversation and run, so that the next line begins another conversation."""
         self.conversation_id = self.run_id = self._asked = None
 
     def _events(self, said: str) -> Events:

@@ -12,8 +12,8 @@ from werkzeug.serving import make_server
 def serving_app(app: Flask) -> Iterator[int]:
     """Yield the port at which the application is served, by a thread per connection."""
     server = make_server("127.0.0.1", 0, app, threaded=True)
-    words = {"poll_interval": 0.01}  # how soon it notices that it is shut down
-    thread = threading.Thread(target=server.serve_forever, kwargs=words, daemon=True)
+    # The interval is how soon the server notices that it is shut down.
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     try:
         yield server.server_port
