@@ -36,6 +36,7 @@ def _flag(text: str) -> bool:
     }
     if text.lower() not in known:
         raise ValueError("true or false")
+
     return known[text.lower()]
 
 
@@ -47,8 +48,10 @@ def _positive(kind: type) -> Any:
             raise ValueError(
                 "a positive number" if kind is float else "a positive whole number"
             ) from exc
+
         if not 0 < value < float("inf"):
             raise ValueError("a positive number")
+
         return value
 
     return parse
@@ -57,6 +60,7 @@ def _positive(kind: type) -> Any:
 def _count(text: str) -> int:
     if not text.isdigit():
         raise ValueError("a whole number, 0 or more")
+
     return int(text)
 
 
@@ -64,6 +68,7 @@ def _sheet_rows(text: str) -> int:
     most = 1_048_575  # rows of a sheet of Excel besides its header
     if not text.isdigit() or not 0 < int(text) <= most:
         raise ValueError(f"a whole number from 1 to {most}, the rows that fit on a sheet")
+
     return int(text)
 
 
@@ -71,6 +76,7 @@ def _share(text: str) -> float:
     value: float = _positive(float)(text)
     if value > 1:
         raise ValueError("a part of 1, for example 0.5")
+
     return value
 
 
@@ -79,6 +85,7 @@ def _one_of(*choices: str) -> Any:
         for choice in choices:
             if choice.lower() == text.lower():
                 return choice
+
         raise ValueError(f"one of {', '.join(choices)}")
 
     return parse
@@ -88,24 +95,28 @@ def _web_address(text: str) -> str:
     parts = urlsplit(text)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError("an address such as https://example.com/citu")
+
     return text
 
 
 def _signing_secret(text: str) -> str:
     if len(text) < 16:
         raise ValueError("at least 16 characters, for example from `openssl rand -hex 32`")
+
     return text
 
 
 def _port(text: str) -> int:
     if not text.isdigit() or not 1 <= int(text) <= 65535:
         raise ValueError("a port between 1 and 65535")
+
     return int(text)
 
 
 def _optional_port(text: str) -> int:
     if text == "0":
         return 0
+
     return _port(text)
 
 
@@ -118,6 +129,7 @@ def _rate_limit(text: str) -> str:
                 "for example 60/minute or 10/second, 1000/day: numbers per second, "
                 "minute, hour or day"
             )
+
     return text
 
 
@@ -128,6 +140,7 @@ def _groups(text: str) -> str:
                 "names of groups as API keys have them (letters, digits, _ . : or -), "
                 "separated by commas"
             )
+
     return text
 
 
@@ -139,6 +152,7 @@ def _objects_by_group(text: str) -> str:
                 "groups of API keys, each with what it may not read, for example "
                 "clerks: hr, public.person.salary; guests: public.visitor"
             )
+
     return text
 
 
@@ -156,7 +170,9 @@ def _tool_groups(text: str) -> str:
             )
         if found is not None and found[1] in names:
             raise ValueError(f"each tool once; {found[1]} stands there twice")
+
         names |= {found[1]} if found is not None else set()
+
     return text
 
 
@@ -168,6 +184,7 @@ def _origins(text: str) -> str:
             raise ValueError(
                 "origins like https://app.example.com, without a path, separated by commas; or *"
             )
+
     return text
 
 
@@ -175,6 +192,7 @@ def _ping_interval(text: str) -> float:
     value: float = _positive(float)(text)
     if value > 15:
         raise ValueError("at most 15 seconds")
+
     return value
 
 
@@ -183,6 +201,7 @@ def _time_zone(text: str) -> str:
         ZoneInfo(text)
     except (ZoneInfoNotFoundError, ValueError, OSError) as exc:
         raise ValueError("the name of a time zone, such as UTC or Asia/Shanghai") from exc
+
     return text
 
 
@@ -190,18 +209,22 @@ def _turns(text: str) -> int:
     value: int = _positive(int)(text)
     if value > 50:
         raise ValueError("at most 50")
+
     return value
 
 
 def _thinking(text: str) -> str:
     if text.lower() in {"on", "off"}:
         return text.lower()
+
     try:
         is_object = isinstance(json.loads(text), dict)
     except (ValueError, RecursionError):
         is_object = False
+
     if not is_object:
         raise ValueError('on, off, or a JSON object such as {"enable_thinking": false}')
+
     return text
 
 
@@ -210,8 +233,10 @@ def _seconds(text: str) -> float:
         value = float(text)
     except ValueError as exc:
         raise ValueError("seconds, 0 or more") from exc
+
     if not 0 <= value < float("inf"):
         raise ValueError("seconds, 0 or more")
+
     return value
 
 
@@ -892,11 +917,13 @@ class Settings:
             text = environ.get(name, "").strip()
             if not text:
                 continue
+
             parse = declared.metadata["parse"] or _BY_TYPE[type(declared.default)]
             try:
                 values[declared.name] = parse(text)
             except ValueError as exc:
                 raise ConfigurationError(f"{name}={text!r} is not valid: give {exc}.") from exc
+
         return cls(**values)
 
     @property
@@ -911,6 +938,7 @@ class Settings:
             return None
         if self.model_log.lower() == "on":
             return self.data_path / "logs/prompts.jsonl"
+
         return Path(self.model_log).expanduser().resolve()
 
     @property
@@ -921,8 +949,7 @@ class Settings:
     @property
     def api_keys_path(self) -> Path:
         """Return the file of API keys, as an absolute path (it need not exist)."""
-        return (
-            Path(self.api_keys_file).expanduser().absolute()
-            if self.api_keys_file
-            else self.data_path / _API_KEYS
-        )
+        if self.api_keys_file:
+            return Path(self.api_keys_file).expanduser().absolute()
+
+        return self.data_path / _API_KEYS

@@ -57,5 +57,6 @@ def when_ready(arbiter: Any) -> None:
         )
     except OpenToOthers as error:
         sys.exit(f"Citu can't start. {error}")
+
     sys.stdout.write(f"Citu is ready: {', '.join(map(str, arbiter.LISTENERS))}\n")
     sys.stdout.flush()

@@ -60,6 +60,7 @@ def main(requirements: str) -> int:
         return 1
     except KeyboardInterrupt:
         return 130
+
     return 0
 
 
@@ -73,6 +74,7 @@ def locked() -> Iterator[None]:
         except BlockingIOError:
             say("Waiting for another installation to finish ...")
             fcntl.flock(descriptor, fcntl.LOCK_EX)
+
         yield
     finally:
         os.close(descriptor)
@@ -97,12 +99,14 @@ def wanted(requirements: str) -> list[str]:
     """
     if os.environ.get(UNLOCKED):
         return ["-r", str(ROOT / requirements)]
+
     lock = LOCKS / requirements
     if not lock.exists():
         raise InstallFailure(
             f"{lock} is missing: get it back, make it by 'make lock', or set {UNLOCKED}=1 to "
             "install unchecked packages."
         )
+
     return ["--require-hashes", "-r", str(lock)]
 
 
@@ -119,6 +123,7 @@ def is_installed(requirements: str) -> bool:
     path = stamp(requirements)
     if not path.exists() or path.read_text() != contents(requirements):
         return False
+
     return works()
 
 
@@ -129,6 +134,7 @@ def works() -> bool:
     """
     if not VENV_PYTHON.exists():
         return False
+
     check = f"import sys, pip; sys.exit(sys.version_info < {OLDEST})"
     return subprocess.call([str(VENV_PYTHON), "-c", check], stderr=subprocess.DEVNULL) == 0
 
@@ -137,14 +143,17 @@ def install(requirements: str) -> None:
     """Make the environment unless one works, then install with pip."""
     if not works():
         make_environment()
+
     origin = []
     if WHEELHOUSE.is_dir():
         origin = ["--no-index", "--find-links", str(WHEELHOUSE)]
+
     source = " from wheelhouse" if origin else ""
     say(f"Installing {requirements}{source} into {VENV.name}; the first time takes a minute ...")
     path = stamp(requirements)
     with contextlib.suppress(FileNotFoundError):
         path.unlink()
+
     options = [
         "--disable-pip-version-check",
         "--no-input",
@@ -167,6 +176,7 @@ def make_environment() -> None:
             "Citu needs Python {}.{} or newer, and this is {}.{}: install one and name it, for "
             "example 'make run PYTHON=python3.12'.".format(*(OLDEST + tuple(sys.version_info[:2])))
         )
+
     try:
         import ensurepip  # noqa: F401, PLC0415 - Debian ships Python without it
         import venv  # noqa: F401, PLC0415
@@ -176,6 +186,7 @@ def make_environment() -> None:
             "apt install python3-venv), then try again."
         )
         raise InstallFailure(message) from None
+
     shutil.rmtree(str(VENV), ignore_errors=True)
     VENV.mkdir(exist_ok=True)
     run_logged([sys.executable, "-m", "venv", "--clear", str(VENV)], explain_venv)
@@ -186,6 +197,7 @@ def run_logged(command: list[str], explain: Callable[[str], str]) -> None:
     environment = dict(os.environ)
     if not environment.get("HOME"):  # without it pip would keep its cache in the root directory
         environment.update(HOME=str(VENV), PIP_NO_CACHE_DIR="1")
+
     result = subprocess.run(
         command,
         env=environment,
@@ -213,12 +225,14 @@ def explain_pip(output: str) -> str:
             f"installed: use another index (PIP_INDEX_URL), or set {UNLOCKED}=1 if you trust this "
             f"one (pip's output: {LOG})."
         )
+
     missing = NO_WHEEL.search(output)
     if missing and WHEELHOUSE.is_dir():
         return (
             f"The folder {WHEELHOUSE.name} has no {missing[1]} for this system and Python: make it "
             f"by 'make wheelhouse' on a machine of this kind, or remove it (pip's output: {LOG})."
         )
+
     return f"Citu's packages can't be installed ({last_error(output)}); pip's output: {LOG}."
 
 
@@ -232,6 +246,7 @@ def last_error(output: str) -> str:
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     if not lines:
         return "no output"
+
     errors = [line for line in lines if line.startswith(("ERROR", "Error"))]
     last = errors[-1] if errors else lines[-1]
     return last.rstrip(".")

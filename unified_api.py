@@ -201,6 +201,7 @@ def create_app(settings: Settings, services: Services | None = None) -> Flask:
     app.register_blueprint(page_blueprint())
     if services.metrics is not None and settings.metrics:
         app.register_blueprint(metrics_blueprint(services.metrics, _rights(settings)))
+
     register_error_handlers(app)
     app.extensions["citu"] = services
     AccessLog(services.metrics).register(app)
@@ -208,9 +209,11 @@ def create_app(settings: Settings, services: Services | None = None) -> Flask:
         app.extensions["citu_large_bodies"] = LargeBodies(
             FILES_PATH, settings.max_file_bytes + FORM_BYTES, services.files.folder.path
         )
+
     app.before_request(_begin_request)
     if services.tracing is not None:
         RequestTracing(services.tracing).register(app)
+
     app.before_request(_redirect_nowhere)
     register_admission(app, admission)
     app.after_request(_end_request)
@@ -241,6 +244,7 @@ def _mcp_server(settings: Settings, services: Services) -> McpServer:
 def _behind_proxies(application: "WSGIApplication", settings: Settings) -> "WSGIApplication":
     if not settings.trusted_proxies:
         return application
+
     # Take only the client's address from proxies: a client can send the other headers if a proxy
     # doesn't set them.
     return ProxyFix(
@@ -308,6 +312,7 @@ def _end_request(response: Response) -> Response:
     )
     if request.path.startswith("/api/"):
         response.headers.setdefault("Cache-Control", "no-store")
+
     return response
 
 
@@ -316,6 +321,7 @@ def __getattr__(name: str) -> Any:
     # effect.
     if name != "app":
         raise AttributeError(name)
+
     globals()["app"] = app = create_app(_settings())
     return app
 
@@ -335,6 +341,7 @@ def main() -> int:
     try:
         if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
             signal.signal(signal.SIGINT, signal.default_int_handler)
+
         settings = _settings()
         begin_measuring(settings)
         services = bootstrap(settings)
@@ -350,6 +357,7 @@ def main() -> int:
         return 1
     except KeyboardInterrupt:
         return 130
+
     server = GunicornServer(
         lambda: create_app(settings, services),
         listening,
@@ -367,6 +375,7 @@ def main() -> int:
         server.run()
     finally:
         services.sources.hold.release()
+
     return 0
 
 
@@ -398,8 +407,10 @@ def _make_ready(services: Services, settings: Settings) -> None:
         except Unreachable as error:
             if services.asked.is_one and database.name == services.asked.default:
                 raise
+
             # Its questions fail until it can be reached; those about the others are answered.
             sys.stderr.write(f"The database {database.name} can't be asked now. {error}\n")
+
     if isinstance(sources.app, EmbeddedSource) and not settings.redis_url:
         try:
             sources.app.start()
@@ -423,6 +434,7 @@ def _reach(database: AskedDatabase) -> None:
         setting = database.name if database.entry is not None else "DATABASE_URL"
         if database.name == FILES:
             setting = "WORKSPACE_URL"
+
         probe(source(), setting, require_read_only_role=options.require_read_only_role)
         if database.name != FILES:
             _say_what_is_closed(source())
@@ -445,6 +457,7 @@ def _check_meanings(services: Services) -> None:
     for database in services.asked.all():
         if database.meanings is None or database.is_demo:
             continue
+
         path, datasource = Path(database.meanings.name), database.datasource
         try:
             problems = problems_of(path, datasource.source, datasource.options)
@@ -452,6 +465,7 @@ def _check_meanings(services: Services) -> None:
             # The database can't answer now; the service checks the file when it first reads it.
             sys.stderr.write(f"{path} was not checked against the database. {error}\n")
             continue
+
         if problems:
             raise SemanticFileError(str(path), problems)
 
@@ -463,8 +477,10 @@ def _warn_of_groups(settings: Settings) -> None:
         keys = KeyFile(settings.api_keys_path).all()
     except KeysUnreadable:  # every request will say so
         return
+
     for key in keys:
         unknown.difference_update(key.groups)
+
     if unknown:
         listed = ", ".join(sorted(unknown))
         sys.stderr.write(f"TOOL_GROUPS names groups that no API key has: {listed}.\n")
@@ -476,6 +492,7 @@ def _banner(settings: Settings, services: Services) -> str:
     thinking = f"model {services.thinker}"
     if services.thinker == "offline":
         thinking = "offline rules (no OPENAI_API_KEY)"
+
     database, question = _asked_in_words(services, settings)
     needs_key = KeyFile(settings.api_keys_path).is_needed()
     key = " -H 'Authorization: Bearer <API key>'" if needs_key else ""
@@ -485,7 +502,10 @@ def _banner(settings: Settings, services: Services) -> str:
         f"  try it: curl -s {address}/api/v0/ask_agent{key} -H 'Content-Type: application/json'"
         f' -d \'{{"question": "{question}"}}\'\n'
     )
-    return banner if needs_key else banner + _notes_without_keys(services, settings)
+    if needs_key:
+        return banner
+
+    return banner + _notes_without_keys(services, settings)
 
 
 def _asked_in_words(services: Services, settings: Settings) -> tuple[str, str]:
@@ -495,6 +515,7 @@ def _asked_in_words(services: Services, settings: Settings) -> tuple[str, str]:
         return ", ".join(database.name for database in databases), "你能查什么数据？"
     if databases[0].is_demo:
         return "the embedded demo", "查询各服务区的营业收入排行"
+
     return described_address(settings.database_url), "你能查什么数据？"
 
 
@@ -509,6 +530,7 @@ def _notes_without_keys(services: Services, settings: Settings) -> str:
         notes += (
             "  anonymous access is open: everybody who can connect may ask (ALLOW_ANONYMOUS=true)\n"
         )
+
     return notes
 
 
@@ -520,7 +542,11 @@ def _hides_rows(database: AskedDatabase) -> bool:
 def _memory(settings: Settings) -> str:
     if settings.redis_url:
         return "REDIS_URL"
-    return "APP_DATABASE_URL" if settings.app_database_url else "the embedded server"
+
+    if settings.app_database_url:
+        return "APP_DATABASE_URL"
+
+    return "the embedded server"
 
 
 def _say(text: str) -> None:

@@ -47,7 +47,10 @@ class AskedDatabase:
     @property
     def reports(self) -> Sequence[Report]:
         """Return the fixed reports of its semantic file."""
-        return self.meanings.reports if self.meanings is not None else ()
+        if self.meanings is not None:
+            return self.meanings.reports
+
+        return ()
 
     def label(self, lang: Lang) -> str:
         """Return what people call it."""
@@ -100,6 +103,7 @@ class DatabasesOnFile:
         stamp = file_stamp(self._path)
         if stamp == self._stamp:
             return False
+
         self._stamp = stamp
         before = (self.databases, self.default)
         try:
@@ -108,6 +112,7 @@ class DatabasesOnFile:
             self.has_mistakes = True
             _log.error("the file of databases is not used as it is now: %s", error)
             return False
+
         self.has_mistakes = False
         _log.info("the file of databases %s has changed and was read again", self._path)
         return (self.databases, self.default) != before
@@ -119,7 +124,9 @@ class DatabasesOnFile:
             known = self.databases.get(entry.name)
             if known is None or known.entry != entry:
                 known = self._make(entry)
+
             databases[entry.name] = known
+
         self.databases = databases
         self.default = file.default
 
@@ -153,6 +160,7 @@ class AskedDatabases:
         if only is not None:
             self._databases = {only.name: only}
             self._default = only.name
+
         self._looked_at = time.monotonic()
         self._take()
 
@@ -160,9 +168,11 @@ class AskedDatabases:
         if self._on_file is not None:
             self._databases = self._on_file.databases
             self._default = self._on_file.default
+
         datasources = {name: one.datasource for name, one in self._databases.items()}
         if self._workspace is not None:
             datasources[self._workspace.name] = self._workspace.datasource
+
         self.datasources.replace(datasources)
 
     def _look(self) -> None:
@@ -170,6 +180,7 @@ class AskedDatabases:
         now = time.monotonic()
         if self._on_file is None or now - self._looked_at < _LOOK_S:
             return
+
         self._looked_at = now
         if self._on_file.has_changed():
             self._take()
@@ -200,6 +211,7 @@ class AskedDatabases:
         databases = tuple(self._databases.values())
         if self._workspace is None or self._files is None or not self._files.are_there():
             return databases
+
         return (*databases, self._workspace)
 
     def of(self, name: str | None) -> AskedDatabase | None:
@@ -211,6 +223,7 @@ class AskedDatabases:
         self._look()
         if self._workspace is not None and name == self._workspace.name:
             return self._workspace
+
         return self._databases.get(name or self._default)
 
     def open_to(self, actor: Actor) -> tuple[AskedDatabase, ...]:

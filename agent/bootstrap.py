@@ -167,6 +167,7 @@ def _tool_loop(dependencies: FlowDependencies) -> Flow:
     settings = dependencies.settings
     if dependencies.new_tool_context is None:
         return WithoutModel("tool_loop", _ask(dependencies))
+
     return LoopFlow(
         dependencies.new_tool_context,
         model_calls=settings.agent_model_calls,
@@ -177,6 +178,7 @@ def _tool_loop(dependencies: FlowDependencies) -> Flow:
 def _tool_graph(dependencies: FlowDependencies) -> Flow:
     if dependencies.new_tool_context is None:
         return WithoutModel("tool_graph", _ask(dependencies))
+
     settings = dependencies.settings
     return ToolGraphFlow(
         dependencies.new_tool_context,
@@ -299,13 +301,16 @@ def bootstrap(settings: Settings) -> Services:
         runs.watch_over()
         if sampler is not None:
             sampler.start()
+
         for flow in flows.values():
             _ = flow.graph  # the property compiles the graph at its first use
+
         await adapters.warm()
 
     async def aclose() -> None:
         if sampler is not None:
             sampler.stop()
+
         await runs.aclose()
         await adapters.aclose()
 
@@ -467,6 +472,7 @@ class _Adapters:
         """Return what measures this worker once a second; None where nothing is measured."""
         if self.metrics is None:
             return None
+
         return WorkerSampler(self.metrics, self.asked.datasources.connections)
 
     def _provided(self, settings: Settings) -> Provided:
@@ -486,6 +492,7 @@ class _Adapters:
         is_extended = middlewares or self.observer is not UNOBSERVED
         if model is None or not is_extended:
             return model
+
         return ExtendedModel(model, middlewares, self.observer)
 
     def _tool_services(self, settings: Settings) -> ToolServices:
@@ -524,6 +531,7 @@ class _Adapters:
         """Return the model's way to tell databases apart; None without a model."""
         if self.model is None or self._thinking is None:
             return None
+
         return DatabasePick(self.model, self._thinking.parts)
 
     async def _values_of(
@@ -537,7 +545,10 @@ class _Adapters:
     def _recollection_of(self, actor: Actor, name: str | None) -> Recollection:
         own = OwnRecollection(self.experience_of(name), actor, self.rules.is_complete)
         enhancers = self.extensions.enhancers
-        return EnhancedRecollection(own, enhancers, actor) if enhancers else own
+        if enhancers:
+            return EnhancedRecollection(own, enhancers, actor)
+
+        return own
 
     def _name_of(self, name: str | None) -> str:
         """Return the database's name: None stands for the default one."""
@@ -556,6 +567,7 @@ class _Adapters:
                 check=self.journal.check,
                 reuses=self._reuses_examples and topic == "question",
             )
+
         return self._experiences[name, topic]
 
     def drafts_of(self, actor: Actor, name: str | None) -> KeptDrafts:
@@ -603,6 +615,7 @@ class _Adapters:
         for one in self.asked.all():
             setting = "DATABASE_URL" if self.asked.is_one else f"DATABASES_FILE ({one.name})"
             others[setting] = one.datasource.source
+
         return others
 
     async def _latest_database(self, question: Question) -> str | None:
@@ -611,6 +624,7 @@ class _Adapters:
         turns = await self.store.conversations.recent(question.owner, question.conversation_id, 1)
         if not turns:
             return None
+
         latest = turns[-1].database
         # Before there were files, turns did not say which database they were about.
         return self._name_of(latest) if self.asked.is_one else latest
@@ -620,6 +634,7 @@ class _Adapters:
         database = self.asked.audited(occasion)
         if self.observer is UNOBSERVED:
             return database
+
         return ObservedDatabase(database, self.observer, shows_statements=self._shows_statements)
 
     def context_of(self, question: Question, write: Write) -> AskContext:
@@ -694,6 +709,7 @@ class _Adapters:
         model, thinking = self.model, self._thinking
         if model is None or thinking is None:
             return None
+
         enriched = self._enriched(question, occasion)
 
         def session_of(spent: Spent) -> ToolSession:
@@ -708,6 +724,7 @@ class _Adapters:
         added: dict[str, str] = {}
         for enrich in self.extensions.enrichers:
             added |= enrich(question)
+
         return replace(occasion, metadata=added)
 
     async def warm(self) -> None:
@@ -718,9 +735,11 @@ class _Adapters:
                 await _prepare(catalog, self.rules, self._thinking)
                 if self._vectors:
                     await self._vectors.begin(catalog)
+
             with suppress(CituError):
                 for topic in get_args(Topic):
                     await self.experience_of(database.name, topic).warm()
+
         if self.model:
             with suppress(CituError):
                 await self.model.warm()
@@ -729,9 +748,11 @@ class _Adapters:
         """Close connections, on the event loop that used them; the next use opens new ones."""
         for experience in self._experiences.values():
             await experience.aclose()
+
         self.asked.datasources.close()
         if self.webhooks:
             await self.webhooks.aclose()
+
         await self.store.aclose()
         for model in (self._vectors, self._embedder, self.model):
             if model:
@@ -758,6 +779,7 @@ def _open_model(plan: BudgetPlan | None, log: LineFile | None, settings: Any) ->
             f"BUDGETS_FILE allows money, and has no price of the model {model.name}: "
             "add it under 'prices'."
         )
+
     return ChargedModel(model)
 
 
@@ -774,11 +796,15 @@ def _webhooks(settings: Settings) -> WebhookSender | None:
             "WEBHOOK_URL needs WEBHOOK_SECRET, which signs what is sent: "
             "a long random text that the receiver knows, too."
         )
+
     return WebhookSender(settings.webhook_url, settings.webhook_secret)
 
 
 def _vectors(embedder: Embedder | None, store: Store) -> TableVectors | None:
-    return TableVectors(embedder.model, embedder.embed, store.vectors) if embedder else None
+    if embedder:
+        return TableVectors(embedder.model, embedder.embed, store.vectors)
+
+    return None
 
 
 def _measured(
@@ -792,12 +818,17 @@ def _measured(
         observers.append(MetricsObserver(metrics, provider))
     if not observers:
         return UNOBSERVED
-    return observers[0] if len(observers) == 1 else SeveralObservers(*observers)
+
+    if len(observers) == 1:
+        return observers[0]
+
+    return SeveralObservers(*observers)
 
 
 def _tracing(settings: Settings) -> Tracing | None:
     if not settings.traces:
         return None
+
     try:
         return Tracing()
     except ImportError as exc:
@@ -814,6 +845,7 @@ def _both(
         return configured
     if configured is UNOBSERVED:
         return measured
+
     return SeveralObservers(measured, configured)
 
 
@@ -821,6 +853,7 @@ def _files(settings: Settings, sources: Sources) -> FileIndex | None:
     """Return what knows people's files; None where none are taken."""
     if not settings.files:
         return None
+
     mark = None if settings.workspace_url else _file_folder(settings).mark
     return FileIndex(
         sources.workspace,
@@ -864,6 +897,7 @@ def _file_service(
     """Return what people do with their files; None where none are taken."""
     if files is None:
         return None
+
     folder = _file_folder(settings)
     worker = FileWorker(folder.work, settings.file_timeout_s)
     limits = FileLimits(
@@ -892,6 +926,7 @@ def _asked_databases(
             partial(_of_entry, sources),
         )
         return AskedDatabases(datasources, on_file=on_file, workspace=workspace, files=files)
+
     options = replace(database_options(settings), row_rules=_row_rules(settings))
     meanings = _meanings(semantic_file(settings, sources), options)
     annotate = meanings.annotate if meanings is not None else None
@@ -918,6 +953,7 @@ def _read_databases(settings: Settings, path: Path) -> DatabasesFile:
             f"{path}: {FILES!r} is the name of the files that people bring: give the database "
             "another one, or set FILES=false."
         )
+
     return found
 
 
@@ -941,11 +977,13 @@ def _of_entry(sources: Sources, entry: DatabaseEntry) -> AskedDatabase:
     path = entry.semantic_file
     if path is None and entry.is_demo:
         path = SEMANTIC_FILE
+
     meanings = _meanings(path, entry.options)
     annotate = meanings.annotate if meanings is not None else None
     options = entry.options
     if entry.row_rules is not None:
         options = replace(options, row_rules=RowRules.load(entry.row_rules))
+
     source = sources.demo if entry.is_demo else source_of(entry.url)
     return AskedDatabase(
         entry.name,
@@ -961,6 +999,7 @@ def _of_entry(sources: Sources, entry: DatabaseEntry) -> AskedDatabase:
 def _meanings(path: Path | None, options: DatabaseOptions) -> SemanticLayer | None:
     if path is None:
         return None
+
     return SemanticLayer(path, allowed_functions=options.allowed_functions)
 
 
@@ -968,11 +1007,18 @@ def semantic_file(settings: Settings, sources: Sources) -> Path | None:
     """Return the semantic file of the one datasource: the configured one, or the demo's own."""
     if settings.semantic_file:
         return Path(settings.semantic_file).expanduser()
-    return SEMANTIC_FILE if isinstance(sources.asked, EmbeddedSource) else None
+
+    if isinstance(sources.asked, EmbeddedSource):
+        return SEMANTIC_FILE
+
+    return None
 
 
 def _row_rules(settings: Settings) -> RowRules | None:
-    return RowRules.load(Path(settings.row_rules).expanduser()) if settings.row_rules else None
+    if settings.row_rules:
+        return RowRules.load(Path(settings.row_rules).expanduser())
+
+    return None
 
 
 def _behaviour(settings: Settings) -> Behaviour:
@@ -1055,6 +1101,7 @@ def _recall(
         turns = tuple(turn for turn in turns if name_of(turn.database) == name)
         for remembered in filters:
             turns = remembered(question, turns)
+
         return turns
 
     return recall
@@ -1062,11 +1109,15 @@ def _recall(
 
 def _audit(settings: Settings, metrics: Metrics | None) -> Audit:
     audit = _audit_log(settings)
-    return MeasuredAudit(audit, metrics) if metrics is not None else audit
+    if metrics is not None:
+        return MeasuredAudit(audit, metrics)
+
+    return audit
 
 
 def _audit_log(settings: Settings) -> Audit:
     if settings.audit_log.lower() == "off":
         return NoAudit()
+
     given = Path(settings.audit_log).expanduser().resolve() if settings.audit_log else None
     return AuditLog(given or settings.data_path / "logs/audit.jsonl")

@@ -133,6 +133,7 @@ class DatabaseChooser:
         """
         if self._asked.is_one_for(question.actor):
             return question
+
         open_to = self._asked.open_to(question.actor)
         names = [one.name for one in open_to]
         if not names:
@@ -143,14 +144,17 @@ class DatabaseChooser:
             return _about(question, question.database, question.database_choice or "request")
         if len(names) == 1:
             return _about(question, names[0], "only")
+
         earlier = await self._of_conversation(question)
         if earlier in names:
             return _about(question, earlier, "conversation")
+
         return await self._compared(question, open_to)
 
     async def _of_conversation(self, question: Question) -> str | None:
         if not question.continues:
             return None
+
         try:
             return await self._latest(question)
         except StoreUnavailable:
@@ -162,6 +166,7 @@ class DatabaseChooser:
         named = [one.name for one in databases if _is_named(one, question.question)]
         if len(named) == 1:
             return _about(question, named[0], "name")
+
         candidates = await self._candidates(question, databases)
         fitting = await self._taught(question, candidates)
         if len(fitting) != 1:
@@ -173,6 +178,7 @@ class DatabaseChooser:
             return _about(question, self._default_of(databases), "default")
         if len(fitting) == 1:
             return _about(question, fitting[0].database.name, "words")
+
         return await self._picked(question, fitting[:_MOST_CHOICES])
 
     async def _picked(
@@ -181,13 +187,16 @@ class DatabaseChooser:
         """Ask the model which of several is meant, else the user."""
         if self._picking is None:
             return _doubt(question, fitting, Usage())
+
         lang = question.answer_lang
         try:
             found = await self._picking.pick([_option(question, one) for one in fitting], lang)
         except LlmUnavailable:
             return _doubt(question, fitting, Usage(llm_calls=1))
+
         if found.value is None:
             return _doubt(question, fitting, found.usage)
+
         return replace(_about(question, found.value, "model"), choice_usage=found.usage)
 
     async def _fitting(
@@ -202,6 +211,7 @@ class DatabaseChooser:
         for one in (likely or candidates)[:_MOST_READ]:
             if await self._is_readable(question, one):
                 readable.append(one)
+
         return _fitting(readable or likely) or readable
 
     def _default_of(self, databases: Sequence[AskedDatabase]) -> str:
@@ -217,11 +227,13 @@ class DatabaseChooser:
         waited_for = [task for task, is_new in reading.values() if is_new or task.done()]
         if waited_for:
             await asyncio.wait(waited_for, timeout=_READING_S)
+
         known = []
         for one in databases:
             task, _ = reading[one.name]
             if _has_result(task):
                 known.append(self._candidate(question, one, task.result()))
+
         return await asyncio.gather(*known)
 
     def _catalog(self, name: str, question: Question) -> tuple["asyncio.Task[Catalog]", bool]:
@@ -233,6 +245,7 @@ class DatabaseChooser:
         known = self._catalogs.get(key)
         if known is not None and not known.done():
             return known, False
+
         task = asyncio.ensure_future(self._read(name, question))
         self._catalogs[key] = task
         task.add_done_callback(lambda done: self._forget(key, done))
@@ -272,6 +285,7 @@ class DatabaseChooser:
             examples = await self._examples(candidate.database.name, question)
             if any(same_question(example.question) == asked for example in examples):
                 found.append(candidate)
+
         return found
 
     async def _is_readable(self, question: Question, candidate: _Candidate) -> bool:
@@ -284,6 +298,7 @@ class DatabaseChooser:
 def _has_result(task: "asyncio.Task[Catalog]") -> bool:
     if not task.done() or task.cancelled():
         return False
+
     return task.exception() is None
 
 
@@ -293,6 +308,7 @@ def _option(question: Question, candidate: _Candidate) -> DatabaseOption:
     about = [database.label(lang)]
     if database.description is not None:
         about.append(database.description.to(lang))
+
     return DatabaseOption(database.name, "; ".join(about), _inquiry(question, candidate))
 
 
@@ -318,6 +334,7 @@ def _doubt(question: Question, candidates: Sequence[_Candidate], usage: Usage) -
     options = question.details.get("options", {})
     if not options.get("interactive", True):  # the run must not wait for anybody
         raise InvalidRequest(prompt, field="database")
+
     return DatabaseDoubt(tuple(one.name for one in databases), prompt, usage)
 
 
@@ -331,6 +348,7 @@ def _ranked(candidates: Sequence[_Candidate], least: float) -> list[_Candidate]:
     best = max(score.values(), default=0.0)
     if best <= 0:
         return []
+
     ranked = sorted(candidates, key=lambda one: -score[one.database.name])
     return [one for one in ranked if score[one.database.name] >= least * best]
 
@@ -340,6 +358,7 @@ def _fitting(candidates: Sequence[_Candidate]) -> list[_Candidate]:
     ranked = _ranked(candidates, _LIKELY)
     if not ranked:
         return []
+
     near = {one.database.name for one in _ranked(candidates, _NEAR)}
     best, *others = ranked
     return [
@@ -363,6 +382,7 @@ def _occurs(name: str, question: str) -> bool:
     if name.isascii():
         pattern = rf"(?<![A-Za-z0-9_]){re.escape(name)}(?![A-Za-z0-9_])"
         return re.search(pattern, question, re.IGNORECASE) is not None
+
     return name in question
 
 
@@ -376,9 +396,13 @@ def _is_named(database: AskedDatabase, question: str) -> bool:
                 return True
         elif any(f"{name}{mark}" in question for mark in _ZH_MARKS):
             return True
+
     return False
 
 
 def _shown(database: AskedDatabase, lang: Literal["zh", "en"]) -> str:
     label = database.label(lang)
-    return database.name if label == database.name else f"{label} ({database.name})"
+    if label == database.name:
+        return database.name
+
+    return f"{label} ({database.name})"

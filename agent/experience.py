@@ -79,12 +79,14 @@ class OwnRecollection:
         view = await self._looked()
         if view is None:
             return NO_EXPERIENCE
+
         return await self._service.safely(view.recalled(inquiry), NO_EXPERIENCE)
 
     async def reusable(self, inquiry: Inquiry) -> tuple[Reusable, ...]:
         view = await self._looked()
         if view is None:
             return ()
+
         return await self._service.safely(self._same(view, inquiry), ())
 
     def used(self, examples: Iterable[Example]) -> None:
@@ -94,12 +96,14 @@ class OwnRecollection:
         found = await view.reusable(inquiry)
         if found and await self._is_complete(inquiry):
             return found
+
         return ()
 
     async def _looked(self) -> ExperienceView | None:
         if not self._has_looked:
             self._view = await self._service.view(self._actor)
             self._has_looked = True
+
         return self._view
 
 
@@ -120,6 +124,8 @@ async def reused(inquiry: Inquiry, recollection: Recollection, database: Databas
         except CituError as error:
             _log.info("the example %s was not used: %s", found.example.example_id, error.error_type)
             continue
+
         recollection.used((found.example,))
         return Reused(found.example, found.sql, plan)
+
     return None

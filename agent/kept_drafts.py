@@ -24,6 +24,7 @@ class KeptDrafts:
         view = await self._looked()
         if view is None:
             return NO_EXPERIENCE
+
         inquiry = Inquiry(request, language_of(request), catalog)
         return await self._service.safely(view.recalled(inquiry), NO_EXPERIENCE)
 
@@ -32,6 +33,7 @@ class KeptDrafts:
         view = await self._looked()
         if view is None:
             return ()
+
         return _drafts(await self._service.safely(view.asked_the_same(meaning), ()))
 
     async def trusted(self) -> tuple[EtlExample, ...]:
@@ -39,6 +41,7 @@ class KeptDrafts:
         view = await self._looked()
         if view is None:
             return ()
+
         return _drafts(await self._service.safely(view.trusted(), ()))
 
     def used(self, examples: Iterable[Example]) -> None:
@@ -49,6 +52,7 @@ class KeptDrafts:
         if not self._has_looked:
             self._view = await self._service.view(self._actor)
             self._has_looked = True
+
         return self._view
 
 

@@ -44,6 +44,7 @@ class TokenBatches:
             self._timer = None
         if not self._pending:
             return
+
         text = "".join(self._pending)
         self._pending.clear()
         self._size = 0
@@ -62,6 +63,7 @@ def emitting(is_wanted: bool, write: Emit) -> Iterator[Emit | None]:
     if not is_wanted:
         yield None
         return
+
     batches = TokenBatches(write)
     try:
         yield batches

@@ -30,6 +30,7 @@ def looking_up(search: ValueSearch, database: Database) -> LookUp:
     async def look_up(inquiry: Inquiry, is_data: bool) -> tuple[StoredValue, ...]:
         if not search.is_on or not inquiry.catalog.tables:
             return ()
+
         await LEXICON.ready(inquiry.catalog)
         wanted = await computed(partial(wanted_values, inquiry, is_data=is_data), inquiry)
         return await search.find(wanted, inquiry.catalog, database)

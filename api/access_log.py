@@ -55,6 +55,7 @@ class AccessLog:
         if stream is None:
             _write(noted, response.status_code)
             return response
+
         status = response.status_code
         self._count_open(1)
         response.call_on_close(lambda: self._end_stream(noted, status, stream))
@@ -63,6 +64,7 @@ class AccessLog:
     def _measure(self, noted: _Request, status: int) -> None:
         if self._metrics is None:
             return
+
         method = noted.method if noted.method in _METHODS else _OTHER_METHOD
         labels = {"route": noted.route, "method": method, "status": str(status)}
         self._metrics.observe("http_server_request_duration_seconds", noted.seconds, labels)
@@ -71,6 +73,7 @@ class AccessLog:
         self._count_open(-1)
         if self._metrics is not None:
             self._metrics.observe("citu_stream_duration_seconds", noted.seconds)
+
         _write(noted, status, stream.outcome)
 
     def _count_open(self, change: int) -> None:
@@ -104,4 +107,5 @@ def _write(noted: _Request, status: int, ended: str | None = None) -> None:
     }
     if ended is not None:
         extra["ended"] = ended
+
     _log.info("request", extra=extra)

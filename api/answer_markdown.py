@@ -27,9 +27,11 @@ def answer_text(data: Mapping[str, Any], lang: Lang) -> str:
         parts.append(rows_text(result, lang))
     if data.get("sql"):
         parts.append(f"```sql\n{data['sql']}\n```")
+
     parts.extend(_NOTE.to(lang).format(warning) for warning in data.get("warnings") or ())
     if data.get("choices"):
         parts.append(choices_text(data["choices"], lang))
+
     return "\n\n".join(parts)
 
 
@@ -45,6 +47,7 @@ def rows_text(result: Mapping[str, Any], lang: Lang) -> str:
         lines.append(_MORE.to(lang).format(len(rows), _MOST_ROWS))
     if result.get("is_limited"):
         lines.append(_CUT.to(lang))
+
     return "\n".join(lines)
 
 
@@ -64,5 +67,6 @@ def _head(label: str, unit: str | None) -> str:
 def _cell(value: Any) -> str:
     if value is None:
         return ""
+
     text = value if isinstance(value, str) else to_json(value)
     return one_line(text, _MOST_CELL).replace("|", "\\|")

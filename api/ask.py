@@ -70,9 +70,11 @@ def ask_blueprint(
             given = parse_etl_ask(body, max_question_chars)
         else:
             given = parse_ask(body, max_question_chars, agents)
+
         question = _for_caller(given)
         if question.database is not None:
             databases.checked(question.database, question.actor)
+
         return _Asked(service, slots, question, given.on_disconnect)
 
     @blueprint.post("/api/v0/ask_agent")
@@ -131,6 +133,7 @@ class _Asked:
         earlier = self._earlier()
         if earlier is not None:
             return self._again(earlier)
+
         slot.hold()
         # Nobody sees pieces of a sync answer, so the model is asked for the whole text at once.
         whole = replace(self._run, question=replace(self._run.question, stream_tokens=False))
@@ -139,8 +142,10 @@ class _Asked:
         while (event := queue.take(WAIT_S)) is not None:
             if isinstance(event, Event):
                 last = event
+
         if last is None:
             raise Cancelled(CANCELLED_TEXT)
+
         return reply_of(last)
 
     def stream(self, ping_interval_s: float) -> Response:
@@ -156,9 +161,11 @@ class _Asked:
             return streamed(
                 self._frames_of(slot), self._run.question.run_id, ping_interval_s=ping_interval_s
             )
+
         run_id, after = earlier.head.run_id, last_event_seq(earlier.head.run_id)
         if earlier.state != "running" and after > earlier.last_seq:
             after = 0  # it is none of the run's events
+
         frames = self._service.follow(earlier.head.user_id, run_id, after)
         return streamed(frames, run_id, ping_interval_s=ping_interval_s)
 
@@ -173,6 +180,7 @@ class _Asked:
         if earlier is None:
             slot.hold()
             from_store(self._begun(slot))
+
         head = earlier.head if earlier is not None else self._run.question
         view = from_store(self._service.look(self._run.question.owner, head.run_id))
         response = shown_run(view, self._run.question.answer_lang, 202)
@@ -187,7 +195,10 @@ class _Asked:
 
     def _earlier(self) -> RunRecord | None:
         # Without a key there is nothing to ask the loop for.
-        return from_store(self._run.earlier(self._service)) if self._run.key is not None else None
+        if self._run.key is not None:
+            return from_store(self._run.earlier(self._service))
+
+        return None
 
     async def _end_of(self, run: AskedRun, slot: QuestionSlot) -> AsyncIterator[Event]:
         yield await self._service.last(
@@ -210,6 +221,7 @@ class _Asked:
         view = from_store(self._service.look(head.user_id, head.run_id))
         if view.last is None:
             raise Conflict(_RUNNING, run_id=head.run_id, retry_after_s=_RETRY_AFTER_S)
+
         return reply_of(view.last)
 
 

@@ -46,6 +46,7 @@ class AskedRun:
         """
         if self.key is None:
             return None
+
         question = self.question
         try:
             async with asyncio.timeout(_RESERVE_S):

@@ -9,12 +9,14 @@ def texts_of(messages: object, role: str) -> list[str]:
     for message in messages if isinstance(messages, list) else ():
         if is_object(message) and message.get("role") == role:
             found.append(_text(message.get("content")))
+
     return found
 
 
 def _text(content: object) -> str:
     if isinstance(content, str):
         return content
+
     parts = content if isinstance(content, list) else []
     texts = [part.get("text") for part in parts if is_object(part)]
     return "\n".join(text for text in texts if isinstance(text, str))

@@ -35,6 +35,7 @@ def register_compression(app: Flask) -> None:
             or response.mimetype not in _TEXTS
         ):
             return response
+
         response.direct_passthrough = False
         # Reads the file: one that is sent piece by piece counts as a stream, and stays as it is
         response.get_data()

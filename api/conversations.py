@@ -58,6 +58,7 @@ def conversations_blueprint(kept: Conversations) -> Blueprint:
         page = _found(kept.turns(_user(reader), known, limit, cursor))
         if page is None:
             raise _unknown(known)
+
         shown = {
             "conversation": _listed(page.conversation),
             "turns": [_shown(turn) for turn in page.turns],

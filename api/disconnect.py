@@ -52,6 +52,7 @@ class RequestClient:
         takes_interim = is_plain and environ.get("SERVER_PROTOCOL") == "HTTP/1.1"
         if ask is None and takes_interim:
             self._ask = self._send_interim
+
         self._ask_at = 0.0
         begins_closed = self._connection is not None and _seen(self._connection) == _PEER_CLOSED
         if begins_closed:
@@ -64,6 +65,7 @@ class RequestClient:
         """
         if self._connection is None:
             return False
+
         seen = _seen(self._connection)
         if not seen:
             return False
@@ -73,6 +75,7 @@ class RequestClient:
             return True
         if time.monotonic() < self._ask_at:
             return False
+
         self._ask_at = time.monotonic() + self._ask_again_s
         self._ask()
         return bool(_seen(self._connection) & _REFUSED)
@@ -92,6 +95,7 @@ def _seen(connection: Any) -> int:
     descriptor = connection.fileno()
     if descriptor < 0:
         return select.POLLNVAL
+
     watch = select.poll()
     watch.register(descriptor, _PEER_CLOSED)
     return sum(event for _, event in watch.poll(0))

@@ -45,6 +45,7 @@ def exports_blueprint(service: ExportService, slots: QuestionSlots) -> Blueprint
             picture = result_of(service.picture(wanted, reader.lang), slots, request.environ)
             response = Response(picture.content, content_type="image/png")
             return _named(response, wanted.run_id, picture.question, query.format)
+
         opened = result_of(service.open(wanted), slots, request.environ)
         rows = opened.content
         file = FORMATS[query.format](rows.columns, rows.column_types)
@@ -96,9 +97,12 @@ class _Download:
         while page := (yield from self._next_page()):
             if is_ending():
                 raise ServiceEnding(ENDING_TEXT)
+
             yield from self._passed_on(self._file.rows(page))
+
         if self._kept_back:
             yield self._kept_back
+
         yield from self._file.end(is_limited=self._rows.is_limited)
 
     def _next_page(self) -> Generator[bytes, None, list[list[Any]]]:
@@ -114,6 +118,7 @@ class _Download:
                     yield byte
         finally:
             queue.cancel()  # no effect when the page is there
+
         return outcome.result()
 
     def _probe(self) -> None:

@@ -32,6 +32,7 @@ def unknown_fields(body: Mapping[str, Any], known: Collection[str]) -> tuple[Tex
     unknown = [field for field in body if field not in known]
     if not unknown:
         return ()
+
     named = [_field_and_guess(field, known) for field in unknown[:_NAMED_FIELDS]]
     more = " …" if len(unknown) > _NAMED_FIELDS else ""
     zh = "、".join(name.zh for name in named)
@@ -50,6 +51,7 @@ def _field_and_guess(field: str, known: Collection[str]) -> Text:
     close = get_close_matches(beginning.lower(), known, n=1)
     if not close:
         return Text(shown, shown)
+
     return Text(f"{shown}（是否指 {close[0]}？）", f"{shown} (did you mean {close[0]}?)")
 
 
@@ -101,6 +103,7 @@ def choice(*choices: str) -> Callable[[str, object], str]:
     def parse(field: str, value: object) -> str:
         if isinstance(value, str) and value in choices:
             return value
+
         raise wrong(field, "、".join(choices) + " 之一", "one of " + ", ".join(choices))
 
     return parse
@@ -110,6 +113,7 @@ def flag(field: str, value: object) -> bool:
     """Check for true or false."""
     if isinstance(value, bool):
         return value
+
     raise wrong(field, "true 或 false", "true or false")
 
 
@@ -117,6 +121,7 @@ def identifier(field: str, value: object) -> str:
     """Check for the id of a conversation, a run or the like."""
     if isinstance(value, str) and ID.fullmatch(value):
         return value
+
     raise wrong(
         field,
         "1 到 128 个字母、数字或 _ . : - 组成的字符串",
@@ -130,6 +135,7 @@ def whole_number(most: int) -> Callable[[str, object], int]:
     def parse(field: str, value: object) -> int:
         if isinstance(value, str) and re.fullmatch("[0-9]{1,3}", value) and 1 <= int(value) <= most:
             return int(value)
+
         raise wrong(field, f"1 到 {most} 的整数", f"a whole number from 1 to {most}")
 
     return parse
@@ -141,6 +147,7 @@ def text(most: int) -> Callable[[str, object], str]:
     def parse(field: str, value: object) -> str:
         if isinstance(value, str) and 0 < len(value) <= most and not UNUSABLE.search(value):
             return value
+
         raise wrong(field, f"1 到 {most} 个字符的字符串", f"a string of 1 to {most} characters")
 
     return parse
@@ -162,6 +169,7 @@ def _several(*choices: str) -> Callable[[str, object], tuple[str, ...]]:
         parts = tuple(part.strip() for part in str(value).split(","))
         if all(part in choices for part in parts):
             return tuple(dict.fromkeys(parts))
+
         raise wrong(
             field,
             "、".join(choices) + " 中的一个或多个（逗号分隔）",

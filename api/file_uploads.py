@@ -70,14 +70,17 @@ def taken_upload(request: Request, begin: Callable[[], Path], max_bytes: int) ->
     except BaseException as error:
         for path in paths:
             path.unlink(missing_ok=True)
+
         if isinstance(error, RequestEntityTooLarge):
             raise _too_large(max_bytes) from error
         if isinstance(error, OSError | ValueError):
             raise InvalidRequest(_NO_FILE, field="file") from error
+
         raise
     finally:
         for file in opened:
             file.close()
+
         request.max_content_length = usual  # else whoever reads what is left has it in memory
 
 
@@ -85,6 +88,7 @@ def _parsed(request: Request, stream: Any, paths: list[Path]) -> Upload:
     mimetype, options = parse_options_header(request.headers.get("Content-Type"))
     if mimetype != "multipart/form-data":
         raise InvalidRequest(_NO_FILE, field="file")
+
     parser = FormDataParser(
         stream_factory=stream,
         max_content_length=request.max_content_length,
@@ -94,6 +98,7 @@ def _parsed(request: Request, stream: Any, paths: list[Path]) -> Upload:
     found = files.get("file")
     if found is None or len(paths) != 1:
         raise InvalidRequest(_NO_FILE, field="file")
+
     name = UNUSABLE.sub("", found.filename or "").replace("\\", "/").rpartition("/")[2]
     return Upload(paths[0], name[-_LONGEST_NAME:] or "file", form.to_dict())
 

@@ -96,6 +96,7 @@ class _FileRequests:
             work = self._service().shared(actor, file_id, body.groups, reader.lang)
         else:
             raise InvalidRequest(_NO_CHANGE, field="tables")
+
         return self._answered(work, _DONE, reader.lang)
 
     def confirm_file(self, file_id: str) -> Response:
@@ -114,6 +115,7 @@ class _FileRequests:
     def _service(self) -> FileService:
         if self._files is None:
             raise NotFound(_NO_FILES)
+
         return self._files
 
     def _answered(
@@ -126,6 +128,7 @@ class _FileRequests:
         service = self._service()
         if not (is_authenticated() or is_sent_by_operator()):
             raise Forbidden(_NO_KEY)
+
         upload = taken_upload(request, service.folder.begin, self._max_file_bytes)
         try:
             reader = _reader_of(upload)
@@ -134,6 +137,7 @@ class _FileRequests:
             draft = result_of(work, self._slots, request.environ)
         finally:
             upload.path.unlink(missing_ok=True)
+
         return reply(success(draft, _DRAFTED.to(reader.lang), 201))
 
 

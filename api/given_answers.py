@@ -9,7 +9,10 @@ from common.envelope import to_json
 
 def choice_text(choice: Any) -> str:
     """Return one of the answers that a run has offered, as messages and labels say it."""
-    return choice.strip() if isinstance(choice, str) else to_json(choice)
+    if isinstance(choice, str):
+        return choice.strip()
+
+    return to_json(choice)
 
 
 def answer_in(asked: Mapping[str, Any], text: str) -> Any:
@@ -22,8 +25,10 @@ def answer_in(asked: Mapping[str, Any], text: str) -> Any:
     for choice in choices:
         if choice_text(choice) == text.strip():
             return choice
+
     if choices or not asked.get("schema"):
         return text
+
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

@@ -55,6 +55,7 @@ class Readiness:
         is_fresh = time.monotonic() - self._looked_at < _FRESH_S
         if self._looking is None or (self._looking.done() and not is_fresh):
             self._looking = asyncio.create_task(self._look_at_all())
+
         return self._looking
 
     async def _look_at_all(self) -> Found:
@@ -92,10 +93,12 @@ def health_blueprint(checks: Mapping[str, Check], required: frozenset[str]) -> B
     def ready() -> Response:
         if is_stopping():
             return reply(failure(503, "stopping", {"service": {"status": "stopping"}}))
+
         limits.count(NOBODY, request.remote_addr)
         found = run(readiness.found(), 2 * _CHECK_TIMEOUT_S)
         if any(found[name]["status"] == "unavailable" for name in required):
             return reply(failure(503, "not ready", dict(found)))
+
         return reply(success(dict(found), "ready"))
 
     return blueprint

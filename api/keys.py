@@ -30,6 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (ConfigurationError, InvalidKeyRequest, KeysUnreadable) as error:
         sys.stderr.write(f"{str(error)[:1].upper()}{str(error)[1:].rstrip('.')}.\n")
         return 1
+
     return 0
 
 
@@ -84,6 +85,7 @@ def _list(keys: KeyFile, _given: argparse.Namespace) -> None:
         state = "a key is needed all the same" if keys.is_needed() else "no key is needed"
         sys.stdout.write(f"No API keys in {keys.path}; {state}.\n")
         return
+
     rows = [_HEADINGS, *map(_row, found)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:

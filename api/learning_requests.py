@@ -81,6 +81,8 @@ def parse_lines(body: bytes) -> str:
         lines = body.decode("utf-8-sig")
     except UnicodeDecodeError as exc:
         raise InvalidRequest(_NO_LINES) from exc
+
     if not lines.strip():
         raise InvalidRequest(_EMPTY)
+
     return lines

@@ -37,6 +37,7 @@ def lineage_blueprint(databases: ServedDatabases, slots: QuestionSlots) -> Bluep
             return Response(as_mermaid(part), mimetype="text/plain")
         if query.format == "cypher":
             return Response(as_cypher(part), mimetype="text/plain")
+
         found = {
             "nodes": list(part.nodes),
             "edges": [edge.model_dump() for edge in part.edges],

@@ -23,6 +23,7 @@ def metrics_blueprint(metrics: Metrics, rights: GroupRights) -> Blueprint:
         actor = acting_as(request.args.get("user_id"))
         if not rights.is_operator(actor):
             raise Forbidden(_OPERATORS_ONLY)
+
         return Response(metrics.text(), content_type=CONTENT_TYPE)
 
     return blueprint

@@ -70,18 +70,22 @@ class _Schemas(GenerateJsonSchema):
         values = [part for part in described.get("anyOf", ()) if part != {"type": "null"}]
         if len(values) != 1 or "$ref" in values[0]:
             return described
+
         (value,) = values
         if not isinstance(value.get("type"), str):
             return described
+
         nullable = {**value, "type": [value["type"], "null"]}
         if "enum" in value:
             nullable["enum"] = [*value["enum"], None]
+
         return nullable
 
     def default_schema(self, schema: Any) -> dict[str, Any]:
         described = super().default_schema(schema)
         if described.get("default", 0) is None:
             del described["default"]
+
         return described
 
 
@@ -102,6 +106,7 @@ def document() -> dict[str, Any]:
     paths: dict[str, dict[str, Any]] = {}
     for operation in OPERATIONS:
         paths.setdefault(operation.path, {})[operation.method] = _described(operation, parts)
+
     return {
         "openapi": "3.1.0",
         "info": {"title": "Citu", "version": VERSION, "description": _DESCRIPTION},
@@ -121,9 +126,11 @@ def _models() -> Iterator[type[BaseModel]]:
     for operation in OPERATIONS:
         if isinstance(operation.body, type):
             yield operation.body
+
         for reply in operation.replies:
             if reply.model is not None:
                 yield reply.model
+
     yield from _UNNAMED
 
 
@@ -139,6 +146,7 @@ def _components() -> dict[str, Any]:
     for schema in named.values():
         for field in schema.get("properties", {}).values():
             _tell_default(field)
+
     return {_component_name(name): _without_title(schema) for name, schema in named.items()}
 
 
@@ -146,6 +154,7 @@ def _tell_default(field: dict[str, Any]) -> None:
     """Move the default into the description: generators take a field with one for required."""
     if "default" not in field:
         return
+
     default = f"Default: `{json.dumps(field.pop('default'))}`"
     said = field.get("description")
     field["description"] = f"{said}. {default}" if said else default
@@ -173,12 +182,14 @@ def _described(operation: Operation, parts: dict[str, Any]) -> dict[str, Any]:
         described["description"] = operation.description
     if 401 not in operation.errors:  # it is open to all
         described["security"] = []
+
     parameters = [*_path_parameters(operation.path, parts), *_query_parameters(operation.query)]
     parameters += map(_header, operation.headers)
     if parameters:
         described["parameters"] = parameters
     if operation.body is not None:
         described["requestBody"] = _body(operation, parts)
+
     replies = {str(reply.status): _reply(reply, operation, parts) for reply in operation.replies}
     errors = {str(status): _error(status, operation) for status in operation.errors}
     described["responses"] = {**replies, **errors}
@@ -204,6 +215,7 @@ def _query_parameters(models: Iterable[type[RequestFields]]) -> Iterator[dict[st
                 parameter["description"] = description
             if name in required:
                 parameter["required"] = True
+
             yield parameter
 
 
@@ -213,6 +225,7 @@ def _header(header: Header) -> dict[str, Any]:
         parameter["description"] = header.description
     if header.required:
         parameter["required"] = True
+
     return parameter
 
 
@@ -221,11 +234,13 @@ def _body(operation: Operation, parts: dict[str, Any]) -> dict[str, Any]:
         return {"required": True, "content": {FORM_DATA: {"schema": _FILE_FORM}}}
     if isinstance(operation.body, str):
         return {"required": True, "content": {operation.body: {"schema": _BYTES}}}
+
     assert operation.body is not None
     content: dict[str, Any] = {"schema": _reference(operation.body)}
     examples = parts["requestExamples"].get(_component_name(operation.body.__name__))
     if examples:
         content["examples"] = examples
+
     return {"required": operation.needs_body, "content": {"application/json": content}}
 
 
@@ -239,6 +254,7 @@ def _reply(reply: OperationReply, operation: Operation, parts: dict[str, Any]) -
         described["headers"] = own["headers"]
     if content:
         described["content"] = content
+
     return described
 
 
@@ -249,6 +265,7 @@ def _content(reply: OperationReply, media: str) -> dict[str, Any]:
         return {"schema": {"type": "object"}}
     if media == "text/event-stream":
         return {}
+
     return {"schema": {"type": "string"} if media.startswith("text/") else _BYTES}
 
 
@@ -257,6 +274,7 @@ def _error(status: int, operation: Operation) -> dict[str, str]:
     # Answers to Vanna's clients carry chunks beside the envelope; a handshake's do not.
     if operation.tag == "vanna" and operation.method == "post":
         kind = {"Error": "ChatRefused"}.get(kind, f"Chat{kind}")
+
     return {"$ref": f"#/components/responses/{kind}"}
 
 

@@ -49,9 +49,11 @@ class RequestTracing:
         span: Any = g.get("span")
         if span is None:
             return response
+
         span.set_attribute("http.response.status_code", response.status_code)
         if response.status_code >= _FAILED:
             span.set_status(StatusCode.ERROR)
+
         response.call_on_close(span.end)
         return response
 

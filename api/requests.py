@@ -110,6 +110,7 @@ def json_object(request: Request, example: str | Text) -> dict[str, Any]:
     body = json_of(request)
     if isinstance(body, dict):
         return body
+
     zh, en = example if isinstance(example, Text) else (example, example)
     raise InvalidRequest(
         Text(
@@ -161,6 +162,7 @@ def parse_etl_ask(body: dict[str, Any], max_question_chars: int) -> AskRequest:
     intent = fields.intent
     if intent is not None:
         intent = intent.model_copy(update={"summary": question})
+
     return AskRequest(
         question=Question(
             question=question,
@@ -185,9 +187,11 @@ def _summary_of(intent: UserIntent | None, max_chars: int) -> str:
     """Return the question of a request that has but an intent."""
     if intent is None:
         raise InvalidRequest(_NO_REQUEST, field="question")
+
     summary = intent.summary.strip()
     if not summary or UNUSABLE.search(summary):
         raise wrong("intent.summary", "非空文本", "text that is not blank")
+
     return summary[:max_chars]
 
 
@@ -198,6 +202,7 @@ def _etl_notices(body: Mapping[str, Any]) -> tuple[Text, ...]:
     notices = EtlAskBody.notices(rest)
     if not others:
         return notices
+
     zh, en = "、".join(others), ", ".join(others)
     without_effect = Text(
         f"以下参数对 etl 无效：{zh}。", f"Without effect for the agent etl: {en}."
@@ -308,6 +313,7 @@ def parse_idempotency_key(key: str | None) -> str | None:
     """
     if key is None or re.fullmatch(r"[\x21-\x7e]{1,255}", key):
         return key
+
     raise wrong(
         "Idempotency-Key",
         "1 到 255 个可见 ASCII 字符",
@@ -324,10 +330,12 @@ def language_of_body(body: object, accept_language: str | None) -> Lang:
     if fields.get("lang") in ("zh", "en"):
         lang: Lang = fields["lang"]
         return lang
+
     for name in ("question", "message"):
         question = fields.get(name)
         if isinstance(question, str) and question.strip():
             return language_of(question)
+
     preferred = accept_language or ""
     prefers_chinese = preferred.lower().startswith("zh")
     return "zh" if prefers_chinese else "en"

@@ -67,6 +67,7 @@ def set_file_name(response: Response, name: str, kind: str, *, otherwise: str) -
     else:
         encoded = f"UTF-8''{quote(name, safe='')}.{kind}"
         names = {"filename": f"{otherwise}.{kind}", "filename*": encoded}
+
     response.headers.set("Content-Disposition", "attachment", **names)
 
 
@@ -75,6 +76,7 @@ def _response(body: bytes, code: int, data: dict[str, Any]) -> Response:
     retry_after = data.get("retry_after_s")
     if retry_after is not None:
         response.headers["Retry-After"] = str(retry_after)
+
     return response
 
 
@@ -92,6 +94,7 @@ def request_language() -> Lang:
         body = json_of(request)
     except InvalidRequest:
         body = None
+
     spoken = body if isinstance(body, dict) else request.args
     return language_of_body(dict(spoken), request.headers.get("Accept-Language"))
 
@@ -124,9 +127,11 @@ def _http_error(error: HTTPException) -> Response:
         known = InvalidRequest(
             Text(f"请求无法处理：{error.name}", f"The request can't be processed: {error.name}")
         )
+
     response = reply(error_envelope(known, request_language(), code))
     if isinstance(error, MethodNotAllowed):
         response.headers["Allow"] = ", ".join(error.valid_methods or ())
+
     return response
 
 
@@ -139,7 +144,11 @@ def error_reply(error: Exception) -> Response:
     """Return the response to any error, as an envelope."""
     if isinstance(error, CituError):
         return _citu_error(error)
-    return _http_error(error) if isinstance(error, HTTPException) else _unexpected(error)
+
+    if isinstance(error, HTTPException):
+        return _http_error(error)
+
+    return _unexpected(error)
 
 
 def register_error_handlers(app: Flask) -> None:

@@ -94,6 +94,7 @@ def _add_kind(
         actor = acting_as(reader.user_id)
         if not speaks_for_themselves():
             raise Forbidden(_ANYBODY)
+
         service = _service(databases, actor)
         from_store(service.delete(kind, known, actor, is_reviewer=rights.is_reviewer(actor)))
         return reply(success({"deleted": 1}, _DONE.to(reader.lang)))
@@ -135,6 +136,7 @@ def _reviewer(rights: GroupRights, reader: Reader) -> Actor:
     actor = acting_as(reader.user_id)
     if not rights.is_reviewer(actor):
         raise Forbidden(_REVIEWERS_ONLY)
+
     return actor
 
 

@@ -38,6 +38,7 @@ class WaitingRun:
         run_id, _, interrupt_id = text.partition(":")
         if not run_id or not interrupt_id:
             raise InvalidRequest(_BAD_NAME, field="answer_to")
+
         return cls(parse_run_id(run_id), interrupt_id)
 
     @classmethod
@@ -95,8 +96,10 @@ async def frames_after(
         leave()
         if view.record.state == "waiting":
             raise
+
         return runs.follow(owner, waiting.run_id, 0)  # the same answer came twice
     except BaseException:
         leave()
         raise
+
     return runs.follow(owner, waiting.run_id, view.record.last_seq)

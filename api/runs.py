@@ -70,6 +70,7 @@ def runs_blueprint(
         view = from_store(service.look(user_id, known))
         if view.last is not None and after >= view.record.last_seq:
             return Response(status=204)  # tells a native EventSource to stop reconnecting
+
         return streamed(
             service.follow(user_id, known, after), known, ping_interval_s=ping_interval_s
         )
@@ -96,6 +97,7 @@ def runs_blueprint(
         except BaseException:
             slot.leave()
             raise
+
         return shown_run(view, reader.lang, 202)
 
     return blueprint
@@ -123,4 +125,5 @@ def shown_run(view: RunView, lang: Lang, code: int = 200) -> Response:
         data["waiting_for"] = {
             key: view.last.data[key] for key in _QUESTION if key in view.last.data
         }
+
     return reply(success(data, _STATES[view.record.state].to(lang), code))

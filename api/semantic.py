@@ -36,6 +36,7 @@ def semantic_blueprint(
         actor = acting_as(reader.user_id)
         if not rights.is_reviewer(actor):
             raise Forbidden(_REVIEWERS_ONLY)
+
         return actor
 
     def service(actor: Actor) -> SemanticService:

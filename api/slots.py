@@ -72,6 +72,7 @@ class QuestionSlots:
         slot = self._slots.acquire_in_thread(_MOMENT_S)
         if slot is None:
             raise self._refusal(caller_id.get())
+
         taken = QuestionSlot(slot)
 
         # Every response, also an error, holds a thread until it has been written; only then is the
@@ -98,6 +99,7 @@ class QuestionSlots:
     def _refusal(self, caller: CallerId) -> TooManyStreams:
         if not self._slots.has_whole_share(caller):
             return TooManyStreams(_FULL, retry_after_s=_RETRY_AFTER_S)
+
         most = self._slots.most_of(caller)
         _log.info("a caller has its whole share of questions", extra={"running": most})
         return TooManyStreams(_share_taken(most), retry_after_s=_RETRY_AFTER_S)
@@ -124,6 +126,7 @@ class QuestionSlot:
         with self._lock:
             self._holders -= 1
             is_free = self._holders == 0
+
         if is_free:
             self._slot.release()
 

@@ -42,6 +42,7 @@ class StreamEnd:
             return error[1].decode() if error is not None else event
         if event in _LAST_EVENTS:
             return event
+
         return "completed" if self.is_whole and not events else _LEFT
 
 
@@ -97,11 +98,13 @@ def _written(
 ) -> Iterator[bytes]:
     if opening:
         yield opening
+
     while (first := queue.take(ping_interval_s)) is not None:
         if isinstance(first, NoItem):
             yield sse.PING
         else:  # items that are ready already are sent in one piece
             yield b"".join(written(item) for item in (first, *queue.more()))
+
     if closing:
         yield closing
 
@@ -111,10 +114,14 @@ def _noted(body: Iterator[bytes], end: StreamEnd) -> Iterator[bytes]:
     for piece in body:
         yield piece
         end.take(piece)
+
     end.is_whole = True
 
 
 def last_event_seq(run_id: str) -> int:
     """Return the number in `Last-Event-ID`; 0 when there is none, or one of another run."""
     known = _EVENT_ID.fullmatch(request.headers.get("Last-Event-ID", ""))
-    return int(known[2]) if known is not None and known[1] == run_id else 0
+    if known is not None and known[1] == run_id:
+        return int(known[2])
+
+    return 0

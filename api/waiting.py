@@ -80,6 +80,7 @@ class WorkOutcome(Generic[T]):
         """Return the value; raises the error."""
         if self.error is not None:
             raise self.error
+
         return cast(T, self.value)
 
 
@@ -109,10 +110,12 @@ def result_of(work: Coroutine[Any, Any, T], slots: QuestionSlots, environ: dict[
     except CituError:
         work.close()
         raise
+
     slot.hold()
     queue = queue_of(outcome_of(work), environ, slot.leave)
     outcome: WorkOutcome[T] = WorkOutcome()
     while (item := queue.take(WAIT_S)) is not None:
         if not isinstance(item, NoItem):
             outcome = item
+
     return outcome.result()

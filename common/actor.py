@@ -33,6 +33,7 @@ class Actor:
         """Return the user who owns conversations, runs and audit lines; `anonymous` for nobody."""
         if self.user_id:
             return self.user_id
+
         return ANONYMOUS
 
 
@@ -59,6 +60,7 @@ def caller_id_of(caller: Actor, address: str | None) -> CallerId:
         return "user", caller.user_id
     if address is None:
         return "address", ""
+
     return "address", _network(address)
 
 
@@ -78,12 +80,15 @@ def _network(address: str) -> str:
     with_port = _WITH_PORT.fullmatch(address)
     if with_port:
         bare = with_port[1].strip("[]")
+
     try:
         found = ipaddress.ip_address(bare.partition("%")[0])
     except ValueError:
         return address
+
     if found.version == 4:
         return str(found)
     if found.ipv4_mapped is not None:  # as a socket for both versions shows IPv4
         return str(found.ipv4_mapped)
+
     return str(ipaddress.ip_network((int(found), 64), strict=False))

@@ -35,6 +35,7 @@ def check_answer(question: Mapping[str, Any], answer: Any) -> None:
     if schema is not None:
         _check_schema(schema, answer)
         return
+
     has_text = isinstance(answer, str) and bool(answer.strip())
     if not has_text:
         raise InvalidRequest(_NO_TEXT, field="answer")
@@ -44,6 +45,7 @@ def _check_choice(choices: Any, answer: Any) -> None:
     # Python takes true for 1 and 1.0 for 1; JSON does not.
     if json.dumps(answer) in map(json.dumps, choices):
         return
+
     allowed = _shown(choices)
     raise InvalidRequest(
         Text(f"answer 必须是以下之一：{allowed}。", f"answer must be one of {allowed}."),
@@ -67,11 +69,14 @@ def _check_schema(schema: Mapping[str, Any], answer: Any) -> None:
     except (SchemaError, Unresolvable, RecursionError) as exc:
         _log.exception("no answer can be held against a question's schema")
         raise InternalError(INTERNAL_ERROR_TEXT) from exc
+
     if error is None:
         return
+
     field = "answer"
     for part in error.absolute_path:
         field += f"[{part}]" if isinstance(part, int) else f".{part}"
+
     reason = error.message[:_MAX_SHOWN]
     raise InvalidRequest(
         Text(f"{field} 不符合要求：{reason}", f"{field} is not what was asked for: {reason}"),
@@ -83,4 +88,5 @@ def _shown(choices: Any) -> str:
     text = json.dumps(choices, ensure_ascii=False)
     if len(text) <= _MAX_SHOWN:
         return text
+
     return text[:_MAX_SHOWN] + "…"

@@ -95,6 +95,7 @@ class CallOutcome:
             verdict = "cancelled"
         elif error_type in refusals:
             verdict = "refused"
+
         return cls(verdict, milliseconds, error_type)
 
 
@@ -149,6 +150,7 @@ def _line(occasion: Occasion, sql: str, outcome: StatementOutcome) -> Mapping[st
     written = {"sql": sql}
     if outcome.sql_as_run is not None:
         written["sql_as_run"] = outcome.sql_as_run
+
     return {
         **_fields_of(occasion),
         **written,
@@ -174,9 +176,11 @@ def _fields_of(occasion: Occasion) -> Mapping[str, Any]:
     called = {}
     if occasion.tool is not None:
         called = {"tool": occasion.tool, "call_id": occasion.call_id}
+
     noted = {}
     if occasion.metadata:
         noted = {"metadata": dict(occasion.metadata)}
+
     return {
         "time": timestamps.now(),
         "source": occasion.source,

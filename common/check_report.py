@@ -66,6 +66,7 @@ def report(findings: Sequence[CheckResult], lang: Lang, *, as_json: bool) -> str
     """Return the findings as text, one line each with its advice below, or as a JSON object."""
     if as_json:
         return _json(findings, lang)
+
     return "".join(_lines(finding, lang) for finding in findings)
 
 
@@ -75,6 +76,7 @@ def language_of_environment(environ: Mapping[str, str]) -> Lang:
         value = environ.get(name, "")
         if value:
             return "zh" if value.lower().startswith("zh") else "en"
+
     return "en"
 
 
@@ -83,6 +85,7 @@ def _lines(finding: CheckResult, lang: Lang) -> str:
     line = f"{label:<5} {finding.check}: {finding.said.to(lang)}\n"
     if finding.advice is None:
         return line
+
     return f"{line}      → {finding.advice.to(lang)}\n"
 
 
@@ -98,5 +101,6 @@ def _json(findings: Sequence[CheckResult], lang: Lang) -> str:
                 "advice": advice,
             }
         )
+
     value = {"status": _RANKS[worst(findings)], "findings": entries}
     return json.dumps(value, ensure_ascii=False, indent=2) + "\n"

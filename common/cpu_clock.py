@@ -45,6 +45,7 @@ def check() -> None:
     step = _STEP.get()
     if step is None:
         return
+
     step.count()
     if step.left < 0:
         raise OutOfTime
@@ -65,6 +66,7 @@ def _step(seconds: float) -> Iterator[None]:
     if outer is not None:
         outer.count()
         seconds = min(seconds, outer.left)
+
     inner = _Step(seconds, thread_time())
     token = _STEP.set(inner)
     try:

@@ -35,6 +35,7 @@ def error_data(error: CituError, lang: Lang) -> dict[str, Any]:
     }
     if error.retry_after_s is not None:
         data["retry_after_s"] = error.retry_after_s
+
     return data | error.details()
 
 

@@ -106,6 +106,7 @@ class InvalidRequest(CituError):
     def details(self) -> dict[str, Any]:
         if self.field:
             return {"field": self.field}
+
         return {}
 
 
@@ -127,6 +128,7 @@ class NotFound(CituError):
     def details(self) -> dict[str, Any]:
         if self.suggestions:
             return {"suggestions": list(self.suggestions)}
+
         return {}
 
 
@@ -194,6 +196,7 @@ class Conflict(CituError):
     def details(self) -> dict[str, Any]:
         if self.run_id:
             return {"run_id": self.run_id}
+
         return {}
 
 
@@ -300,6 +303,7 @@ class ForbiddenStatement(StatementRejected):
         if hint is not None:
             zh += hint.zh
             en += f" {hint.en}"
+
         super().__init__(Text(zh, en))
         self.operation = operation
         self.usage = Usage()
@@ -352,6 +356,7 @@ class InvalidSql(StatementRejected):
     def details(self) -> dict[str, Any]:
         if self.suggestions:
             return {"suggestions": list(self.suggestions)}
+
         return {}
 
 
@@ -386,10 +391,12 @@ def _invalid(detail: Text, sqlstate: str | None, suggestions: Sequence[str]) -> 
         named = ""
         if cause:
             named = f"（{cause}）"
+
         zh = f"SQL执行出错{named}: {detail.zh}"
         en = f"The SQL failed: {detail.en}"
     if not suggestions:
         return Text(zh, en)
+
     return Text(
         f"{zh}。您是不是要找：{'、'.join(suggestions)}？",
         f"{en}. Did you mean: {', '.join(suggestions)}?",
@@ -417,6 +424,7 @@ class CostExceeded(StatementRejected):
             shown = self.plan.shown()
         if shown:
             return {"plan": shown}
+
         return {}
 
 

@@ -87,6 +87,7 @@ class FairSlots:
         """Return how many slots the caller may hold."""
         if caller == SERVICE:
             return self.size
+
         return self.most_of_one
 
     def has_whole_share(self, caller: CallerId) -> bool:
@@ -94,6 +95,7 @@ class FairSlots:
         most = self.most_of(caller)
         if most >= self.size:
             return False
+
         held = self._held.get(caller, 0)
         return held >= most
 
@@ -119,12 +121,14 @@ class FairSlots:
         )
         if slot is not None:
             return slot
+
         try:
             async with asyncio.timeout(wait_s):
                 await woken
         except BaseException:
             self._leave_queue(caller, turn)
             raise
+
         assert turn.slot is not None, "who is woken has a slot"
         return turn.slot
 
@@ -137,6 +141,7 @@ class FairSlots:
             return slot
         if woken.wait(wait_s):
             return turn.slot
+
         with self._lock:
             self._forget(caller, turn)
             return turn.slot
@@ -149,6 +154,7 @@ class FairSlots:
             slot = self._take(caller)
             if slot is None:
                 self._waiting.setdefault(caller, deque()).append(turn)
+
         return slot, turn
 
     def _take(self, caller: CallerId) -> Slot | None:
@@ -159,6 +165,7 @@ class FairSlots:
         held = self._held.get(caller, 0)
         if self._free == 0 or held >= self.most_of(caller):
             return None
+
         self._free -= 1
         self._held[caller] = held + 1
         return Slot(caller, self._take_back)
@@ -167,6 +174,7 @@ class FairSlots:
         """Wait no longer; give a slot that came meanwhile to the next."""
         with self._lock:
             self._forget(caller, turn)
+
         if turn.slot is not None:
             turn.slot.release()
 
@@ -174,6 +182,7 @@ class FairSlots:
         turns = self._waiting.get(caller, ())
         if turn not in turns:
             return
+
         self._waiting[caller].remove(turn)
         if not self._waiting[caller]:
             del self._waiting[caller]
@@ -195,10 +204,12 @@ class FairSlots:
             caller = self._next()
             if caller is None:
                 return
+
             turns = self._waiting.pop(caller)
             turn = turns.popleft()
             if turns:  # behind all the others
                 self._waiting[caller] = turns
+
             turn.slot = self._take(caller)
             try:
                 turn.wake()
@@ -215,6 +226,7 @@ class FairSlots:
             held = self._held.get(caller, 0)
             if held < self.most_of(caller):
                 return caller
+
         return None
 
 

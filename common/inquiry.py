@@ -70,4 +70,5 @@ class Inquiry:
             return self.context_type
         if self.history:
             return self.history[-1].question_type
+
         return None

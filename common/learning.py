@@ -225,6 +225,7 @@ def lesson_id(
     statement = ""
     if sql is not None:
         statement = sql
+
     return "ls_" + _digest(datasource, author, asked, statement, root_cause, avoidance_hint)
 
 
@@ -243,4 +244,5 @@ def _digest(*texts: str) -> str:
     for text in texts:
         data = text.encode("utf-8", "surrogatepass")
         digest.update(len(data).to_bytes(8, "big") + data)
+
     return digest.hexdigest()

@@ -50,10 +50,13 @@ class LineFile:
         except OSError as exc:
             if not self._is_failing:
                 _log.critical("%s can't be written, %s: %s", self._name, self._loss, exc.strerror)
+
             self._is_failing = True
             return
+
         if self._is_failing:
             _log.warning("%s is written again", self._name)
+
         self._is_failing = False
 
     def _append(self, line: bytes) -> None:
@@ -64,6 +67,7 @@ class LineFile:
         # A full disk may have cut the line before: end it, so that this line stands alone.
         if self._is_torn:
             line = b"\n" + line
+
         written = os.write(file, line)
         self._is_torn = written < len(line)
         if self._is_torn:
@@ -74,8 +78,10 @@ class LineFile:
         if self._file is not None:
             if _is_same_file(self._file, self._path):
                 return self._file
+
             os.close(self._file)
             self._file = None
+
         self._path.parent.parent.mkdir(parents=True, exist_ok=True)
         self._path.parent.mkdir(mode=0o700, exist_ok=True)
         self._file = os.open(
@@ -91,6 +97,7 @@ class LineFile:
             if self._file is not None and _is_same_file(self._file, self._path):
                 for number in range(self._kept - 1, 0, -1):
                     _rename(f"{self._path}.{number}", f"{self._path}.{number + 1}")
+
                 _rename(str(self._path), f"{self._path}.1")
         except BlockingIOError:
             return

@@ -43,12 +43,14 @@ def shortened(text: str, most: int = _MOST_CHARS) -> str:
     """Return at most so many characters of `text`, with … where some are missing."""
     if len(text) <= most:
         return text
+
     return f"{text[:most]}…"
 
 
 def _shortened_value(value: Any) -> Any:
     if isinstance(value, str):
         return shortened(value)
+
     return value
 
 
@@ -68,6 +70,7 @@ class _Argument:
 def _argument(value: Any) -> Any:
     if isinstance(value, Number):
         return value  # %d and %f take nothing else
+
     return _Argument(value)
 
 
@@ -84,6 +87,7 @@ def _message(record: logging.LogRecord) -> str:
     if isinstance(arguments, Mapping):
         named = {name: _argument(value) for name, value in arguments.items()}
         return shortened(text % named, _MOST_OF_MESSAGE)
+
     listed = tuple(_argument(value) for value in arguments)
     return shortened(text % listed, _MOST_OF_MESSAGE)
 
@@ -107,9 +111,11 @@ class JsonLines(logging.Formatter):
         line.update(_extras(record))
         if record.exc_info and record.exc_info[1] is not None:
             line["exception"] = described(record.exc_info[1])
+
         for key, value in line.items():
             if isinstance(value, str):
                 line[key] = redacted(value)
+
         try:
             return to_log_line(line)
         except TypeError:  # an extra that JSON does not know
@@ -123,6 +129,7 @@ def _extras(record: logging.LogRecord) -> dict[str, Any]:
     for key, value in vars(record).items():
         if key not in _STANDARD:
             extras[key] = _shortened_value(value)
+
     return extras
 
 
@@ -141,6 +148,7 @@ class TerminalLines(logging.Formatter):
             text += f": {described(record.exc_info[1])}"
         if record.levelno > logging.INFO:
             text = f"{record.levelname} {text}"
+
         moment = time.strftime("%H:%M:%S", time.localtime(record.created))
         line = redacted(f"{moment} {text}")
         return to_log_line(line)[1:-1].replace('\\"', '"')  # the escapes of JSON without its quotes
@@ -150,9 +158,11 @@ def _is_shown_on_terminal(record: logging.LogRecord) -> bool:
     """Tell whether it is more than a request for a file of the page or for the service's health."""
     if record.levelno > logging.INFO:
         return True
+
     path = vars(record).get("path")
     if path is None:
         return True
+
     return str(path).startswith("/api/")
 
 
@@ -168,6 +178,7 @@ def configure(level: str) -> None:
         handler.addFilter(_is_shown_on_terminal)
     else:
         handler.setFormatter(JsonLines())
+
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel("WARNING")

@@ -10,9 +10,12 @@ def is_loopback(address: str) -> bool:
         found = ipaddress.ip_address(without_zone)
     except ValueError:
         return False
+
     if found.version == 4:
         return found.is_loopback
+
     mapped = found.ipv4_mapped
     if mapped is not None:
         return mapped.is_loopback
+
     return found.is_loopback

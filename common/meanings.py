@@ -40,6 +40,7 @@ class BilingualNames:
             names = self.zh
         if names:
             return names[0]
+
         return None
 
     @property
@@ -124,12 +125,14 @@ class TableMeaning:
         if not own.issuperset(self.filter_columns):
             lost["default_filter"] = None
             lost["filter_columns"] = ()
+
         joins = []
         for join in self.joins:
             has_target = has_columns(columns, join.target, join.target_columns)
             has_source = own.issuperset(join.columns)
             if has_source and has_target:
                 joins.append(join)
+
         return replace(self, joins=tuple(joins), **lost)
 
 
@@ -186,11 +189,14 @@ class Metric:
         """
         if not own.issuperset(self.columns):
             return None
+
         grain = tuple(column for column in self.grain if column in own)
         has_lost_grain = bool(self.grain) and not grain
         if has_lost_grain:
             return None
+
         date_column = None
         if self.date_column in own:
             date_column = self.date_column
+
         return replace(self, grain=grain, date_column=date_column)

@@ -59,6 +59,7 @@ class Metrics:
         metric = self._of[name]
         if labels is None:
             return metric
+
         return metric.labels(**labels)
 
     def text(self) -> bytes:
@@ -80,6 +81,7 @@ def _made(spec: MetricSpec, registry: Any) -> "Counter | Gauge | Histogram":
         return Histogram(
             spec.name, spec.meaning, spec.labels, registry=registry, buckets=spec.buckets
         )
+
     mode: Any = _GAUGE_MODES.get(spec.name, _GAUGE_MODE)
     return Gauge(spec.name, spec.meaning, spec.labels, registry=registry, multiprocess_mode=mode)
 
@@ -94,6 +96,7 @@ def begin_folder(data_path: Path) -> Path:
     for left in parent.glob(f"{host}-*"):
         if not _is_running(left.name.rpartition("-")[2]):
             shutil.rmtree(left, ignore_errors=True)
+
     folder = parent / f"{host}-{os.getpid()}"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -108,6 +111,7 @@ def _is_running(process_id: str) -> bool:
         return False
     except (ValueError, OverflowError, PermissionError):
         return True
+
     return True
 
 
@@ -117,6 +121,7 @@ def open_metrics(data_path: Path) -> Metrics:
     folder = Path(begun)
     if begun and folder.is_dir():
         return Metrics(folder)
+
     return Metrics(begin_folder(data_path))
 
 

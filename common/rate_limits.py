@@ -53,11 +53,13 @@ class RateLimits:
         """
         if time.monotonic() < self._paused_until:
             return
+
         try:
             wait_s = self._wait_s(*caller_id_of(caller, address), *self._kind)
         except StorageError as exc:
             self._pause(exc)
             return
+
         self._paused_until = -math.inf
         if wait_s:
             raise RateLimited(_too_often(wait_s), retry_after_s=wait_s)
@@ -66,6 +68,7 @@ class RateLimits:
     def _kind(self) -> tuple[str, ...]:
         if self._counts == "requests":
             return ()
+
         return (self._counts,)
 
     def _wait_s(self, *identity: str) -> int:
@@ -75,6 +78,7 @@ class RateLimits:
                 window = self._counter.get_window_stats(limit, *identity)
                 left = window.reset_time - time.time()
                 return max(1, math.ceil(left))
+
         return 0
 
     @cached_property
@@ -83,6 +87,7 @@ class RateLimits:
         # not copy.
         if not self._redis_url:
             return MovingWindowRateLimiter(MemoryStorage())
+
         pool = ConnectionPool.from_url(
             self._redis_url,
             socket_timeout=self._timeout_s,
@@ -101,6 +106,7 @@ class RateLimits:
         with self._lock:
             first = self._paused_until == -math.inf
             self._paused_until = time.monotonic() + _PAUSE_S
+
         if first:
             _log.warning(
                 "requests are not limited while Redis can't be reached: %s",

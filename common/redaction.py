@@ -37,6 +37,7 @@ def redacted(text: str) -> str:
     """Return `text` without what looks like a credential."""
     for pattern, replacement in _SECRETS:
         text = pattern.sub(replacement, text)
+
     return text
 
 
@@ -62,6 +63,7 @@ def _cause(error: BaseException) -> BaseException | None:
         return error.__cause__
     if error.__suppress_context__:
         return None
+
     return error.__context__
 
 
@@ -70,11 +72,13 @@ def _one(error: BaseException) -> str:
     for frame in traceback.extract_tb(error.__traceback__)[-_MOST_FRAMES:]:
         file = _relative(frame.filename)
         places.append(f"{file}:{frame.lineno} {frame.name}")
+
     message = str(error)[:_MOST_OF_ERROR]
     on_one_line = " ".join(message.split())
     text = f"{type(error).__name__}: {on_one_line}"
     if places:
         text += f" (at {', '.join(places)})"
+
     return text
 
 
@@ -84,7 +88,9 @@ def _relative(filename: str) -> str:
     is_library = path.is_relative_to(sys.prefix)
     if path.is_relative_to(_PROJECT) and not is_library:
         return str(path.relative_to(_PROJECT))
+
     begin = _LIBRARIES.match(filename)
     if begin is not None:
         return filename[begin.end() :]
+
     return path.name

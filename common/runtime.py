@@ -52,6 +52,7 @@ def loop() -> asyncio.AbstractEventLoop:
         if _loop is None:
             _loop = uvloop.new_event_loop()
             threading.Thread(target=_loop.run_forever, name="citu-loop", daemon=True).start()
+
         return _loop
 
 
@@ -141,6 +142,7 @@ def drain(timeout_s: float) -> None:
     """Wait up to `timeout_s` seconds for the end of what was tracked with `on_stopping`."""
     if _loop is None:
         return
+
     with suppress(TimeoutError):
         run(_drained(), timeout_s)
 
@@ -163,6 +165,7 @@ def settle(timeout_s: float) -> None:
     """Cancel all tracked work and wait up to `timeout_s` seconds for its end."""
     if _loop is None:
         return
+
     with suppress(TimeoutError):
         run(_settled(), timeout_s)
 
@@ -196,6 +199,7 @@ def _look() -> None:
         if is_abandoned():
             del _watched[work]
             work.cancel()
+
     _is_looking = bool(_watched)
     if _is_looking:
         asyncio.get_running_loop().call_later(_LOOK_S, _look)
@@ -227,7 +231,9 @@ class _Waking:
             if self._is_passed_on:
                 self._next.append(wakeup)
                 return
+
             self._is_passed_on = True
+
         wakeup.release()
 
     def woken(self) -> None:
@@ -236,7 +242,9 @@ class _Waking:
             if not self._next:
                 self._is_passed_on = False
                 return
+
             wakeup = self._next.popleft()
+
         wakeup.release()
 
 
@@ -283,6 +291,7 @@ class ThreadQueue(Generic[T]):
         track(self)
         if self._is_abandoned is not None:
             _watch(self, self._is_abandoned)
+
         self._task = self._loop.create_task(self._pump())
         self._task.add_done_callback(self._end)
 
@@ -296,6 +305,7 @@ class ThreadQueue(Generic[T]):
         _watched.pop(self, None)
         if not task.cancelled() and task.exception() is not None:
             _log.error("an event source raised", exc_info=task.exception())
+
         self._on_end()
         self._ended = True
         self._wake_reader()
@@ -304,7 +314,9 @@ class ThreadQueue(Generic[T]):
         with self._lock:
             if not self._is_awaited:
                 return
+
             self._is_awaited = False
+
         _waking.wake(self._wakeup)
 
     def wake(self) -> None:
@@ -316,10 +328,12 @@ class ThreadQueue(Generic[T]):
         with self._lock:
             waits = not self._items and not self._ended
             self._is_awaited = waits
+
         if waits:
             has_come = self._wait(timeout_s)
             if not has_come:
                 return NO_ITEM
+
         # Read `_ended` before the items: an item and the end that come in between would look like
         # the end alone.
         ended = self._ended
@@ -327,6 +341,7 @@ class ThreadQueue(Generic[T]):
             return self._items.popleft()
         if ended:
             return None
+
         return NO_ITEM
 
     def more(self) -> Iterator[T]:
@@ -341,8 +356,10 @@ class ThreadQueue(Generic[T]):
                 if self._is_awaited:
                     self._is_awaited = False
                     return False
+
             # `_wake_reader` is about to release it, and `_waking` waits for `woken`.
             self._wakeup.acquire()
+
         _waking.woken()
         return True
 

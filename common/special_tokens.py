@@ -43,6 +43,7 @@ def broken_up(text: str, kept: frozenset[str] = frozenset()) -> str:
             return _INSTEAD[str(found.lastgroup)]
         if found["name"] in kept:
             return found[0]
+
         return _INSTEAD["tag"]
 
     return _TOKEN.sub(replaced, text)

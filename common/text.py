@@ -22,6 +22,7 @@ class Text(NamedTuple):
     def to(self, lang: Lang) -> str:
         if lang == "zh":
             return self.zh
+
         return self.en
 
 
@@ -52,4 +53,5 @@ def language_of(question: str) -> Lang:
         return "zh"
     if _ENGLISH_FRAME.search(question):
         return "en"
+
     return "zh"

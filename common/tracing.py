@@ -49,6 +49,7 @@ class Tracing:
         with self._lock:
             if self._tracer is None:
                 self._tracer = self._made()
+
             return self._tracer
 
     def _made(self) -> "Tracer":
@@ -71,6 +72,7 @@ def outgoing_headers() -> dict[str, str]:
     """Return the headers by which a called service continues the trace; none without traces."""
     if not _is_on:
         return {}
+
     from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
     headers: dict[str, str] = {}

@@ -102,6 +102,7 @@ class Table:
         names: set[str] = set()
         for key in self.foreign_keys:
             names.update(key.columns)
+
         return frozenset(names)
 
     def column(self, name: str) -> Column | None:
@@ -109,6 +110,7 @@ class Table:
         for column in self.columns:
             if column.name == name:
                 return column
+
         return None
 
 
@@ -136,6 +138,7 @@ class Catalog:
         named: dict[str, tuple[Table, ...]] = {}
         for table in self.tables:
             named[table.name] = (*named.get(table.name, ()), table)
+
         return named
 
     def coherent(self) -> "Catalog":
@@ -143,14 +146,17 @@ class Catalog:
         columns: dict[tuple[str, str], frozenset[str]] = {}
         for table in self.tables:
             columns[table.key] = frozenset(column.name for column in table.columns)
+
         tables = [_with_keys_among(table, columns) for table in self.tables]
         metrics = []
         for metric in self.metrics:
             if not self._has_rows_of(metric, columns):
                 continue
+
             kept = metric.among(columns[metric.table])
             if kept is not None:
                 metrics.append(kept)
+
         return replace(self, tables=tuple(tables), metrics=tuple(metrics))
 
     def _has_rows_of(self, metric: Metric, columns: Columns) -> bool:
@@ -163,6 +169,7 @@ class Catalog:
             return False
         if table.meaning is None:
             return True
+
         return columns[table.key].issuperset(table.meaning.filter_columns)
 
 
@@ -173,12 +180,15 @@ def _with_keys_among(table: Table, columns: Columns) -> Table:
         has_target = has_columns(columns, key.target, key.target_columns)
         if has_target and own.issuperset(key.columns):
             foreign.append(key)
+
     primary = table.primary_key
     if not own.issuperset(primary):
         primary = ()
+
     meaning = table.meaning
     if meaning is not None:
         meaning = meaning.among(table.key, columns)
+
     return replace(table, primary_key=primary, foreign_keys=tuple(foreign), meaning=meaning)
 
 
@@ -207,6 +217,7 @@ class PlanEstimate:
         """Return the estimate as answers show it; None when it may not be told."""
         if not self.is_shown:
             return None
+
         return {"total_cost": self.total_cost, "rows": self.rows, "scans": self.scans}
 
 

@@ -37,32 +37,39 @@ class Words:
             tables = tomllib.loads(path.read_text("utf-8"))
         except tomllib.TOMLDecodeError as error:
             raise WordsError(f"{path.name}: {error}") from error
+
         self._lists = dict(self._read("", tables))
 
     def _read(self, place: str, value: Any) -> Iterator[tuple[str, tuple[str, ...]]]:
         if not isinstance(value, Mapping):
             yield place, self._checked(place, value)
             return
+
         for name, inner in value.items():
             inner_place = name
             if place:
                 inner_place = f"{place}.{name}"
+
             yield from self._read(inner_place, inner)
 
     def _checked(self, place: str, value: Any) -> tuple[str, ...]:
         phrases = value
         if isinstance(value, str):
             phrases = _phrases(value)
+
         is_list = isinstance(phrases, list) and bool(phrases)
         if not is_list:
             raise self.error(place, _NO_WORDS)
+
         seen: dict[str, None] = {}
         for phrase in phrases:
             if not isinstance(phrase, str):
                 raise self.error(place, _NO_WORDS)
             if phrase in seen:
                 raise self.error(place, f"says {phrase!r} twice")
+
             seen[phrase] = None
+
         return tuple(seen)
 
     @property
@@ -82,6 +89,7 @@ class Words:
         """
         if place not in self._lists:
             raise self.error(place, "is missing")
+
         return self._lists[place]
 
     def text(self, place: str) -> str:
@@ -109,6 +117,7 @@ class Words:
         for place, phrases in self._lists.items():
             if place.startswith(begin):
                 found[place.removeprefix(begin)] = phrases
+
         return found
 
 
@@ -119,6 +128,7 @@ def _phrases(text: str) -> list[str]:
             phrase = part.strip()
             if phrase:
                 phrases.append(phrase)
+
     return phrases
 
 
@@ -141,6 +151,7 @@ class Languages:
         phrases = self.english.get(place) + self.chinese.get(place)
         if not phrases:
             raise self.chinese.error(place, "is missing")
+
         return phrases
 
     def any_of(self, place: str) -> str:
@@ -153,6 +164,7 @@ class Languages:
         english = "|".join(self.english.get(place))
         if english:
             patterns.insert(0, rf"\b(?:{english})\b")
+
         return re.compile("|".join(patterns), re.IGNORECASE)
 
     def begins(self, place: str) -> re.Pattern[str]:
@@ -169,6 +181,7 @@ class Languages:
         for language in (self.english, self.chinese):
             for name, phrases in language.under(table).items():
                 names.update(dict.fromkeys(phrases, name))
+
         return names
 
     def numbers(self, table: str) -> dict[str, int]:

@@ -95,11 +95,13 @@ def read_tree(data: bytes) -> Tree:
     """
     if len(data) > MAX_BYTES:
         raise UnreadableYaml(1, f"the file is larger than {MAX_BYTES // 1024 // 1024} MB")
+
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
         raise UnreadableYaml(line, "the file is not UTF-8 text") from error
+
     try:
         return _Builder().built(yaml.parse(text, _LOADER))
     except yaml.YAMLError as error:
@@ -114,11 +116,14 @@ def _unreadable(error: yaml.YAMLError, text: str) -> UnreadableYaml:
         line = 1
         if isinstance(position, int):
             line = text.count("\n", 0, position) + 1
+
         return UnreadableYaml(line, "not YAML: a character is not allowed")
+
     problem = str(getattr(error, "problem", None))
     context = getattr(error, "context", None)
     if context:
         problem += f" ({context})"
+
     # The parser finds what is missing at the end below the last line.
     last = len(text.rstrip().splitlines()) or 1
     return UnreadableYaml(min(mark.line + 1, last), f"not YAML: {problem}")
@@ -138,8 +143,10 @@ class _Builder:
     def built(self, events: Iterator[Any]) -> Tree:
         for event in events:
             self._read(event, event.start_mark.line + 1)
+
         if self._root is not None:
             return self._root
+
         return YamlFields(1)
 
     def _read(self, event: Any, line: int) -> None:
@@ -163,11 +170,13 @@ class _Builder:
             raise UnreadableYaml(line, _TOO_DEEP)
         if self._awaits_key():
             raise UnreadableYaml(line, "a key must be a text")
+
         self._remember(event, None, line)
         if isinstance(event, yaml.MappingStartEvent):
             self._open.append(YamlFields(line))
         else:
             self._open.append(YamlItems(line))
+
         self._keys.append(None)
         self._names.append(event.anchor)
 
@@ -177,6 +186,7 @@ class _Builder:
         self._keys.pop()
         if name is not None:
             self._anchors[name] = node
+
         self._add(node, node.line)
 
     def _remember(self, event: Any, node: Tree | None, line: int) -> None:
@@ -191,22 +201,26 @@ class _Builder:
         if node is None:
             problem = f"the alias *{anchor} stands for nothing that is complete here"
             raise UnreadableYaml(line, problem)
+
         return node
 
     def _awaits_key(self) -> bool:
         """Tell whether a mapping is open whose next node is a key."""
         if not self._open or isinstance(self._open[-1], YamlItems):
             return False
+
         return self._keys[-1] is None
 
     def _add(self, node: Tree, line: int) -> None:
         if not self._open:
             self._root = node
             return
+
         parent = self._open[-1]
         if isinstance(parent, YamlFields) and self._awaits_key():
             self._add_key(parent, node, line)
             return
+
         parent.size += node.size
         parent.depth = max(parent.depth, node.depth + 1)
         if parent.size > _MAX_NODES:
@@ -216,6 +230,7 @@ class _Builder:
         if isinstance(parent, YamlItems):
             parent.nodes.append(node)
             return
+
         key = self._keys[-1]
         assert key is not None
         parent.nodes[key.text] = node
@@ -227,6 +242,7 @@ class _Builder:
             raise UnreadableYaml(line, "a key must be a text")
         if node.text in parent.nodes:
             raise UnreadableYaml(line, f"the key {node.text!r} stands here twice")
+
         self._keys[-1] = Scalar(line, node.text, node.value)
 
 
@@ -235,6 +251,7 @@ def _scalar(event: Any, line: int) -> Scalar:
     value = event.value
     if is_plain:
         value = _json_value(event.value)
+
     return Scalar(line, event.value, value)
 
 
@@ -248,6 +265,7 @@ def _json_value(text: str) -> Any:
         return text
     if _NUMBER.fullmatch(text):
         return float(text)
+
     return text
 
 
@@ -257,9 +275,11 @@ def plain(tree: Tree) -> Any:
         return tree.value
     if isinstance(tree, YamlItems):
         return list(map(plain, tree.nodes))
+
     values = {}
     for key, node in tree.nodes.items():
         values[key] = plain(node)
+
     return values
 
 
@@ -268,6 +288,8 @@ def line_of(node: Tree, place: Sequence[str | int], line: int) -> int:
     for part in place:
         if not isinstance(node, YamlFields) or part not in node.nodes:
             break
+
         line = node.keys[str(part)]
         node = node.nodes[str(part)]
+
     return line

@@ -23,4 +23,5 @@ def ensure_app_database(server: DemoServer, database: str = DATABASE) -> str:
     """
     with owned_database(server, database, ROLE, lock=_LOCK):
         pass
+
     return server.url(database, ROLE)

@@ -31,5 +31,6 @@ def identify(url: str) -> tuple[DatabaseIdentity, bool]:
     with closing(connecting) as connection, connection.cursor() as cursor:
         cursor.execute(_IDENTITY)
         row = cursor.fetchone()
+
     assert row is not None, "a connection is to a database"
     return DatabaseIdentity(int(row[0]), int(row[1])), bool(row[2])

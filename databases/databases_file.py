@@ -161,16 +161,19 @@ def read_databases(
         tree = read_tree(read_file_bytes(path))
     except UnreadableYaml as error:
         raise DatabasesFileError(f"{path}:{error.line}: {error.text}") from error
+
     reading = _Reading(path, options, os.environ if environ is None else environ)
     found = reading.file(tree)
     if reading.mistakes or found is None:
         raise DatabasesFileError("\n".join(_worded(path, reading.mistakes)))
+
     return found
 
 
 def _worded(path: Path, mistakes: Sequence[_Mistake]) -> Iterator[str]:
     for line, text in sorted(mistakes)[:_SHOWN]:
         yield f"{path}:{line}: {text}"
+
     if len(mistakes) > _SHOWN:
         yield f"… and {len(mistakes) - _SHOWN} more"
 
@@ -193,15 +196,18 @@ class _Reading:
             fields = self._fields(name, node, line)
             if fields is None:
                 continue
+
             entry = self._entry(name, fields, node, line)
             if entry is not None:
                 entries.append(entry)
             if fields.default:
                 defaults.append(name)
+
         if len(defaults) > 1:
             self._wrong(databases.line, f"only one can be the default: {', '.join(defaults)}")
         if self.mistakes:
             return None
+
         default = defaults[0] if defaults else entries[0].name
         return DatabasesFile(tuple(entries), default)
 
@@ -211,12 +217,15 @@ class _Reading:
         if not isinstance(node, YamlFields) or not node.nodes:
             self._wrong(tree.line, "the file needs 'databases': a mapping of names to databases")
             return YamlFields(tree.line)
+
         assert isinstance(tree, YamlFields)
         for key, line in tree.keys.items():
             if key not in ("databases", "version"):
                 self._wrong(line, f"the file has no key {key!r}: it has 'databases'")
+
         if len(node.nodes) > _MOST_DATABASES:
             self._wrong(node.line, f"more than {_MOST_DATABASES} databases")
+
         return node
 
     def _fields(self, name: str, node: Tree, line: int) -> _Fields | None:
@@ -226,16 +235,19 @@ class _Reading:
         if not isinstance(node, YamlFields):
             self._wrong(line, f"{name} needs a mapping with 'url'")
             return None
+
         known = len(self.mistakes)
         values = self._with_variables(node)
         if len(self.mistakes) > known:
             return None
+
         try:
             return _Fields.model_validate(values)
         except ValidationError as error:
             for one in error.errors(include_url=False, include_input=False):
                 place = ".".join(map(str, one["loc"]))
                 self._wrong(line_of(node, one["loc"], line), f"{name}.{place}: {one['msg']}")
+
             return None
 
     def _with_variables(self, node: Tree) -> Any:
@@ -246,6 +258,7 @@ class _Reading:
             return [self._with_variables(one) for one in node.nodes]
         if isinstance(node.value, str):
             return _VARIABLE.sub(lambda found: self._variable(found[1], node.line), node.value)
+
         return node.value
 
     def _variable(self, name: str, line: int) -> str:
@@ -253,6 +266,7 @@ class _Reading:
         if value is None:
             self._wrong(line, f"the environment has no variable {name}")
             return ""
+
         return value
 
     def _entry(self, name: str, fields: _Fields, node: Tree, line: int) -> DatabaseEntry | None:
@@ -263,8 +277,10 @@ class _Reading:
             advice = other_engine(fields.url)
             if advice is not None:
                 problem = f"{name}.url can't be used. {advice.en}"
+
             self._wrong(url_line, problem)
             return None
+
         given = fields.model_dump(include=set(_OPTIONS), exclude_none=True)
         options = replace(self._options, **given)
         try:
@@ -273,6 +289,7 @@ class _Reading:
         except AccessRuleError as error:
             self._wrong(line, f"{name}: {error}")
             return None
+
         return DatabaseEntry(
             name=name,
             url=fields.url,
@@ -286,7 +303,10 @@ class _Reading:
 
     def _path(self, given: str | None) -> Path | None:
         """Return the path; a relative one begins in the folder of the file."""
-        return None if given is None else self._folder / Path(given).expanduser()
+        if given is None:
+            return None
+
+        return self._folder / Path(given).expanduser()
 
     def _wrong(self, line: int, text: str) -> None:
         self.mistakes.append((line, text))
@@ -297,6 +317,7 @@ def _names(given: _ByLanguage | list[str] | None) -> BilingualNames:
         return BilingualNames()
     if isinstance(given, _ByLanguage):
         return BilingualNames(tuple(given.zh), tuple(given.en))
+
     chinese = tuple(name for name in given if language_of(name) == "zh")
     return BilingualNames(chinese, tuple(name for name in given if name not in chinese))
 
@@ -307,4 +328,5 @@ def _description(given: _TextByLanguage | str | None) -> Text | None:
         return None
     if isinstance(given, str):
         return Text(given, given)
+
     return Text(given.zh or given.en, given.en or given.zh)

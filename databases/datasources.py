@@ -65,6 +65,7 @@ class Datasource:
         """Tell whether the actor may ask it."""
         if self.part_of is not None:
             return self.part_of(actor) is not None
+
         return self.groups is None or not self.groups.isdisjoint(actor.groups)
 
 
@@ -123,7 +124,9 @@ class Datasources:
             known = before.get(name)
             if known is None or known.datasource is not datasource:
                 known = _Shared(datasource, self._prepare, self._span)
+
             shared[name] = known
+
         self._shared = shared
         for name, left in before.items():
             if shared.get(name) is not left:
@@ -135,6 +138,7 @@ class Datasources:
         for name, shared in self._shared.items():
             if shared.datasource.is_open_to(actor):
                 found.append(name)
+
         return tuple(found)
 
     def open(self, name: str, actor: Actor, occasion: Occasion | None = None) -> Database:
@@ -152,7 +156,10 @@ class Datasources:
                 there are.
         """
         database = self._found_for(actor, name).asked_by(actor)
-        return database if occasion is None else AuditedDatabase(database, self._audit, occasion)
+        if occasion is None:
+            return database
+
+        return AuditedDatabase(database, self._audit, occasion)
 
     def definitions(self, name: str) -> Definitions:
         """Return the database's definitions whoever asks, without denials of groups or row rules.
@@ -188,6 +195,7 @@ class Datasources:
         for view in await shared.inner.view_sources():
             if view.view in catalog.by_key:
                 found.append(view.among(catalog))
+
         return tuple(found)
 
     async def reread(self, name: str) -> None:
@@ -220,6 +228,7 @@ class Datasources:
         shared = self._shared.get(name)
         if shared is None:
             raise NotFound(_unknown(name, self._shared))
+
         return shared
 
     def _found_for(self, actor: Actor, name: str) -> "_Shared":
@@ -228,9 +237,11 @@ class Datasources:
             raise NotFound(_unknown(name, self.names(actor)))
         if shared.datasource.part_of is None:
             return shared
+
         part = shared.datasource.part_of(actor)
         if part is None:  # it has gone since
             raise NotFound(_unknown(name, self.names(actor)))
+
         return self._part(part)
 
     def _part(self, part: Datasource) -> "_Shared":
@@ -241,14 +252,17 @@ class Datasources:
         latest = islice(reversed(self._parts), _MOST_CONNECTED)
         if id(part) not in latest:
             self._disconnect_others()
+
         known = self._parts.get(id(part))
         if known is None:  # the entry holds the object, so that no other gets its id
             known = _Shared(part, self._prepare, self._span)
             self._parts[id(part)] = known
+
         self._parts.move_to_end(id(part))
         while len(self._parts) > _MOST_PARTS:
             _, left = self._parts.popitem(last=False)
             left.inner.close()
+
         return known
 
     def _disconnect_others(self) -> None:
@@ -269,6 +283,7 @@ class Datasources:
         total = ConnectionCounts()
         for shared in (*self._shared.values(), *self._parts.values()):
             total += shared.inner.connections
+
         return total
 
     def close(self) -> None:
@@ -306,6 +321,7 @@ class _Shared:
         guarded = self.guarded(DatabaseRights.of(self._denied(actor), rows), rows)
         if rows.is_open and not self._options.row_context:
             return guarded
+
         return ActorDatabase(
             guarded, RowView(rows, RowContext.of(actor) if self._options.row_context else None)
         )
@@ -327,6 +343,7 @@ class _Shared:
         rules = self._options.row_rules
         if rules is None:
             return OPEN
+
         return rules.of(actor if actor.is_vouched_for else replace(actor, user_id=None))
 
     def _denied(self, actor: Actor) -> frozenset[Name]:
@@ -339,6 +356,7 @@ class _Shared:
             return GuardedDatabase(
                 self.inner, guard, limits, self._prepare, narrow=partial(_visible, guard)
             )
+
         return GuardedDatabase(
             self.inner,
             guard,
@@ -363,6 +381,7 @@ def _without_hidden(catalog: Catalog, rows: ActorRows, known: Knowledge) -> Cata
     if limits.closed:
         tables = tuple(table for table in catalog.tables if table.key not in limits.closed)
         catalog = replace(catalog, tables=tables).coherent()
+
     masked = {place[:2] for place in limits.masked}
     hiding = readers_of(limits.ruled, known.facts) | (readers_of(masked, known.facts) - masked)
     return unrevealing(catalog, hiding, limits.masked)
@@ -386,6 +405,7 @@ def _unknown(name: str, names: Iterable[str]) -> Text:
     known = sorted(names)
     if not known:
         return NO_DATABASE
+
     return Text(
         f"没有名为 {name} 的数据库，可用的数据库：{'、'.join(known)}。",
         f"There is no database named {name}; there are: {', '.join(known)}.",

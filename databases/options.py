@@ -199,6 +199,7 @@ def by_group(text: str) -> Mapping[str, tuple[str, ...]]:
     for entry in map(_ENTRY.fullmatch, text.split(";")):
         if entry is not None:
             found[entry[1]] += listed(entry[2])
+
     return {group: tuple(objects) for group, objects in found.items()}
 
 

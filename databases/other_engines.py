@@ -31,11 +31,13 @@ def other_engine(url: str) -> Text | None:
     found = _SCHEME.match(url.lstrip())
     if found is None:
         return None
+
     prefix, scheme, driver = found[1], found[2].lower(), found[3]
     if scheme in _POSTGRESQL:
         return _SPELLED if prefix or driver else None
     if scheme not in _engines():
         return None
+
     name, wrapper = _engines()[scheme]
     return _advice(name, wrapper)
 
@@ -47,6 +49,7 @@ def _advice(name: str, wrapper: str) -> Text:
             f"It is an address of {name}, and Citu asks PostgreSQL only: copy the data into "
             "PostgreSQL first.",
         )
+
     return Text(
         f"这是 {name} 的地址，Citu 只查询 PostgreSQL：可以用扩展 {wrapper} 让一台 PostgreSQL "
         "服务器把它的表显示为外部表，再填那台服务器的地址（见 docs/sources.md）；"
@@ -64,4 +67,5 @@ def _engines() -> Mapping[str, tuple[str, str]]:
     for entry in json.loads(_TABLE.read_text("utf-8")):
         for scheme in entry["schemes"]:
             engines[scheme] = (entry["name"], entry["wrapper"])
+
     return engines

@@ -36,6 +36,7 @@ def owned_database(
         cursor.execute("SELECT FROM pg_roles WHERE rolname = %s", [role])
         if cursor.fetchone() is None:
             cursor.execute(sql.SQL("CREATE ROLE {role} LOGIN").format(**names))
+
         statement = f"ALTER ROLE {{role}} {_ATTRIBUTES} {attributes}"
         cursor.execute(sql.SQL(statement).format(**names))
         cursor.execute("SELECT FROM pg_database WHERE datname = %s", [database])
@@ -44,5 +45,6 @@ def owned_database(
             cursor.execute(
                 sql.SQL(f"CREATE DATABASE {{database}} OWNER {{role}} {template}").format(**names)
             )
+
         cursor.execute(sql.SQL("REVOKE ALL ON DATABASE {database} FROM PUBLIC").format(**names))
         yield cursor

@@ -93,11 +93,13 @@ def fitting(context: RowContext | None, sql: str) -> Iterator[None]:
     except InvalidSql as error:
         if context is None or error.sqlstate != _UNTRANSLATABLE:
             raise
+
         digits = "".join(_BYTE.findall(error.detail))
         character = bytes.fromhex(digits).decode("utf-8", "replace")
         is_of_context = any(character in text for text in (context.user_id, *context.groups))
         if is_of_context and character not in sql:
             raise _misfit(context.user_id) from error
+
         raise
 
 

@@ -52,6 +52,7 @@ def unrevealing(
     """
     if not hiding and not masked:
         return catalog
+
     hidden = frozenset(masked)
     concerned = {place[:2] for place in masked} | set(hiding)
     tables: list[Table] = []
@@ -61,7 +62,9 @@ def unrevealing(
             table = replace(table, columns=columns, row_estimate=-1, has_hidden_rows=True)
         elif table.key in concerned:
             table = replace(table, columns=_masked(table, hidden), has_hidden_rows=True)
+
         tables.append(table)
+
     return replace(catalog, tables=tuple(tables))
 
 
@@ -70,6 +73,7 @@ def _masked(table: Table, masked: Collection[Place]) -> tuple[Column, ...]:
     for column in table.columns:
         is_masked = (*table.key, column.name) in masked
         columns.append(_unknown(column) if is_masked else column)
+
     return tuple(columns)
 
 

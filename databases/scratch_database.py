@@ -37,6 +37,7 @@ def ensure_scratch_database(server: DemoServer, database: str = DATABASE) -> str
         limit = f"ALTER ROLE {{}} SET temp_file_limit = '{_TEMP_FILES}'"
         cursor.execute(sql.SQL(limit).format(role))
         _close_to_all(cursor)
+
     return server.url(database, ROLE)
 
 

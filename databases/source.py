@@ -76,6 +76,7 @@ class EmbeddedHold:
                 self._server = EmbeddedServer.acquire(self._data_dir)
             else:
                 self._server.ensure_running()
+
             return self._server
 
     def release(self) -> None:
@@ -128,7 +129,9 @@ class EmbeddedSource:
                     raise EmbeddedServerError(
                         f"The embedded database can't be made ({said}): see the log in DATA_DIR."
                     ) from exc
+
                 self._made_in = server
+
             return self._url
 
 
@@ -194,18 +197,22 @@ def database_sources(
     asked: UrlSource = demo
     if database_url:
         asked = source_of(database_url)
+
     app: UrlSource = EmbeddedSource(hold, ensure_app_database)
     if app_database_url:
         app = source_of(app_database_url)
+
     scratch: UrlSource = EmbeddedSource(hold, ensure_scratch_database)
     if scratch_database_url:
         scratch = source_of(scratch_database_url)
+
     return Sources(asked, demo, app, scratch, _workspace(hold, workspace_url), hold)
 
 
 def _workspace(hold: EmbeddedHold, url: str) -> WorkspaceSources:
     if url:
         return WorkspaceSources(source_of(url), source_of(url), None)
+
     writes = EmbeddedSource(hold, ensure_workspace)
     reads = EmbeddedSource(hold, ensure_workspace_reader)
     return WorkspaceSources(writes, reads, FILES_READER)
@@ -271,12 +278,15 @@ def probe(
             f"{setting} 无法连接到数据库（{said}）：{advice.zh}",
             f"{setting} does not lead to a database ({said}): {advice.en}",
         ) from exc
+
     if dangers and require_read_only_role:
         raise Unreachable(*unfit(dangers))
+
     capabilities = _capabilities_of(url, setting)
     if not capabilities.is_fit:
         refusal = capabilities.refusal()
         raise Unreachable(f"{setting}：{refusal.zh}", f"{setting}: {refusal.en}")
+
     return capabilities
 
 
@@ -314,6 +324,7 @@ def _missing_connect(said: str, url: str) -> Text | None:
     found = re.search(r'permission denied for database "(.+?)"', said)
     if found is None:
         return None
+
     role = psycopg2.extensions.parse_dsn(url).get("user", "ROLE")
     grant = connect_grant(found[1], role)
     return Text(f"请以所有者执行 {grant}", f"run as its owner {grant}")

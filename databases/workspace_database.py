@@ -30,11 +30,13 @@ def ensure_workspace(server: DemoServer, database: str = DATABASE) -> str:
         cursor.execute("SELECT FROM pg_roles WHERE rolname = %s", [FILES_READER])
         if cursor.fetchone() is None:
             cursor.execute(sql.SQL("CREATE ROLE {reader} LOGIN").format(**names))
+
         cursor.execute(sql.SQL(f"ALTER ROLE {{reader}} {_READS_ONLY}").format(**names))
         cursor.execute(
             sql.SQL("ALTER ROLE {reader} SET default_transaction_read_only = on").format(**names)
         )
         cursor.execute(sql.SQL("GRANT CONNECT ON DATABASE {database} TO {reader}").format(**names))
+
     return server.url(database, ROLE)
 
 

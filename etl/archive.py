@@ -63,6 +63,7 @@ class Archive:
         for file in self.files:
             if file.path == path:
                 return file
+
         return None
 
     @property
@@ -71,7 +72,9 @@ class Archive:
         plan = self.file(_PLAN)
         if plan is None:
             return {}
+
         target = json.loads(plan.data).get("target")
         if not isinstance(target, dict):
             return {}
+
         return target

@@ -72,11 +72,13 @@ class DraftFolder:
         """Return a draft; None: there is none of that id."""
         if not _ID.fullmatch(file_id):
             return None
+
         try:
             text = (self._folder(file_id) / _DRAFT).read_text("utf-8")
             os.utime(self._folder(file_id))
         except (FileNotFoundError, NotADirectoryError):
             return None
+
         draft: dict[str, Any] = json.loads(text)
         return draft
 

@@ -46,6 +46,7 @@ class DraftColumn:
         """Return the forms by which its values become its type."""
         if self.type == "text":
             return ()
+
         return tuple(form.name for form in readers(self.type, self.read["forms"]))
 
 
@@ -80,7 +81,9 @@ def reading_options(said: Mapping[str, Said]) -> dict[str, dict[str, Any]]:
         for place, column in one.get("columns", {}).items():
             if column.get("type"):
                 types[place] = column["type"]
+
         options[sheet] = {**found, "types": types}
+
     return options
 
 
@@ -92,6 +95,7 @@ def merged(before: Mapping[str, Said], corrections: Iterable[Said]) -> dict[str,
         columns = _merged_columns(known.get("columns", {}), one.get("columns") or ())
         known.update(_given(one))
         known["columns"] = columns
+
     return said
 
 
@@ -101,6 +105,7 @@ def _merged_columns(before: Mapping[str, Said], corrections: Iterable[Said]) -> 
     for column in corrections:
         known = columns.setdefault(str(column["place"]), {})
         known.update(_given(column))
+
     return dict(columns)
 
 
@@ -129,6 +134,7 @@ def assembled(
     unknown = set(said) - {one["sheet"] for one in read}
     if unknown:
         raise _wrong("sheet", f"没有这张表：{sorted(unknown)[0]}", "there is no such sheet")
+
     taken = {table["name"] for record in existing for table in record.tables}
     tables: list[DraftTable] = []
     for one in read:
@@ -136,6 +142,7 @@ def assembled(
         table = _table(one, said.get(one["sheet"], {}), taken, into, way)
         taken.add(table.name)
         tables.append(table)
+
     keys = list(_keys(tables, existing))
     return tuple(_with_references(table, said, keys) for table in tables)
 
@@ -153,6 +160,7 @@ def _table(
         name = _checked_name(said["name"], taken)
     else:
         name = untaken(sql_name(read["title"], "table"), taken)
+
     said_of_columns = said.get("columns", {})
     columns = tuple(_columns(read, said_of_columns, into, way))
     _check_columns(columns, said_of_columns)
@@ -184,12 +192,14 @@ def _type_of(read: Mapping[str, Any], known: Mapping[str, Any] | None, way: Way)
     type_: ColumnType = read["type"]
     if known is None or way != "append":
         return type_
+
     return widest(known["type"], type_, is_empty=not read["examples"])
 
 
 def _columns_before(into: Mapping[str, Any] | None) -> dict[str, Mapping[str, Any]]:
     if into is None:
         return {}
+
     by_name = {_same(column["name"]): column for column in into["columns"]}
     by_title = {_same(column["title"]): column for column in into["columns"]}
     return {**by_name, **by_title}
@@ -207,6 +217,7 @@ def widest(before: ColumnType, new: ColumnType, *, is_empty: bool = False) -> Co
         return before
     if new in WIDER[before]:
         return new
+
     common = [wider for wider in WIDER[before] if wider in WIDER[new]]
     return common[0]  # a text at the latest, which holds everything
 
@@ -219,9 +230,11 @@ def _into(
         return None
     if len(target.tables) == 1 and len(all_read) == 1:
         return target.tables[0]
+
     for table in target.tables:
         if _same(table["title"]) == _same(read["title"]):
             return table
+
     return None
 
 
@@ -231,6 +244,7 @@ def _checked_name(name: str, taken: Collection[str]) -> str:
         raise _wrong("name", f"表名可以是 {better}", f"a table's name may be {better}")
     if name in taken:
         raise _wrong("name", f"已有名为 {name} 的表", f"there is a table named {name} already")
+
     return name
 
 
@@ -238,6 +252,7 @@ def _check_columns(columns: Sequence[DraftColumn], said: Mapping[str, Said]) -> 
     places = {str(column.place) for column in columns}
     if not places.issuperset(said):
         raise _wrong("place", "没有这一列", "there is no such column")
+
     names: set[str] = set()
     for column in columns:
         if not column.is_included:
@@ -248,6 +263,7 @@ def _check_columns(columns: Sequence[DraftColumn], said: Mapping[str, Said]) -> 
         if column.name in names:
             text = f"two columns are named {column.name}"
             raise _wrong("columns.name", f"有两列都叫 {column.name}", text)
+
         names.add(column.name)
 
 
@@ -259,6 +275,7 @@ def _key(table: DraftTable, said: Said) -> str | None:
     if table.into is not None:
         before = table.into.get("key")
         return before if before in names else None
+
     keys = filter(_may_be_key, table.included)
     return next((column.name for column in keys), None)
 
@@ -268,6 +285,7 @@ def _checked_key(key: str | None, names: Collection[str]) -> str | None:
         return None
     if key not in names:
         raise _wrong("key", "必须是其中一列", "it must be one of the columns")
+
     return key
 
 
@@ -276,6 +294,7 @@ def _may_be_key(column: DraftColumn) -> bool:
         return False
     if column.type not in _KEY_TYPES:
         return False
+
     words = column.name.split("_")
     is_called_id = column.name.endswith(_ID_WORDS)
     return is_called_id or not set(words).isdisjoint(_ID_WORDS)
@@ -300,11 +319,13 @@ def _keys(tables: Sequence[DraftTable], existing: Sequence[FileRecord]) -> Itera
     for table in tables:
         if table.is_included:
             yield from _own_key(table)
+
     for record in existing:
         for before in record.tables:
             key = before.get("key")
             if not key or before["name"] in drafted:
                 continue
+
             types = {one["name"]: one["type"] for one in before["columns"]}
             yield _Key(before["name"], key, types[key], None)
 
@@ -323,6 +344,7 @@ def _with_references(
         references = _likely_references(table, keys)
     else:
         references = _told_references(table, told, keys)
+
     return replace(table, references=tuple(references))
 
 
@@ -332,6 +354,7 @@ def _likely_references(table: DraftTable, keys: Sequence[_Key]) -> Iterator[Plan
     for column in table.included:
         if column.name == table.key or column.type not in _KEY_TYPES:
             continue
+
         fitting = filter(partial(_may_refer, column), others)
         for key in islice(fitting, 1):
             yield PlannedReference(column.name, key.table, key.column)
@@ -350,6 +373,7 @@ def _told_references(
                 "column 是本表的列，table 和 key 是另一张表和它的主键",
                 "column is one of this table's, table and key are another table and its key",
             )
+
         yield PlannedReference(one["column"], one["table"], one["key"])
 
 
@@ -357,6 +381,7 @@ def _may_refer(column: DraftColumn, key: _Key) -> bool:
     """Tell whether a column is called like a key, and its values don't speak against it."""
     if column.type != key.type:
         return False
+
     singular = key.table.removesuffix("s")
     names = (
         key.column,
@@ -366,9 +391,11 @@ def _may_refer(column: DraftColumn, key: _Key) -> bool:
     )
     if column.name not in names:
         return False
+
     values = column.read["distinct"]
     if values is None or key.values is None:
         return True
+
     return set(values) <= set(key.values)
 
 
@@ -377,6 +404,7 @@ def planned(tables: Sequence[DraftTable], way: Way) -> Iterator[PlannedTable]:
     for table in tables:
         if not table.is_included:
             continue
+
         own_way: Way = "new" if table.into is None else way
         yield _planned(table, own_way)
 
@@ -387,6 +415,7 @@ def _planned(table: DraftTable, way: Way) -> PlannedTable:
     if way == "append" and table.into is not None:
         named = {column.name: column for column in columns}
         columns, changes = _appended(table.into, named)
+
     titled = table.into or table.read
     comment = titled["title"]
     return PlannedTable(
@@ -407,6 +436,7 @@ def _planned_column(column: DraftColumn) -> PlannedColumn:
     title = column.title
     if column.before is not None:
         title = column.before["title"]
+
     return PlannedColumn(column.name, column.type, title, column.place, column.forms)
 
 
@@ -423,7 +453,9 @@ def _appended(
         else:
             kept = replace(column, is_kept=True)
             changes = changes or column.type != before["type"]
+
         columns.append(kept)
+
     known = {column.name for column in columns}
     added = [column for column in new.values() if column.name not in known]
     return [*columns, *added], changes or bool(added)
@@ -433,6 +465,7 @@ def differences(table: DraftTable, way: Way) -> dict[str, Any] | None:
     """Return how a table would differ from the one that it goes into, before anything happens."""
     if table.into is None:
         return None
+
     before = {column["name"]: column for column in table.into["columns"]}
     new = {column.name: column for column in table.included}
     rows = table.read["rows"]
@@ -454,9 +487,11 @@ def _changed_types(
     for name, column in new.items():
         if name not in before:
             continue
+
         type_before = before[name]["type"]
         if type_before != column.type:
             changed.append({"column": name, "before": type_before, "after": column.type})
+
     return changed
 
 

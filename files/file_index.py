@@ -133,6 +133,7 @@ class FileIndex:
         """Tell whether the actor brought the file: who only says so has brought nothing."""
         if not self.can_own(actor):
             return False
+
         return record.owner == actor.owner
 
     def can_own(self, actor: Actor) -> bool:
@@ -152,14 +153,17 @@ class FileIndex:
         records = self.of(actor)
         if not records:
             return None
+
         own = schema_of(actor.owner)
         key = (own, *((record.id, record.version) for record in records))
         known = self._parts.get(key)
         if known is None:
             known = self._parts[key] = self._part(own, records)
+
         self._parts.move_to_end(key)
         while len(self._parts) > _MOST_PARTS:
             self._parts.popitem(last=False)
+
         return known
 
     def _part(self, own: str, records: Iterable[FileRecord]) -> Datasource:
@@ -167,6 +171,7 @@ class FileIndex:
         for record in records:
             schema = schema_of(record.owner)
             allowed += [f"{schema}.{table['name']}" for table in record.tables]
+
         source = partial(_with_path, self._sources.reads, own)
         return Datasource(source, replace(self._options, allowed_objects=tuple(allowed)))
 
@@ -175,9 +180,11 @@ class FileIndex:
         now = time.monotonic()
         if now < self._next_look or not self.is_used():
             return
+
         reading = self._started_reading(now)
         if self._is_away:
             return
+
         try:
             reading.result(_PATIENCE_S)
         except NotInTime:
@@ -190,9 +197,11 @@ class FileIndex:
         with self._lock:
             if self._reading is not None and not self._reading.done():
                 return self._reading
+
             self._next_look = now + (_RETRY_S if self._is_away else _LOOK_S)
             if self._executor is None:
                 self._executor = ThreadPoolExecutor(1, "files")
+
             self._reading = self._executor.submit(self.read)
             return self._reading
 
@@ -211,8 +220,10 @@ class FileIndex:
         except (psycopg.Error, DatabaseUnavailable) as error:
             if not self._is_away:
                 _log.warning("the workspace of files can't be read: %s", type(error).__name__)
+
             self._is_away = True
             raise DatabaseUnavailable(UNREACHABLE) from error
+
         self._is_away = False
 
     def _read(self) -> None:
@@ -222,10 +233,13 @@ class FileIndex:
                 row = connection.execute(CHANGES).fetchone()
                 if row is not None and row[0] == self._snapshot.number:
                     return
+
                 records = connection.execute(ALL).fetchall()
             except psycopg.errors.UndefinedTable:
                 return  # nobody has brought any file
+
             number = row[0] if row is not None else 0
+
         self._snapshot = _Snapshot(number, tuple(map(_record, records)))
 
 

@@ -113,6 +113,7 @@ class FileService:
         target = None
         if changes is not None:
             target = await self._owned(actor, changes)
+
         file_id = await asyncio.to_thread(self.folder.put, path)
         draft: dict[str, Any] = {
             "id": file_id,
@@ -129,10 +130,12 @@ class FileService:
             tables = self._tables(draft)
             if target is not None and not any(table.into for table in tables):
                 raise InvalidRequest(_NOTHING_FITS, field="file")
+
             await asyncio.to_thread(self.folder.save, file_id, draft)
         except BaseException:
             await asyncio.shield(asyncio.to_thread(self.folder.remove, file_id))
             raise
+
         return self._shown(draft, tables, lang)
 
     async def listed(self, actor: Actor, lang: Lang) -> dict[str, Any]:
@@ -143,6 +146,7 @@ class FileService:
         drafts = []
         for draft in await asyncio.to_thread(self._drafts_of, actor):
             drafts.append(self._shown(draft, self._tables(draft), lang))
+
         return {
             "files": [
                 shown_record(record, is_own=self._index.is_owner(record, actor))
@@ -162,6 +166,7 @@ class FileService:
         draft = await self._draft_of(actor, file_id)
         if draft is not None:
             return self._shown(draft, self._tables(draft), lang)
+
         record = await self._record(actor, file_id)
         return shown_record(record, is_own=self._index.is_owner(record, actor))
 
@@ -177,6 +182,7 @@ class FileService:
         draft = await self._draft_of(actor, file_id)
         if draft is None:
             raise NotFound(_UNKNOWN)
+
         draft = await self._with_corrections(draft, corrections)
         await asyncio.to_thread(self.folder.save, file_id, draft)
         return self._shown(draft, self._tables(draft), lang)
@@ -190,6 +196,7 @@ class FileService:
         if reading_options(said) != reading_options(draft["said"]):
             changed["read"] = await self._worker.draft(self._source(changed))
             self._tables(changed)
+
         return changed
 
     async def confirmed(
@@ -210,6 +217,7 @@ class FileService:
         draft = await self._draft_of(actor, file_id)
         if draft is None:
             raise NotFound(_UNKNOWN)
+
         draft = await self._with_corrections(draft, corrections)
         await asyncio.to_thread(self.folder.save, file_id, draft)
         await self._refresh()
@@ -218,6 +226,7 @@ class FileService:
         if not self._has_records:
             await self._in_workspace(ensure_records)
             self._has_records = True
+
         url = await asyncio.to_thread(self._writes)
         plan = self._plan(draft, tables, target, url)
         loaded = await self._worker.load(self._source(draft), plan, told)
@@ -237,9 +246,11 @@ class FileService:
         way: Way = draft["way"]
         if way == "append":
             tables = [table for table in tables if table.into is not None]
+
         to_load = tuple(planned(tables, way))
         if not to_load:
             raise InvalidRequest(_NO_TABLE, field="tables")
+
         record: dict[str, Any] = {
             "id": draft["target"] or draft["id"],
             "owner": draft["owner"],
@@ -293,6 +304,7 @@ class FileService:
         if await self._draft_of(actor, file_id) is not None:
             await asyncio.to_thread(self.folder.remove, file_id)
             return
+
         record = await self._owned(actor, file_id)
         await self._in_workspace(partial(_delete, record))
         await self._refresh()
@@ -306,14 +318,17 @@ class FileService:
     def _drafts_of(self, actor: Actor) -> list[dict[str, Any]]:
         if not self._index.can_own(actor):
             return []
+
         return [draft for draft in self.folder.drafts() if draft["owner"] == actor.owner]
 
     async def _draft_of(self, actor: Actor, file_id: str) -> dict[str, Any] | None:
         if not self._index.can_own(actor):
             return None
+
         draft = await asyncio.to_thread(self.folder.read, file_id)
         if draft is None or draft["owner"] != actor.owner:
             return None
+
         return draft
 
     async def _record(self, actor: Actor, file_id: str) -> FileRecord:
@@ -321,12 +336,14 @@ class FileService:
         for record in self._index.of(actor):
             if record.id == file_id:
                 return record
+
         raise NotFound(_UNKNOWN)
 
     async def _owned(self, actor: Actor, file_id: str) -> FileRecord:
         record = await self._record(actor, file_id)
         if not self._index.is_owner(record, actor):
             raise Forbidden(_NOT_YOURS)
+
         return record
 
     def _owned_by(self, actor: Actor) -> list[FileRecord]:
@@ -336,9 +353,11 @@ class FileService:
         """Return the file that a draft changes; raises `Conflict` if it is another one by now."""
         if draft["target"] is None:
             return None
+
         for record in self._index.records():
             if record.id == draft["target"] and record.version == draft["version"]:
                 return record
+
         raise Conflict(_CHANGED)
 
     def _tables(self, draft: dict[str, Any]) -> tuple[DraftTable, ...]:
@@ -386,6 +405,7 @@ def _delete(record: FileRecord, connection: psycopg.Connection[tuple[Any, ...]])
     for table in record.tables:
         place = sql.SQL(".").join(map(sql.Identifier, (schema, table["name"])))
         connection.execute(sql.SQL("DROP TABLE IF EXISTS {} CASCADE").format(place))
+
     forget_record(connection, record.id)
 
 

@@ -44,6 +44,7 @@ def main() -> int:
         _tell(refused=_MEMORY)
     except _LoadFailed as failed:
         _tell(failed=failed.sqlstate)
+
     return 0
 
 
@@ -60,6 +61,7 @@ def _peak_bytes() -> int:
         status = Path("/proc/self/status").read_text()
     except OSError:
         return 0
+
     found = re.search(r"VmHWM:\s+(\d+) kB", status)
     return 1024 * int(found[1]) if found else 0
 
@@ -73,6 +75,7 @@ def _upload(task: Mapping[str, Any], limits: ReadingLimits) -> UploadedFile:
     options = {}
     for key, one in task["options"].items():
         options[key] = TextOptions(one.get("encoding"), one.get("delimiter"))
+
     return UploadedFile(Path(task["path"]), task["name"], Path(task["folder"]), limits, options)
 
 
@@ -96,8 +99,10 @@ def _draft(task: Mapping[str, Any]) -> list[dict[str, Any]]:
             raise UnreadableFile(
                 Text(f"超过 {limits.tables} 张表。", f"There are more than {limits.tables} tables.")
             )
+
     if not drafts:
         raise UnreadableFile(Text(*_EMPTY))
+
     return drafts
 
 
@@ -137,6 +142,7 @@ def _load(task: Mapping[str, Any]) -> list[dict[str, Any]]:
     except psycopg.Error as error:
         sys.stderr.write(f"{type(error).__name__}: {error}\n")
         raise _LoadFailed(error.sqlstate or "") from error
+
     return [asdict(table) for table in loaded]
 
 

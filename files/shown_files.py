@@ -111,6 +111,7 @@ def _draft_column(column: DraftColumn, lang: Lang) -> dict[str, Any]:
 def _guess(read: Sequence[Any] | None, lang: Lang) -> dict[str, str] | None:
     if read is None:
         return None
+
     value, reason = read
     return {"value": value, "reason": Text(*reason).to(lang)}
 

@@ -135,18 +135,22 @@ class FileWorker:
                 process.stdin.write(json.dumps(task).encode())
                 await process.stdin.drain()
                 process.stdin.close()
+
             async for line in process.stdout:
                 said = json.loads(line)
                 if "rows" not in said:
                     self.peak_bytes = max(self.peak_bytes, said.get("peak_bytes", 0))
                     return _result(said, await complaints)
+
                 told(said["rows"])
+
             _log.warning("a worker of files died: %s", (await complaints)[-500:])
             raise file_refused(_TOO_MUCH)
         finally:
             complaints.cancel()
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
+
             await process.wait()
 
 
@@ -156,6 +160,7 @@ def _result(said: dict[str, Any], complaints: bytes) -> Any:
     if "failed" in said:
         _log.warning("files could not be loaded: %s", complaints[-500:])
         raise DatabaseUnavailable(UNREACHABLE)
+
     return said["done"]
 
 

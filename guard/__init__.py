@@ -175,6 +175,7 @@ class Guard:
         is_blind = self.access and not facts.is_followable
         if is_blind:
             raise DatabaseUnavailable(_NOT_FOLLOWABLE)
+
         check = self._check_of(facts)
         idle = frozenset(check.idle_denials())
         for rule in sorted(idle - self._idle_denials):
@@ -182,9 +183,11 @@ class Guard:
                 "DENIED_OBJECTS: %s is nothing in the database; write names as they are stored",
                 ".".join(rule),
             )
+
         self._idle_denials = idle
         if not self._forbidden_check:
             return visible(catalog, check)
+
         closure = self._closure_of(facts)
         log_closed(closure, self._said)
         return visible(catalog, check, ClosureRule(facts, closure).columns)
@@ -198,6 +201,7 @@ class Guard:
             functions = FunctionRule(facts, self.allowed_functions)
             closure = Closure(facts, functions, hides_data=self._hides_data)
             self._last_closure = (facts, closure)
+
         return closure
 
     def may_run(self, key: Key) -> bool:
@@ -216,6 +220,7 @@ class Guard:
         """
         if not self._forbidden_check:
             return False
+
         is_limited = False
         if growth.amounts:
             is_limited = limit_amounts(select, growth.amounts)
@@ -223,6 +228,7 @@ class Guard:
             is_limited |= limit_gathered(select, growth.gathered_copies)
         if self._qualifier.qualify(select):
             return True
+
         return is_limited
 
     def check(self, sql: str) -> None:
@@ -245,6 +251,7 @@ class Guard:
             verdicts[sql] = verdict
             while len(verdicts) > _REMEMBERED:
                 verdicts.popitem(last=False)
+
         return verdict
 
     def remembered(self, sql: str) -> Inspection | None:
@@ -257,15 +264,18 @@ class Guard:
         self._joins.refuse_many(found)
         if 0 < self._facts.version < NUMBERS_SINCE * 10_000:
             refuse_new_numbers(statement.text)
+
         found.calls = self._functions.as_read(found.calls, found.syntax)
         refusal = None
         if self._forbidden_check:
             refusal = self._first_refusal(found, statement)
+
         refusal = refusal or next(
             chain(self._readings.refusals(found), self._access.refusals(found)), None
         )
         if refusal is not None:
             raise _located(refusal, statement)
+
         growth = self._growth_of(found, statement)
         sent = self._sent(statement, found, growth)
         return Inspection(
@@ -283,10 +293,12 @@ class Guard:
         is_as_written = not self._forbidden_check or not may_change
         if is_as_written:
             return statement.text
+
         tree = parse(statement.text)[0].node
         is_changed = self.qualify(tree, growth)
         if is_changed:
             return text_of(tree)
+
         return statement.text
 
     def _growth_of(self, found: Findings, statement: ParsedStatement) -> Growth:
@@ -294,6 +306,7 @@ class Guard:
         is_short = not self._forbidden_check or not lengths.may_grow(found, statement.text)
         if is_short:
             return NO_GROWTH
+
         return lengths.growth_of(statement.node, statement.text, found, self._facts.builtins)
 
     def _first_refusal(
@@ -307,15 +320,18 @@ class Guard:
         )
         for refusal in chain.from_iterable(rules):
             return refusal
+
         refused: list[StatementRejected] = list(self._field_refusals(found, statement.text))
         for call in found.calls:
             call_refusal = self._functions.judge(call)
             if call_refusal is not None:
                 refused.append(call_refusal)
+
         # A forbidden function is reported before a missing one, which a repair would be tried on.
         refused.sort(key=lambda refusal: isinstance(refusal, InvalidSql))
         if refused:
             return refused[0]
+
         return None
 
     def _field_refusals(self, found: Findings, text: str) -> Iterator[StatementRejected]:
@@ -329,8 +345,10 @@ class Guard:
             refusal = called or self._closed.judge_call((name,))
             if refusal is not None:
                 refusals[name] = refusal
+
         if not refusals:
             return
+
         tree = parse(text)[0].node
         for name in FieldCheck(self._facts).doubtful(tree):
             if name in refusals:
@@ -340,6 +358,7 @@ class Guard:
 def _only_query(statements: list[ParsedStatement]) -> ParsedStatement:
     if not statements:
         raise InvalidSql("empty statement", detail_zh="语句为空", sqlstate="42601")
+
     operations = [operation_of(statement.kind, statement.node) for statement in statements]
     if len(statements) > 1:
         found = ", ".join(operations[:10])
@@ -349,6 +368,7 @@ def _only_query(statements: list[ParsedStatement]) -> ParsedStatement:
         raise ForbiddenStatement("multiple statements", hint=hint)
     if statements[0].kind != "SelectStmt":
         raise ForbiddenStatement(operations[0])
+
     return statements[0]
 
 
@@ -357,6 +377,7 @@ def _located(refusal: StatementRejected, statement: ParsedStatement) -> Statemen
     if isinstance(refusal, InvalidSql) and refusal.position:
         before = statement.text.encode("utf-8")[: refusal.position - 1]
         refusal.position = len(before.decode("utf-8", "replace")) + 1
+
     return refusal
 
 

@@ -53,6 +53,7 @@ class AccessCheck(ColumnCheck):
             return self._judge(read)
         if read not in self._verdicts:
             self._verdicts[read] = self._judge(read)
+
         return self._verdicts[read]
 
     def _judge(self, read: Read) -> ForbiddenObject | None:
@@ -64,10 +65,12 @@ class AccessCheck(ColumnCheck):
             return refused(name, texts.DENIED_TABLE)
         if self._is_closed_view(key):
             return refused(name, texts.CLOSED_VIEW)
+
         family = self._family(read)
         has_denied_part = any(map(self.rules.denies, family))
         if has_denied_part:
             return refused(name, texts.CLOSED_PARTS)
+
         return None
 
     def may_read_column(self, read: Read, column: str) -> bool:
@@ -84,6 +87,7 @@ class AccessCheck(ColumnCheck):
         """Tell whether the rules open the column, and deny it in no relation of the family."""
         if not self.rules.may_read_column(key, column):
             return False
+
         relatives = family - {key}
         names = [(*relative, column) for relative in relatives]
         is_denied = any(map(self.rules.denies, names))
@@ -95,15 +99,18 @@ class AccessCheck(ColumnCheck):
             return self._find_secrets(read)
         if read not in self._secrets:
             self._secrets[read] = self._find_secrets(read)
+
         return self._secrets[read]
 
     def _find_secrets(self, read: Read) -> bool:
         family = self._family(read)
         if not any(map(self.rules.has_secrets, family)):
             return False
+
         columns = self.columns_of(read.key)
         if not columns:
             return True
+
         readable = [self.may_read_column(read, column) for column in columns]
         return not all(readable)
 
@@ -112,13 +119,16 @@ class AccessCheck(ColumnCheck):
         family = self._families.get(read)
         if family is not None:
             return family
+
         members = {read.key}
         if not read.is_alone:
             members.update(self._children.get(read.key, ()))
+
         parents = [self.facts.parents.get(key, ()) for key in members]
         family = frozenset(members).union(*parents)
         if read.key in self.facts.relations:
             self._families[read] = family
+
         return family
 
     @cached_property
@@ -127,6 +137,7 @@ class AccessCheck(ColumnCheck):
         for child, parents in self.facts.parents.items():
             for parent in parents:
                 children[parent].add(child)
+
         return children
 
     def _is_closed_view(self, key: Key) -> bool:
@@ -143,6 +154,7 @@ class AccessCheck(ColumnCheck):
         if key not in self._views:
             self._views[key] = True  # until it is known: a view may lead back to itself
             self._views[key] = not self._may_follow(key, definition)
+
         return self._views[key]
 
     def _may_follow(self, key: Key, definition: str) -> bool:
@@ -150,15 +162,18 @@ class AccessCheck(ColumnCheck):
         functions = self.facts.read_functions.get(key, ())
         if not all(map(self._is_vouched, functions)):
             return False
+
         check = self
         if self.rules.names_columns(key):
             check = self._by_denials
+
         try:
             (statement,) = parse(definition)
             found = walk(statement.kind, statement.node)
             is_unseen = any(reads_unseen(call, self.facts) for call in found.calls)
             if is_unseen:
                 return False
+
             refusals = chain(self._readings.refusals(found), check.refusals(found))
             first = next(refusals, None)
             return first is None
@@ -187,6 +202,7 @@ class AccessCheck(ColumnCheck):
         """Yield every refusal; those of relations that do not exist come last."""
         if not self.rules:
             return
+
         blocks = self.blocks(found)
         tables = chain.from_iterable(block.tables for block in blocks)
         reads = {read for _, read in tables}
@@ -211,6 +227,7 @@ class AccessCheck(ColumnCheck):
         for name in found.types:
             schema = qualifier_of(name)
             yield from self._row_type_refusals(schema, name[-1])
+
         probed = map(probed_types, found.calls)
         for word in chain.from_iterable(probed):
             yield from self._row_type_refusals(None, word)
@@ -219,6 +236,7 @@ class AccessCheck(ColumnCheck):
         candidates = {name, name.lstrip("_")}  # `_t` is another way to write `t[]`
         if schema is None:
             candidates -= self.facts.types
+
         keys = {self.facts.key(schema, candidate) for candidate in candidates}
         for key in keys & self.facts.relations:
             read = Read(key)
@@ -230,6 +248,7 @@ class AccessCheck(ColumnCheck):
         """Yield denials that cover nothing: misspelt, or in another case than the name."""
         if not self.facts.is_complete:
             return
+
         relations = (*self.facts.relations, *self.facts.extension_relations)
         column_names = [(name,) for name in self.facts.column_names]
         for rule in self.rules.denied:

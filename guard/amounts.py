@@ -31,6 +31,7 @@ def limit_amounts(select: Node, places: Collection[int]) -> bool:
         is_limited = kind == "FuncCall" and location in places
         if is_limited:
             _limit(node)
+
     return bool(places)
 
 
@@ -48,6 +49,7 @@ def is_countable(call: Node) -> bool:
             pending += [node["lexpr"], node["rexpr"]]
         elif not is_leaf:
             return False
+
     return True
 
 
@@ -56,6 +58,7 @@ def dimensions_of(call: Node) -> list[Node]:
     dimensions = call["args"][1]
     while "TypeCast" in dimensions:
         dimensions = dimensions["TypeCast"]["arg"]
+
     counts: list[Node] = dimensions.get("A_ArrayExpr", {}).get("elements", [])
     return counts
 
@@ -98,6 +101,7 @@ def _whole(number: int) -> Node:
     value = {}
     if number:
         value = {"ival": number}
+
     return {"A_Const": {"ival": value}}
 
 

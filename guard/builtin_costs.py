@@ -39,6 +39,7 @@ def call_ns(name: str, sizes: Sequence[Size], *, is_builtin: bool = True) -> flo
     """
     if not is_builtin:
         return 0.0
+
     return _ns(sizes, name in _LINEAR_FUNCTIONS, _PAIR_FUNCTIONS.get(name))
 
 
@@ -50,12 +51,14 @@ def _ns(sizes: Sequence[Size], is_linear: bool, pair_ns: float | None) -> float:
     has_long = any(size.is_long for size in sizes)
     if not has_long:
         return 0.0
+
     lengths = [size.length for size in sizes]
     copied = _COPIED_NS * sum(lengths)
     if is_linear:
         return copied
     if pair_ns is None:
         return math.inf
+
     first, *others = lengths
     longest = max(others, default=1.0)
     pairs = product(first, max(longest, 1.0))

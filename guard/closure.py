@@ -68,9 +68,11 @@ class Closure:
         kinds = "vbd"
         if hides_data:
             kinds = "vbds"
+
         reached: dict[CodeNode, str] = {}
         for kind in kinds:
             self._follow(kind, reached)
+
         for node, function in reached.items():
             self._sort_in(node, function)
 
@@ -83,6 +85,7 @@ class Closure:
                 continue
             if self._counts(kind, name):
                 pending.append((node, ".".join(name)))
+
         while pending:
             node, function = pending.pop()
             for edge in self._graph.edges.get(node, ()):
@@ -90,6 +93,7 @@ class Closure:
                     continue
                 if self._is_vouched(edge, reached):
                     continue
+
                 reached[edge.runner] = function
                 pending.append((edge.runner, function))
 
@@ -98,6 +102,7 @@ class Closure:
             return True
         if kind == "b":
             return self._functions.judge(Call(name)) is not None
+
         return not self._functions.is_configured((name[0], name[1]))
 
     def _is_vouched(self, edge: CodeEdge, reached: Mapping[CodeNode, str]) -> bool:
@@ -106,16 +111,19 @@ class Closure:
         """
         if edge.runner in reached:
             return True
+
         name = self._graph.names.get(edge.runner, ())
         is_function = edge.runner[0] == "f"
         if not is_function or len(name) != 2:  # noqa: PLR2004 - schema and name
             return False
+
         return self._functions.is_configured((name[0], name[1]))
 
     def _sort_in(self, node: CodeNode, function: str) -> None:
         kind, oid, _ = node
         if kind == "o":
             self.operators[oid] = function
+
         name = self._graph.names.get(node, ("", ""))
         if kind == "a":
             self.columns[name[0], name[1]][name[2]] = function
@@ -123,6 +131,7 @@ class Closure:
         if kind == "c":
             self.casts[name[1], name[2]] = self._graph.makers.get(node, frozenset())
             return
+
         places = {
             "r": self.relations,
             "t": self.types,
@@ -140,12 +149,15 @@ class Closure:
         closed: defaultdict[str, list[str]] = defaultdict(list)
         for key, function in sorted(self.relations.items()):
             closed[function].append(".".join(key))
+
         for key, columns in sorted(self.columns.items()):
             for column, function in sorted(columns.items()):
                 closed[function].append(".".join((*key, column)))
+
         examples = {}
         for function, names in closed.items():
             examples[function] = names[:_EXAMPLES]
+
         return examples
 
 
@@ -157,6 +169,7 @@ def _is_barred(kind: str, node: CodeNode, edge: CodeEdge) -> bool:
     """
     if edge.way == "policy":
         return kind in ("d", "s")
+
     is_of_view = edge.way == "view"
     is_stable = kind == "s"
     is_function = node[0] == "f"
@@ -189,6 +202,7 @@ class ClosureRule:
         if self._closure.makers:
             yield from self._maker_refusals(found)
             yield from self._syntax_refusals(found)
+
         blocks: list[Block] = []
         if self.columns.is_needed:
             blocks = self.columns.blocks(found)
@@ -204,13 +218,16 @@ class ClosureRule:
         for call in found.calls:
             words = probed_types(call)
             named += [(word,) for word in words]
+
         yield from filter(None, map(self._named, named))
         for name, source in found.casts:
             if self._is_risky_cast(name, source):
                 yield refused(name[-1], texts.RISKY_CAST)
+
         for call in found.calls:
             if call.name in self._facts.builtins:
                 continue
+
             refusal = self.judge_call(call.parts)
             if refusal is not None:
                 yield refusal
@@ -221,10 +238,12 @@ class ClosureRule:
         at_hand = types_at_hand(found, self._facts)
         for name in _builtin_types_at_hand(found):
             at_hand.add((_SYSTEM, name))
+
         targets = _cast_targets(found)
         for (source, target), makers in self._closure.casts.items():
             if target not in targets:
                 continue
+
             is_made = not makers.isdisjoint(used)
             is_at_hand = is_made or (_SYSTEM, source) in at_hand
             if is_at_hand:
@@ -234,6 +253,7 @@ class ClosureRule:
         """Return the refusal of a type that is named."""
         if not name:
             return None
+
         last = name[-1]
         if name[:-1] == (_SYSTEM,):
             is_risky = (_SYSTEM, last) in self._closure.types
@@ -243,16 +263,19 @@ class ClosureRule:
             is_risky = last in self._types
         if is_risky:
             return refused(last, texts.RISKY_TYPE)
+
         return None
 
     def _is_risky_cast(self, name: Name, source: str) -> bool:
         """Tell whether the cast of a constant (`text`), a row or another value may run code."""
         if source == "text":
             return False
+
         # A row is cast field by field.
         targets = self._targets
         if source == "row":
             targets = self._row_targets
+
         last = name[-1:]
         return not targets.isdisjoint(last)
 
@@ -262,11 +285,13 @@ class ClosureRule:
         """
         if name[-1] not in self._facts.types:
             return None
+
         refusal = self._named(name)
         if refusal is not None:
             return refusal
         if self._is_risky_cast(name, "value"):
             return refused(name[-1], texts.RISKY_CAST)
+
         return None
 
     def _maker_refusals(self, found: Findings) -> Iterator[ForbiddenObject]:
@@ -276,6 +301,7 @@ class ClosureRule:
             is_builtin = call.name in self._facts.builtins
             if self._may_make(call.name, is_builtin=is_builtin):
                 yield refused(dotted, texts.RISKY_RESULT)
+
         for operator in filter(None, found.operators):
             symbol = operator[-1]
             is_builtin = symbol in self._facts.builtin_operators
@@ -287,6 +313,7 @@ class ClosureRule:
         for word in found.made_types:
             if (_SYSTEM, word) in self._closure.types:
                 yield refused(word, texts.RISKY_TYPE)
+
         for column in found.columns:
             name = column[-1]
             if name in self._system_columns:
@@ -297,6 +324,7 @@ class ClosureRule:
         made = self._closure.makers.get(maker, set())
         if is_builtin:
             made = {(schema, name) for schema, name in made if schema == _SYSTEM}
+
         return bool(made)
 
 
@@ -309,14 +337,17 @@ def types_at_hand(found: Findings, facts: ServerFacts) -> set[Key]:
             types.add(column.type)
             if column.row:
                 types.add(column.row)
+
     for name in found.types:
         last = name[-1]
         schema = qualifier_of(name)
         schemas: Sequence[str] = (_SYSTEM, *facts.search_path)
         if schema is not None:
             schemas = (schema,)
+
         for each in schemas:
             types.add((each, last))
+
     # Arrays of a type hold it, too.
     elements = {(schema, name.removeprefix("_")) for schema, name in types}
     return types | elements
@@ -328,6 +359,7 @@ def _builtin_types_at_hand(found: Findings) -> set[str]:
     for column in found.columns:
         name = column[-1]
         types.add(_SYSTEM_COLUMNS.get(name, ""))
+
     return types
 
 
@@ -376,6 +408,7 @@ class RunningColumns(ColumnCheck):
         for block in blocks:
             reads = [read for _, read in block.tables]
             yield from filter(None, map(self.refusal, reads))
+
         yield from self.column_refusals(found, blocks)
 
     def refusal(self, read: Read) -> ForbiddenObject | None:
@@ -384,6 +417,7 @@ class RunningColumns(ColumnCheck):
         is_closed = key in self._closure.relations or self._is_closed_view(key)
         if is_closed:
             return refused(".".join(key), texts.RISKY_RELATION)
+
         return None
 
     def _is_closed_view(self, key: Key) -> bool:
@@ -398,6 +432,7 @@ class RunningColumns(ColumnCheck):
         if key not in self._views:
             self._views[key] = False  # a view may lead back to itself
             self._views[key] = self._is_risky(query)
+
         return self._views[key]
 
     def _is_risky(self, query: str) -> bool:
@@ -411,6 +446,7 @@ class RunningColumns(ColumnCheck):
     def has_secrets(self, read: Read) -> bool:
         if read.key in self._closure.columns:
             return True
+
         return read.key in self.rows
 
     def may_read_column(self, read: Read, column: str) -> bool:
@@ -419,12 +455,14 @@ class RunningColumns(ColumnCheck):
     def shows_star(self, block: Block, read: Read) -> bool:
         if not block.has_star:
             return False
+
         return read.key in self._closure.columns
 
     def row_refusal(self, read: Read, *, is_expanded: bool) -> ForbiddenObject | None:
         has_closed_columns = read.key in self._closure.columns
         if is_expanded and not has_closed_columns:
             return None
+
         return self.closed_row(read)
 
     def closed_column(self, read: Read, column: str) -> ForbiddenObject:
@@ -448,6 +486,7 @@ class CatalogColumns(ColumnCheck):
     def shows_star(self, block: Block, read: Read) -> bool:  # noqa: ARG002 - see `ColumnCheck`
         if not block.has_star:
             return False
+
         return not block.is_outermost
 
     def closed_column(self, read: Read, column: str) -> ForbiddenObject:  # noqa: ARG002
@@ -467,6 +506,7 @@ def log_closed(closure: Closure, said: set[str]) -> None:
     for function, names in sorted(closure.report().items()):
         if function in said:
             continue
+
         said.add(function)
         _log.warning(
             "not shown and refused, because it may run %s, which may have side effects or read"
@@ -480,4 +520,5 @@ def _last_parts(keys: Iterable[Key]) -> set[str]:
     names = set()
     for _, name in keys:
         names.add(name)
+
     return names

@@ -101,6 +101,7 @@ class ColumnCheck(ABC):
         if blocks:
             outermost = blocks[0]
             outermost.is_outermost = outermost.select.get("op") == "SETOP_NONE"
+
         return blocks
 
     def column_refusals(self, found: Findings, blocks: list[Block]) -> Iterator[ForbiddenObject]:
@@ -110,12 +111,16 @@ class ColumnCheck(ABC):
             for name, read in block.tables:
                 if not self.has_secrets(read):
                     continue
+
                 aliases = (name, *block.join_aliases)
                 for alias in map(folded, aliases):
                     exposed[alias].add(read)
+
                 yield from self._block_refusals(block, read)
+
         if not exposed:
             return
+
         for column in found.columns:
             if column[-1] == "*":
                 yield from self._star_refusals(column, exposed, found)
@@ -127,6 +132,7 @@ class ColumnCheck(ABC):
         may_show = is_renamed or self.shows_star(block, read)
         if may_show:
             yield self.closed_row(read)
+
         yield from self._closed_among(read, block.merged)
 
     def _closed_among(self, read: Read, columns: Iterable[str]) -> Iterator[ForbiddenObject]:
@@ -158,8 +164,10 @@ class ColumnCheck(ABC):
         else:
             owners = exposed.get(folded(qualifier), set())
             rows = [read for read in called_so if read.key[0] == folded(qualifier)]
+
         for read in sorted(owners):
             yield from self._closed_among(read, [last])
+
         for read in rows:
             yield self.closed_row(read)
 
@@ -168,6 +176,7 @@ class ColumnCheck(ABC):
         names = {column, folded(column)}
         if not self.facts.reads_as_parsed:
             names |= ReadNames(self.columns_of(read.key)).meant_by(column)
+
         readable = [self.may_read_column(read, name) for name in names]
         return all(readable)
 
@@ -178,6 +187,7 @@ class ColumnCheck(ABC):
         known = self.facts.columns.get(key)
         if known is not None:
             return known
+
         return self._columns_above.get(key, frozenset())
 
     @cached_property
@@ -189,6 +199,7 @@ class ColumnCheck(ABC):
             parents = self.facts.parents[key]
             of_parents = [columns.get(parent, ()) for parent in parents]
             found[key] = frozenset(chain.from_iterable(of_parents))
+
         return found
 
     # --------------------------------------------------------------------------
@@ -208,6 +219,7 @@ class ColumnCheck(ABC):
                 _add_join(block, node)
             else:
                 block.has_others = True
+
         targets = [item.get("ResTarget", {}) for item in select.get("targetList", ())]
         values = [target.get("val", {}) for target in targets]
         block.has_star = any(map(is_star, values))
@@ -218,6 +230,7 @@ class ColumnCheck(ABC):
         if relation is None:
             block.has_others = True
             return
+
         alias = node.get("alias", {})
         read = Read(self.facts.key(relation.schema, relation.name), is_alone=not node.get("inh"))
         block.tables.append((alias.get("aliasname", relation.name), read))
@@ -233,12 +246,15 @@ class ColumnCheck(ABC):
         """
         if key in self.facts.relations:
             return True
+
         has_catalog = self.facts.is_complete or self.facts.relations
         if not has_catalog:
             return True
+
         schemas: Sequence[str] = self.facts.search_path
         if relation.schema is not None:
             schemas = (relation.schema,)
+
         keys = {(schema, relation.name) for schema in schemas}
         return not keys.isdisjoint(self.facts.extension_relations)
 

@@ -50,6 +50,7 @@ def is_plain_xpath(path: str) -> bool:
         return False
     if not _XPATH.fullmatch(path):
         return False
+
     unquoted = _XPATH_QUOTED.sub("''", path)
     paths = unquoted.split("|")
     deep_steps = [one.count("//") for one in paths]
@@ -99,6 +100,7 @@ class _JsonPath:
             is_filter = before == "?"
             if is_filter:
                 mark = "?"
+
             self.brackets.append(mark)
         elif mark in (")", "]"):
             if self.brackets:
@@ -121,11 +123,13 @@ class _JsonPath:
             return None
         if is_nested:
             return None
+
         is_squared = self.pairs > 0 or self.roots > 0
         if not is_squared:
             return 1
         if self.deep:
             return None
+
         return 2
 
 
@@ -133,6 +137,7 @@ def json_path_degree(path: str) -> int | None:
     """Return the power of the document's length that evaluating the path takes; None: unknown."""
     if len(path) > _MAX_PATH_CHARS:
         return None
+
     marks = ["", *_JSON_MARK.findall(path), "", ""]
     found = _JsonPath()
     for place in range(1, len(marks) - 2):
@@ -142,6 +147,7 @@ def json_path_degree(path: str) -> int | None:
             continue
         if not _has_constant_side(marks, place):
             found.pairs += 1
+
     return found.degree
 
 
@@ -157,15 +163,18 @@ def _has_constant_side(marks: list[str], place: int) -> bool:
         return True
     if not _is_constant(marks[place - 1]):
         return False
+
     return marks[max(place - 2, 0)] != "."
 
 
 def _is_constant(mark: str) -> bool:
     if mark in _JSON_WORDS:
         return True
+
     first = mark[:1]
     if first == "$":
         return mark != "$"
     if first == '"':
         return True
+
     return first.isdigit()

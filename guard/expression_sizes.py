@@ -111,6 +111,7 @@ class Expressions(ABC):
         found = []
         for node in nodes:
             found.append(self.value(node, place))
+
         return found
 
     def value(self, node: Node, place: Place) -> Size:
@@ -120,7 +121,9 @@ class Expressions(ABC):
             handler = _handler(kind)
             if handler:
                 return handler(self, inner, place)
+
             return self.anything(inner, place)
+
         return EMPTY
 
     def _visit(self) -> None:
@@ -138,6 +141,7 @@ class Expressions(ABC):
             found = self._fields(value, place)
         if not found:
             return EMPTY
+
         whole = together(found)
         return self._built("", whole)
 
@@ -152,6 +156,7 @@ class Expressions(ABC):
             elif isinstance(child, (dict, list)):
                 size = self.anything(child, place)
                 found.append(size)
+
         return found
 
     # --------------------------------------------------------------------------
@@ -165,15 +170,18 @@ class Expressions(ABC):
         """
         if not size.is_long:
             return size
+
         most = MAX_LENGTH
         if size.is_gathered:
             most = _MAX_GATHERED
             self.gathered_copies += size.length / GATHERED_CHARS
         else:
             self._built_chars += size.length
+
         is_too_long = not size.length <= most or self._built_chars > _MAX_BUILT
         if is_too_long:
             raise TooLong(name)
+
         return size
 
     def _spend(self, name: str, nanoseconds: float) -> None:
@@ -196,11 +204,14 @@ class Expressions(ABC):
             is_plain = path.is_stored and is_short
             if not is_plain:
                 raise TooLong(name)
+
             return
+
         degree = json_path_degree(path.text)
         has_long = any(size.is_long for size in others)
         if degree is None or has_long:
             raise TooLong(name)
+
         length = max(document.length, 1.0)
         read = math.pow(length, degree)
         times = max(1.0, len(path.text) / _SHORT_PATH)
@@ -214,6 +225,7 @@ class Expressions(ABC):
         for written in _paths_in(node):
             path = self.value(written, place)
             self.json_path("json", document, path)
+
         rest = self.anything(others, place)
         return together([document, rest])
 
@@ -225,8 +237,10 @@ class Expressions(ABC):
         found: list[Size] = []
         for around in place.outward():
             found += columns_of(parts, around.sources)
+
         if found:
             return one_of(found)
+
         return STORED
 
     def _constant(self, node: Node, _: Place) -> Size:
@@ -243,6 +257,7 @@ class Expressions(ABC):
             bits = 4 * len(node["bsval"].get("bsval", ""))
             most = 2.0 ** min(bits, LONG_CHARS)
             return Size(0, most, bits)
+
         return TRUTH
 
     def _now(self, _node: Node, _: Place) -> Size:
@@ -262,6 +277,7 @@ class Expressions(ABC):
             length = max(size.length, width)
             padded = replace(inexact(size), length=length)
             return self._built(name, padded)
+
         is_unlisted = size.is_long and name not in LINEAR_TYPES
         if is_unlisted:
             raise TooLong(name)
@@ -271,6 +287,7 @@ class Expressions(ABC):
         if name.endswith("multirange"):
             ranges = unnumbered(size)
             return self._built(name, _expanded(ranges, name))
+
         is_column = "ColumnRef" in node["arg"]
         return self._converted(size, name, is_column=is_column)
 
@@ -278,13 +295,16 @@ class Expressions(ABC):
         """Return the bound of a value that is cast to a type without modifiers."""
         if name == "xml":
             _refuse_long_document(name, size)
+
         is_any_path = name == "jsonpath" and size.is_unknown
         if is_any_path:
             raise TooLong(name)
+
         found = _as_type(size, name)
         is_computed = size.text is None and not is_column
         if is_computed:
             return self._respelled(size, found, name)
+
         return found
 
     def _respelled(self, size: Size, found: Size, name: str) -> Size:
@@ -296,11 +316,13 @@ class Expressions(ABC):
             found = self._built(name, _expanded(found, name))
             length = max(found.length, MOST_DIGITS)
             found = replace(found, length=length)
+
         is_quoted = name in _TEXT_TYPES and size.is_long
         if is_quoted:
             # `\x6162`, or quotes doubled
             quoted = replace(found, length=2 * found.length)
             return self._built(name, quoted)
+
         return found
 
     def _operation(self, node: Node, place: Place) -> Size:
@@ -311,16 +333,20 @@ class Expressions(ABC):
             step = left["A_Expr"]
             chain.append(step)
             left = step.get("lexpr", {})
+
         value = EMPTY
         if left:
             value = self.value(left, place)
+
         for step in reversed(chain):
             other = step.get("rexpr", {})
             if isinstance(other, list):
                 right = self.anything(other, place)
             else:
                 right = self.value(other, place)
+
             value = self._operate(step, value, right)
+
         return value
 
     def _operate(self, node: Node, left: Size, right: Size) -> Size:
@@ -338,10 +364,12 @@ class Expressions(ABC):
             return TRUTH
         if symbol in _FIELD_OPERATORS:
             return inexact(left)
+
         combine = OPERATORS.get(symbol)
         if combine is not None:
             combined = combine(left, right)
             return self._built(symbol, combined)
+
         both = together((left, right))
         return self._built(symbol, unnumbered(both))
 
@@ -366,6 +394,7 @@ class Expressions(ABC):
         if kind == "ARRAY_SUBLINK":
             rows = Place(place, sources=[("", found)], rows=found.rows)
             return self._called("array_agg", [size], rows, shown="array")
+
         return TRUTH
 
     def _case(self, node: Node, place: Place) -> Size:
@@ -376,6 +405,7 @@ class Expressions(ABC):
         results = [branch["result"] for branch in branches]
         if "defresult" in node:
             results.append(node["defresult"])
+
         sizes = self.each(results, place)
         return one_of(sizes)
 
@@ -400,6 +430,7 @@ class Expressions(ABC):
         else:
             lows = [size.low for size in written]
             low = max([low, *lows])
+
         return between(low, high, found)
 
     # --------------------------------------------------------------------------
@@ -417,6 +448,7 @@ class Expressions(ABC):
         whole = EMPTY
         if sizes:
             whole = together(sizes)
+
         quotes = QUOTES * len(sizes)
         length = 2 * whole.length + quotes
         row = replace(unnumbered(whole), length=length, item=None)
@@ -429,6 +461,7 @@ class Expressions(ABC):
         whole = self.anything(node, place)
         if node.get("op") == "IS_XMLPARSE":
             _refuse_long_document("xmlparse", whole)
+
         length = 2 * whole.length + QUOTES
         document = replace(unnumbered(whole), length=length)
         return self._built("", document)
@@ -451,6 +484,7 @@ class Expressions(ABC):
         is_element = all(map(_is_index, steps))
         if is_element:
             return element_of(size)
+
         return inexact(size)
 
     def _call(self, node: Node, place: Place) -> Size:
@@ -458,12 +492,15 @@ class Expressions(ABC):
         arguments = _arguments_of(node)
         if name in XPATH_FUNCTIONS:
             self.documents(name, arguments[1:], place)
+
         sizes = self.each(arguments, place)
         if node.get("agg_within_group"):
             ordered = self.anything(node["agg_order"], place)
             sizes = [ordered, *sizes]
+
         for clause in ("agg_order", "agg_filter", "over"):
             self.anything(node.get(clause), place)
+
         has_second = len(sizes) > 1
         if has_second and name == "array_fill":
             return self._filled_array(node, sizes, place)
@@ -473,6 +510,7 @@ class Expressions(ABC):
             sizes = self._multiplied(node, sizes)
         if name == "generate_series":
             place.series = max(place.series, series_rows(sizes))
+
         return self._called(name, sizes, place)
 
     def _filled_array(self, call: Node, sizes: list[Size], place: Place) -> Size:
@@ -493,6 +531,7 @@ class Expressions(ABC):
         is_small = length <= MAX_LENGTH
         if is_small or not amount.is_stored:
             return amount
+
         location = node.get("location", 0)
         self.amounts.add(location)
         return replace(amount, low=-MOST_AMOUNT, high=MOST_AMOUNT)
@@ -504,15 +543,18 @@ class Expressions(ABC):
         if may_be_large and self._is_proven(node):
             count = replace(factor, low=-MOST_COUNT, high=MOST_COUNT)
             return [count]
+
         return sizes
 
     def _is_proven(self, node: Node) -> bool:
         """Tell whether PostgreSQL has to prove that a call's count is small."""
         if not is_countable(node):
             return False
+
         self.has_counts = True
         if self._proves_counts:
             self.amounts.add(node.get("location", 0))
+
         return self._proves_counts
 
     def _called(self, name: str, sizes: list[Size], place: Place, shown: str | None = None) -> Size:
@@ -525,6 +567,7 @@ class Expressions(ABC):
             is_builtin = not self._builtins or name in self._builtins
             nanoseconds = call_ns(name, sizes, is_builtin=is_builtin)
             self._spend(name, nanoseconds)
+
         result = result_of(name, sizes, place)
         return self._built(shown or name, result)
 
@@ -533,6 +576,7 @@ class Expressions(ABC):
         dimensions = dimensions_of(call)
         if not dimensions:
             return _cells_of_text(sizes[1])
+
         counts = self.each(dimensions, place)
         cells = _cells_of(counts)
         length = product(max(sizes[0].length, 1.0), cells)
@@ -540,6 +584,7 @@ class Expressions(ABC):
         is_of_stored = any(count.is_stored for count in counts)
         if is_small or not is_of_stored:
             return cells
+
         location = call.get("location", 0)
         self.amounts.add(location)
         limited = map(_limited_count, counts)
@@ -556,6 +601,7 @@ def _cells_of_text(dimensions: Size) -> float:
     """Return how many elements an array of dimensions like `{3,4}` has."""
     if dimensions.text is None:
         return math.inf
+
     written = re.findall(r"\d+", dimensions.text)[:10]
     numbers = map(float, written)
     return _cells_of(map(of_number, numbers))
@@ -565,6 +611,7 @@ def _limited_count(count: Size) -> Size:
     """Return the bound of a count of `array_fill` that PostgreSQL reads as a smallint."""
     if count.constant is not None:
         return count
+
     return of_number(min(count.high, MOST_AMOUNT))
 
 
@@ -593,6 +640,7 @@ def _arguments_of(call: Node) -> list[Node]:
         named = item.get("NamedArgExpr", {})
         value = named.get("arg", item)
         arguments.append(value)
+
     return arguments
 
 
@@ -607,6 +655,7 @@ def _as_type(size: Size, name: str) -> Size:
         return _number_of(size)
     if name in _NUMBERS_OF_FIXED_SIZE:
         return _fixed_number(size, name)
+
     other = unnumbered(size)
     return replace(other, text=size.text)
 
@@ -616,10 +665,12 @@ def _fixed_number(size: Size, name: str) -> Size:
     number = _number_of(size)
     if name in _FLOAT_TYPES:
         return between(size.low, size.high, replace(number, is_float=True))
+
     is_whole = size.constant is not None and size.constant.is_integer()
     margin = 0.5
     if is_whole:
         margin = 0.0
+
     most = _MOST_WHOLE[name]
     low = max(size.low - margin, -most)
     high = min(size.high + margin, most)
@@ -630,9 +681,11 @@ def _expanded(size: Size, name: str) -> Size:
     """Return what the elements of a long text take in memory as values of the type."""
     if not size.is_long:
         return size
+
     times = _RENDERED_BYTES
     if name in _PLAIN_TYPES:
         times = _PLAIN_BYTES
+
     length = times * size.length
     return replace(size, length=length)
 
@@ -642,6 +695,7 @@ def _number_of(size: Size) -> Size:
     known = replace(size, text=None, is_number=True)
     if not size.is_gathered:
         return known
+
     length = min(size.length, LONG_CHARS)
     return replace(known, length=length, is_gathered=False)
 
@@ -650,9 +704,11 @@ def _gives_truth(node: Node, symbol: str) -> bool:
     """Tell whether an operator's value is true or false."""
     if node.get("kind", "AEXPR_OP") != "AEXPR_OP":
         return True
+
     is_prefix = "lexpr" not in node  # `~ n` turns the bits of a number round
     if is_prefix:
         return False
+
     return symbol in TRUTH_OPERATORS
 
 
@@ -664,6 +720,7 @@ def _may_be_json_path(symbol: str, right: Size) -> bool:
         return False
     if right.text is None:
         return symbol == "@?"
+
     return "$" in right.text
 
 
@@ -671,14 +728,17 @@ def _is_written(node: Node) -> bool:
     """Tell whether the value is a constant that is not NULL."""
     while "TypeCast" in node:
         node = node["TypeCast"]["arg"]
+
     if "A_Const" not in node:
         return False
+
     return "isnull" not in node["A_Const"]
 
 
 def _is_index(item: Node) -> bool:
     if "A_Indices" not in item:
         return False
+
     return not item["A_Indices"].get("is_slice")
 
 
@@ -687,6 +747,7 @@ def _paths_in(node: Node) -> Iterator[Node]:
     path = node.get("pathspec")
     if path is not None:
         yield path.get("string", path)
+
     for column in node.get("columns", ()):
         yield from _paths_in(column.get("JsonTableColumn", {}))
 
@@ -722,4 +783,5 @@ def _handler(kind: str) -> Callable[[Expressions, Any, Place], Size] | None:
     found = _HANDLERS.get(kind)
     if found is None and kind.startswith(("Json", "Xml")):
         return Expressions._document
+
     return found

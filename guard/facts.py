@@ -23,6 +23,7 @@ def qualifier_of(name: Name) -> str | None:
     """Return the part before the last: a relation's schema, a column's table; None without one."""
     if len(name) > 1:
         return name[-2]
+
     return None
 
 
@@ -182,6 +183,7 @@ class ServerFacts:
         names: set[str] = set()
         for columns in self.attributes.values():
             names.update(column.name for column in columns)
+
         return frozenset(names)
 
     @property
@@ -196,12 +198,15 @@ class ServerFacts:
         """
         if schema is not None:
             return (schema, name)
+
         for visible in self.search_path:
             if (visible, name) in self.relations:
                 return (visible, name)
+
         first = ""
         if self.search_path:
             first = self.search_path[0]
+
         return (first, name)
 
 
@@ -234,6 +239,7 @@ def _builtin_functions() -> dict[str, bool]:
         is_comment = line.startswith("#")
         if not is_comment:
             functions[line] = True
+
     return functions
 
 

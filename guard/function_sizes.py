@@ -56,6 +56,7 @@ def result_of(name: str, sizes: list[Size], place: Place) -> Size:
         return _BUILDERS[name](sizes)
     if name == "sum":
         return _summed(sizes[0], place)
+
     return _numbered(name, sizes, place, _made_of(name, sizes))
 
 
@@ -67,6 +68,7 @@ def _made_of(name: str, sizes: list[Size]) -> Size:
     if may_quote:
         quotes = QUOTES * len(sizes)
         length = EXPANSION[name] * length + quotes
+
     length *= SPLITTING.get(name, 1.0)
     return replace(
         joined,
@@ -86,17 +88,21 @@ def _gathered(name: str, sizes: Sequence[Size], place: Place) -> Size:
     least = _ELEMENT_BYTES
     if name == "string_agg":
         least = 1.0
+
     of_row = max(each.length, least)
     length = product(of_row, place.rows)
     if name.startswith("range"):
         length *= _RANGE_BYTES
+
     is_gathered = each.is_gathered or place.reads_tables
     if is_gathered:
         length = GATHERED_CHARS
+
     like = Size(length=length, is_stored=each.is_stored, is_gathered=is_gathered)
     holds_arguments = name in NUMBERS_OF["all"] and sizes
     if not holds_arguments:
         return like
+
     first = sizes[0]
     elements = between(first.low, first.high, like)
     return replace(elements, item=first.length)
@@ -116,9 +122,11 @@ def _numbered(name: str, sizes: Sequence[Size], place: Place, like: Size) -> Siz
     if name in NUMBERS_OF["all"]:
         found = one_of(sizes)
         return between(found.low, found.high, like)
+
     is_like_first = name in NUMBERS_OF["first"]
     if sizes and is_like_first:
         return _like_first(sizes[0], like, is_positive=name == "abs")
+
     return unnumbered(like)
 
 
@@ -128,6 +136,7 @@ def _like_first(first: Size, like: Size, *, is_positive: bool) -> Size:
     low = -most
     if is_positive or first.low >= 0:
         low = 0.0
+
     return between(low, most, like)
 
 
@@ -135,11 +144,13 @@ def _length(sizes: Sequence[Size], like: Size) -> Size:
     """Return how long something is."""
     if not sizes:
         return like
+
     is_of_tables = like.is_stored or like.is_gathered
     lengths = [1.0, *(size.length for size in sizes)]
     most = max(lengths)
     if is_of_tables:
         most = math.inf
+
     number = replace(like, is_stored=is_of_tables, is_gathered=False)
     return between(0, most, number, length=TEXT_OF_NUMBER)
 
@@ -149,6 +160,7 @@ def _repeated(sizes: list[Size]) -> Size:
     times = 1.0
     if len(sizes) > 1:
         times = max(sizes[1].high, 0.0)
+
     length = product(text.length, times)
     return _text_of(sizes, length)
 
@@ -157,11 +169,13 @@ def _padded(sizes: list[Size]) -> Size:
     text = sizes[0]
     if len(sizes) == 1:
         return _text_of(sizes, text.length)
+
     width = sizes[1]
     length = max(width.high, 0.0)
     is_known = width.constant is not None
     if not is_known:
         length = max(length, text.length)
+
     return _text_of(sizes, length)
 
 
@@ -179,6 +193,7 @@ def _inserted_chars(inserted: Size, into: Size) -> float:
     is_of_any_length = inserted.is_stored and into.is_gathered
     if is_of_any_length:
         return max(inserted.length, LONG_CHARS)
+
     return inserted.length
 
 
@@ -186,10 +201,12 @@ def _replaced(sizes: list[Size]) -> Size:
     """Bound a replacement: at worst every known or single character becomes the new text."""
     if len(sizes) < 3:  # noqa: PLR2004 - the text, the old and the new
         return sizes[0]
+
     text, old, new = sizes[:3]
     replaced = 1.0
     if old.text is not None:
         replaced = max(1.0, old.length)
+
     growth = _inserted_chars(new, text) / replaced
     times = max(1.0, growth)
     length = product(text.length, times)
@@ -200,6 +217,7 @@ def _replaced_by_pattern(sizes: list[Size]) -> Size:
     """Bound a replacement by a pattern: the new text may hold the found one (`\\&`)."""
     if len(sizes) < 3:  # noqa: PLR2004 - the text, the pattern and the new
         return sizes[0]
+
     text, _, new = sizes[:3]
     inserted = _inserted_chars(new, text)
     groups = 0.0
@@ -207,6 +225,7 @@ def _replaced_by_pattern(sizes: list[Size]) -> Size:
         groups = new.text.count("\\")
     elif not new.is_stored:
         groups = new.length
+
     times = max(1.0, inserted, groups)
     length = product(text.length, times)
     return _text_of(sizes, length)
@@ -218,12 +237,14 @@ def _formatted(sizes: list[Size]) -> Size:
     pattern = constant_text(shape)
     if pattern is None:
         return _formatted_by_unknown(sizes)
+
     lengths = [size.length for size in arguments]
     longest = max(lengths, default=0.0)
     widest = _widest(pattern, arguments)
     length = shape.length
     for match in _WIDTH.finditer(pattern):
         length += _shown_length(match, longest, widest)
+
     return _text_of(sizes, length)
 
 
@@ -233,6 +254,7 @@ def _formatted_by_unknown(sizes: list[Size]) -> Size:
     pattern = sizes[0]
     if pattern.is_stored:
         return whole
+
     return replace(whole, length=math.inf)
 
 
@@ -243,10 +265,12 @@ def _shown_length(match: re.Match[str], longest: float, widest: float) -> float:
         width = float(match[1])
     elif match[2]:
         width = widest
+
     shown = longest
     is_quoted = match[0][-1] in "IL"
     if is_quoted:
         shown = 2 * longest
+
     return max(width, shown)
 
 
@@ -255,13 +279,16 @@ def _widest(pattern: str, arguments: Sequence[Size]) -> float:
     highs = [argument.high for argument in arguments]
     if "$" in pattern:
         return max(highs, default=0.0)
+
     widths = [0.0]
     place = 0
     for match in _WIDTH.finditer(pattern.replace("%%", "")):
         if match[2]:
             widths += highs[place : place + 1]
             place += 1
+
         place += 1
+
     return max(widths)
 
 
@@ -276,6 +303,7 @@ def _joined_by(sizes: list[Size]) -> Size:
     between_them = max(inserted, default=1.0)
     if array.is_gathered:
         between_them = between_them / _CHARS_OF_ELEMENT - 1
+
     added = product(array.length, max(between_them, 0.0))
     length = array.length + added
     return _text_of(sizes, length)
@@ -288,6 +316,7 @@ def _separated(sizes: list[Size]) -> Size:
     if is_gathered:
         array = together(values)
         return _joined_by([array, separator])
+
     joined = together(sizes)
     separators = product(separator.length, len(sizes))
     length = joined.length + separators
@@ -299,13 +328,16 @@ def _cut(sizes: list[Size]) -> Size:
     amount = None
     if len(sizes) > 1:
         amount = sizes[-1].constant
+
     is_known = amount is not None and amount >= 0
     if not is_known:
         return _text_of(sizes, whole)
+
     length = min(whole, amount or 0.0)
     found = _text_of(sizes, length)
     if length < GATHERED_CHARS:
         return replace(found, is_gathered=False)
+
     return found
 
 
@@ -315,6 +347,7 @@ def _substring(sizes: list[Size]) -> Size:
     is_by_place = has_three and sizes[2].text is None
     if is_by_place:
         return _cut(sizes)
+
     whole = sizes[0].length
     return _text_of(sizes, whole)
 
@@ -323,6 +356,7 @@ def _polygon(sizes: list[Size]) -> Size:
     points = 0.0
     if len(sizes) > 1:
         points = max(sizes[0].high, 0.0)
+
     drawn = _POINT_CHARS * points
     length = max(sizes[0].length, drawn)
     return _text_of(sizes, length)
@@ -331,6 +365,7 @@ def _polygon(sizes: list[Size]) -> Size:
 def _raised(sizes: list[Size]) -> Size:
     if len(sizes) > 1:
         return OPERATORS["^"](sizes[0], sizes[1])
+
     return unnumbered(sizes[0])
 
 
@@ -353,6 +388,7 @@ def _rounded(sizes: list[Size]) -> Size:
     has_places = len(sizes) > 1 and not sizes[1].is_stored
     if has_places:
         places = max(sizes[1].high, 0.0)
+
     length = found.length + min(places, _MOST_SCALE)
     return replace(found, length=length)
 
@@ -366,6 +402,7 @@ def _series(sizes: list[Size]) -> Size:
     is_bounded = is_of_numbers and not math.isinf(limits.magnitude)
     if not is_bounded:
         return replace(whole, length=TEXT_OF_NUMBER)
+
     ends = (f"{limits.low:.0f}", f"{limits.high:.0f}")
     digits = max(map(len, ends))
     return replace(whole, length=digits)
@@ -376,6 +413,7 @@ def _spelled(sizes: list[Size]) -> Size:
     spelled = sizes[0]
     if spelled.text is None:
         return _text_of(sizes, spelled.length)
+
     digits = _DIGIT.findall(spelled.text)
     number = "".join(digits) or "0"
     most = float(number)
@@ -389,6 +427,7 @@ def _field_of(sizes: list[Size]) -> Size:
     name = (sizes[0].text or "").lower()
     if name not in FIELDS:
         return unnumbered(like)
+
     largest, in_a_day = FIELDS[name]
     days = days_of(moment).magnitude
     of_span = product(days, in_a_day)
@@ -401,6 +440,7 @@ def _truncated(sizes: list[Size]) -> Size:
     moment = sizes[0]
     if len(sizes) > 1:
         moment = days_of(sizes[1])
+
     low = moment.low - _MONTHS_DAYS
     return between(low, moment.high, inexact(moment))
 
@@ -415,6 +455,7 @@ def _bucket(sizes: list[Size]) -> Size:
         count = last.length
     if is_of_bounds and last.is_stored:
         count = math.inf
+
     most = max(count, 0.0) + 1
     return between(0, most, like)
 
@@ -430,6 +471,7 @@ def _quotient(sizes: list[Size]) -> Size:
     if len(sizes) > 1:
         divided = OPERATORS["/"]
         return divided(sizes[0], sizes[1])
+
     return unnumbered(sizes[0])
 
 
@@ -484,14 +526,17 @@ def series_rows(sizes: Sequence[Size]) -> float:
     """Return how many rows `generate_series` gives."""
     if len(sizes) < 2:  # noqa: PLR2004 - from and to
         return 1
+
     first, last = map(days_of, sizes[:2])
     step = of_number(1)
     if len(sizes) > 2:  # noqa: PLR2004 - and a step
         step = days_of(sizes[2])
+
     distance = max(last.high - first.low, first.high - last.low)
     has_zero = step.low <= 0 <= step.high
     is_endless = has_zero or not math.isfinite(distance)
     if is_endless:
         return math.inf
+
     by = min(abs(step.low), abs(step.high))
     return max(distance, 0.0) / by + 1

@@ -108,6 +108,7 @@ class Qualified:
         """Return the schema it is qualified with."""
         if len(self.parts) > 1:
             return self.parts[-2]
+
         return None
 
 
@@ -144,6 +145,7 @@ class FunctionRule:
         version = self.facts.version // 10_000
         if not version:
             return list(calls)
+
         found = [_as_read_by(version, call) for call in calls]
         found += [call for call in syntax if _is_newer(call.name, version)]
         return found
@@ -152,13 +154,16 @@ class FunctionRule:
         """Return the refusal of `call`, or None when it may be called."""
         if self._is_builtin(call):
             return self._judge_builtin(call)
+
         schemas = self._schemas(call)
         is_builtin = not schemas and self.facts.is_complete
         if is_builtin:
             reason = denial(call)
             if reason:
                 return _forbidden(call, reason)
+
             return _missing(call)
+
         return self._unless_configured(call, schemas)
 
     def judge_field(self, name: str) -> StatementRejected | None:
@@ -169,11 +174,13 @@ class FunctionRule:
         refusal = self._unless_configured(call, schemas)
         if refusal is not None:
             return refusal
+
         reason = None
         if self._may_be_unary(name):
             reason = self._reason_against(call)
         if reason:
             return _forbidden(call, reason)
+
         return None
 
     def _may_be_unary(self, name: str) -> bool:
@@ -182,6 +189,7 @@ class FunctionRule:
         is_known = is_cast or name in self.facts.unary_builtins
         if self.facts.is_complete:
             return is_known
+
         return is_known or "_" in name
 
     def is_configured(self, key: Key) -> bool:
@@ -195,6 +203,7 @@ class FunctionRule:
             is_allowed = is_harmless or self._is_configured(schema, call)
             if not is_allowed:
                 return refused(f"{schema}.{call.name}", texts.RISKY_FUNCTION)
+
         return None
 
     def _is_builtin(self, call: Call) -> bool:
@@ -204,6 +213,7 @@ class FunctionRule:
             return True
         if call.name in self.facts.builtins:
             return True
+
         # A cast may be written like a call.
         is_type = call.name in self.facts.types
         is_own = call.name in self.facts.routines
@@ -213,18 +223,21 @@ class FunctionRule:
         reason = self._reason_against(call)
         if reason:
             return _forbidden(call, reason)
+
         is_function = call.name in self.facts.builtins
         is_known = is_function or call.name in self.facts.types
         if is_known or self._is_configured("pg_catalog", call):
             return None
         if self.facts.is_complete:
             return _missing(call)
+
         return _forbidden(call, _UNKNOWN)
 
     def _reason_against(self, call: Call) -> Text | None:
         """Return why a built-in may not be called; None: it may, or the operator lists it."""
         if self._is_configured("pg_catalog", call):
             return None
+
         return denial(call) or self._side_effect(call)
 
     def _side_effect(self, call: Call) -> Text | None:
@@ -233,16 +246,19 @@ class FunctionRule:
             return None
         if call.name == "ts_rewrite":  # with a query as its text, which `denial` refuses
             return None
+
         return _STATE
 
     def _schemas(self, call: Call) -> Sequence[str]:
         """Return the schemas in which the called function may be, if it is no built-in."""
         if call.schema is None:
             return self._visible_schemas(call.name)
+
         existing = self.facts.routines.get(call.name, frozenset())
         is_named = call.schema in existing or not self.facts.is_complete
         if is_named:
             return (call.schema,)
+
         return ()
 
     def _visible_schemas(self, name: str) -> Sequence[str]:
@@ -260,6 +276,7 @@ def _as_read_by(version: int, call: Call) -> Call:
     is_qualified_here = call.schema == "pg_catalog" and _is_newer(call.name, version)
     if is_qualified_here:
         return replace(call, parts=call.parts[-1:])
+
     return call
 
 
@@ -272,14 +289,17 @@ def denial(call: Call) -> Text | None:
     is_probe = call.name.startswith("pg_input_")
     if is_probe and not _is_harmless_probe(call):
         return _CATALOG
+
     # With two arguments, the second is SQL that it runs.
     runs_text = len(call.arguments) != 3  # noqa: PLR2004
     if runs_text and call.name == "ts_rewrite":
         return _SQL_TEXT
+
     name = call.name.removeprefix("_")  # `_regclass(…)` is a cast to regclass[]
     for pattern, reason in DENIED:
         if pattern.fullmatch(name):
             return reason
+
     return None
 
 
@@ -289,13 +309,16 @@ def probed_types(call: Call) -> list[str]:
     has_type = len(call.arguments) == 2  # noqa: PLR2004
     if not (is_probe and has_type):
         return []
+
     names = []
     for found in _TYPE_NAME.finditer(call.arguments[1] or ""):
         quoted = found["quoted"]
         name = found[0].lower()
         if quoted:
             name = quoted.replace('""', '"')
+
         names.append(name)
+
     return names
 
 
@@ -307,6 +330,7 @@ def reads_unseen(call: Call, facts: ServerFacts) -> bool:
     reason = denial(call)
     if reason is _SQL_TEXT:
         return True
+
     is_named_builtin = call.schema in (None, "pg_catalog")
     is_known = call.name in facts.builtins or not facts.is_complete
     is_builtin = is_named_builtin and is_known
@@ -326,6 +350,7 @@ def _is_harmless_probe(call: Call) -> bool:
     """
     if len(call.arguments) != 2:  # noqa: PLR2004 - a text and a type
         return False
+
     type_name = call.arguments[1] or ""
     is_plain = _PLAIN_TYPE.fullmatch(type_name) is not None
     looks_up = _LOOKED_UP.search(type_name) is not None

@@ -84,7 +84,9 @@ def limit_gathered(select: Node, copies: float) -> bool:
     for gathering in reversed(found):  # those within others first
         if gathering.depth > _MOST_NESTED:
             raise ValidationFailed(TOO_DEEP)
+
         _limit(gathering.node, f"'{scale:.6g}'::pg_catalog.float8")
+
     return bool(found)
 
 
@@ -100,9 +102,11 @@ def _gatherings(select: Node) -> list[_Gathering]:
             if _gathers(value):
                 depth += 1
                 found.append(_Gathering(value, depth))
+
         for child in children:
             if isinstance(child, (dict, list)):
                 pending.append((child, depth))
+
     return found
 
 
@@ -111,6 +115,7 @@ def _gathers(node: Node) -> bool:
         return is_gathering(strings(node["FuncCall"]["funcname"])[-1])
     if "SubLink" in node:
         return bool(node["SubLink"].get("subLinkType") == "ARRAY_SUBLINK")
+
     return any(kind in node for kind in (*_AGGREGATE_SYNTAXES, "JsonArrayQueryConstructor"))
 
 
@@ -118,10 +123,12 @@ def _limit(node: Node, scale: str) -> None:
     if "FuncCall" in node:
         _limit_call(node, node["FuncCall"], scale)
         return
+
     for kind in _AGGREGATE_SYNTAXES:
         if kind in node:
             _limit_syntax(node, node[kind], scale)
             return
+
     if "SubLink" in node:
         _limit_rows(node["SubLink"]["subselect"], _ARRAY_BYTES, scale)
     else:
@@ -134,8 +141,10 @@ def _limit_call(node: Node, call: Node, scale: str) -> None:
     for argument in call.get("args", ()):
         named = argument.get("NamedArgExpr", {})
         values.append(named.get("arg", argument))
+
     if not values:
         return
+
     is_distinct = bool(call.get("agg_distinct"))
     measured = _BYTES_BY_NAME[name.split("_")[0]]
     total = _sum_of(measured, values, scale, is_distinct=is_distinct)
@@ -149,10 +158,12 @@ def _limit_syntax(node: Node, syntax: Node, scale: str) -> None:
     values = [argument.get("value", argument)["raw_expr"]]
     if "key" in argument:
         values.append(argument["key"])
+
     returned = clauses.get("output", {}).get("typeName", {}).get("names", ())
     measured = _JSON_BYTES
     if "jsonb" in strings(returned):
         measured = _JSONB_BYTES
+
     _check(node, _sum_of(measured, values, scale), clauses)
 
 
@@ -167,6 +178,7 @@ def _check(node: Node, checked: Node, clauses: Node) -> None:
     for clause in ("agg_filter", "over"):
         if clause in clauses:
             total[clause] = deepcopy(clauses[clause])
+
     checked["CaseExpr"]["defresult"] = dict(node)
     node.clear()
     node.update(checked)
@@ -177,6 +189,7 @@ def _limit_rows(subselect: Node, measured: str, scale: str) -> None:
     query = subselect["SelectStmt"]
     if len(query.get("targetList", ())) > 1:
         return  # PostgreSQL refuses it
+
     value = "citu_gathered.v"
     limited = deepcopy(_parsed(_ROWS.format(_scaled(measured, [value], scale))))
     limited["fromClause"][0]["RangeSubselect"]["subquery"] = {"SelectStmt": query}
@@ -191,6 +204,7 @@ def _sum_of(
     total = _scaled(measured, names, scale)
     if is_distinct:
         total = _DISTINCT.format(", ".join(names)) + total
+
     template = _parsed(_CALL.format(total))["targetList"][0]["ResTarget"]["val"]
     found: Node = _filled(template, dict(enumerate(values, 1)))
     return found
@@ -201,6 +215,7 @@ def _scaled(measured: str, names: Sequence[str], scale: str) -> str:
         size = measured.format(*[names[0]] * 3)
     else:
         size = measured.format(", ".join(names))
+
     return f"({size})::pg_catalog.float8 * {scale}"
 
 
@@ -223,4 +238,5 @@ def _filled(template: Any, values: Mapping[int, Node]) -> Any:
         return template
     if "ParamRef" in template:
         return deepcopy(values[template["ParamRef"]["number"]])
+
     return {key: _filled(child, values) for key, child in template.items()}

@@ -100,6 +100,7 @@ def refuse_new_numbers(text: str) -> None:
     """
     if not _NEW_NUMBER.search(text):
         return
+
     data = text.encode("utf-8")
     for token in scan(text).tokens:
         word = data[token.start : token.end].decode("utf-8", "replace")
@@ -108,6 +109,7 @@ def refuse_new_numbers(text: str) -> None:
             continue
         if not _NEW_NUMBER.search(word):
             continue
+
         before = data[: token.start].decode("utf-8", "replace")
         raise InvalidSql(
             "trailing junk after numeric literal",
@@ -185,17 +187,21 @@ def operation_of(kind: str, node: Mapping[str, Any]) -> str:
     if kind == "VariableSetStmt":
         if "RESET" in str(node.get("kind")):
             return "RESET"
+
         return "SET"
     if kind in _OPERATIONS_BY_FLAG:
         flag, name, other_name = _OPERATIONS_BY_FLAG[kind]
         if node.get(flag):
             return name
+
         return other_name
     if kind in _OPERATIONS:
         return _OPERATIONS[kind]
+
     first = _FIRST_WORD.match(kind)
     if first:
         return first.group().upper()
+
     return kind
 
 
@@ -204,4 +210,5 @@ def lock_of(clauses: list[Any]) -> str:
     clause = {}
     if clauses:
         clause = clauses[0].get("LockingClause", {})
+
     return _LOCKS.get(clause.get("strength", ""), "FOR UPDATE")

@@ -51,6 +51,7 @@ class JoinRule:
         """
         if self._are_surely_few(found):
             return
+
         count = _Count(found, self._width_of)
         for select, _ in found.selects:
             if count.of(select) > MAX_JOINED:
@@ -60,9 +61,11 @@ class JoinRule:
         """Tell whether the statement has few relations, and each stands for one alone."""
         if found.cte_names or len(found.selects) > MAX_JOINED:
             return False
+
         read = map(self._key_of, found.relations)
         if not self._facts.view_definitions.keys().isdisjoint(read):
             return False
+
         widths = [len(joined_items(select)) for select, _ in found.selects]
         total = sum(widths)
         return total <= MAX_JOINED
@@ -79,6 +82,7 @@ class JoinRule:
         if key not in self._views:
             self._views[key] = 1  # until it is known: a view may lead back to itself
             self._views[key] = min(self._width_of_view(key), MAX_JOINED)
+
         return self._views[key]
 
     def _width_of_view(self, key: Key) -> int:
@@ -86,11 +90,13 @@ class JoinRule:
         is_stored = key in self._facts.materialized_views
         if is_stored or definition is None:
             return 1
+
         try:
             (statement,) = parse(definition)
             found = walk(statement.kind, statement.node)
         except (StatementRejected, ValueError, RecursionError):
             return 1  # it can't be followed
+
         count = _Count(found, self._width_of)
         return count.of_query(statement.node)
 
@@ -121,16 +127,19 @@ class _Count:
         if key not in self._counts:
             self._counts[key] = 1  # until it is known: a recursive query reads itself
             self._counts[key] = self._sum(select)
+
         return self._counts[key]
 
     def of_query(self, query: Node | None) -> int:
         """Return how many relations stand in the place of a query."""
         if query is None:
             return 1
+
         is_union = query["op"] != "SETOP_NONE"
         is_own_plan = is_union or not _OWN_PLAN.isdisjoint(query)
         if is_own_plan:
             return 1
+
         return self.of(query)
 
     def _sum(self, select: Node) -> int:
@@ -147,14 +156,17 @@ class _Count:
             return self.of_query(subquery.get("SelectStmt"))
         if "RangeVar" not in item:
             return 1
+
         table = item["RangeVar"]
         read = cte_of(table, scope)
         if read is not None:
             cte, _ = read
             return self._of_cte(cte)
+
         relation = relation_of(table, scope)
         if relation is None:
             return 1
+
         return self._width_of(relation)
 
     def _of_cte(self, cte: Node) -> int:
@@ -162,6 +174,7 @@ class _Count:
         if self._is_inlined(cte):
             query = cte["ctequery"].get("SelectStmt")
             return self.of_query(query)
+
         return 1
 
     def _is_inlined(self, cte: Node) -> bool:
@@ -169,6 +182,7 @@ class _Count:
         wanted = cte.get("ctematerialized", "CTEMaterializeDefault")
         if wanted == "CTEMaterializeDefault":
             return self._readers[id(cte)] == 1
+
         return bool(wanted == "CTEMaterializeNever")
 
 
@@ -184,6 +198,7 @@ def _joined_subqueries(select: Node) -> Iterator[Node]:
             is_joined = link.get("subLinkType") in _JOINED_SUBLINKS
             if is_joined:
                 yield link["subselect"]["SelectStmt"]
+
             pending += [part for key, part in node.items() if key not in _QUERIES]
 
 

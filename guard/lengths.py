@@ -111,6 +111,7 @@ def may_grow(found: Findings, text: str) -> bool:
     """
     if len(text) > LONG_CHARS:
         return True
+
     has_growing_syntax = found.gathers_rows or found.has_json_syntax
     if has_growing_syntax:
         return True
@@ -120,6 +121,7 @@ def may_grow(found: Findings, text: str) -> bool:
         return True
     if _calls_grow(found):
         return True
+
     return _HUGE_NUMBER.search(text) is not None
 
 
@@ -128,10 +130,12 @@ def _calls_grow(found: Findings) -> bool:
     names = found.called
     if not names:
         return False
+
     is_growing = not _GROWTH.isdisjoint(names)
     uses_series = "generate_series" in names and len(names) > 1
     if is_growing or uses_series:
         return True
+
     return any(map(is_gathering, names))
 
 
@@ -158,6 +162,7 @@ def growth_of(select: Node, text: str, found: Findings, builtins: Collection[str
         raise refusal
     if bounds.gathered_copies:
         _refuse_unsortable(found)
+
     amounts = frozenset(bounds.amounts)
     return Growth(bounds.gathered_copies, amounts)
 
@@ -186,6 +191,7 @@ class Bounds(Expressions):
             return refused(name, texts.TOO_LONG)
         except RecursionError as error:
             raise ValidationFailed(TOO_DEEP) from error
+
         return None
 
     def query(self, select: Node, outer: Place) -> Rows:
@@ -198,6 +204,7 @@ class Bounds(Expressions):
             found = self._values(select, place)
         else:
             found = self._plain(select, place)
+
         self._rest(select, place)
         return self._limited(found, select, place)
 
@@ -207,36 +214,44 @@ class Bounds(Expressions):
             items = row["List"].get("items", ())
             sizes = self.each(items, place)
             lists.append(sizes)
+
         columns = {}
         for number, column in enumerate(zip(*lists, strict=False), 1):
             columns[f"column{number}"] = one_of(column)
+
         return Rows(columns, len(lists))
 
     def _limited(self, found: Rows, select: Node, place: Place) -> Rows:
         """Return the rows that the query's LIMIT leaves."""
         if "limitCount" not in select:
             return found
+
         most = self.value(select["limitCount"], place).constant
         if most is None:
             return found
+
         rows = min(found.rows, most)
         is_cut = found.is_open and most <= LONG_CHARS
         if is_cut:
             return Rows(found.columns, max(rows, most))
+
         return Rows(found.columns, rows, found.is_open)
 
     def _plain(self, select: Node, place: Place) -> Rows:
         for item in select.get("fromClause", ()):
             place.sources += self._source(item, place)
+
         counts = [max(1.0, rows.rows) for _, rows in place.sources]
         place.rows = math.prod(counts)
         columns: dict[str, Size] = {}
         for number, item in enumerate(select.get("targetList", ())):
             target = item["ResTarget"]
             self._target(target, number, columns, place)
+
         is_one_row = "groupClause" not in select and aggregates(select)
         if is_one_row:
             return Rows(columns)
+
         rows = Rows(columns, place.rows, place.reads_tables)
         return _multiplied(rows, place.series)
 
@@ -247,6 +262,7 @@ class Bounds(Expressions):
             name = target.get("name") or name_of(value) or f"?{number}"
             columns[name] = self.value(value, place)
             return
+
         for _, source in place.sources:
             known = source.columns or {}
             for name, size in known.items():
@@ -272,6 +288,7 @@ class Bounds(Expressions):
             is_apart = is_chained and not _APART.isdisjoint(select)
             if is_apart:
                 break
+
         parts.append(self.query(select, place))
         return union(parts[::-1])
 
@@ -279,10 +296,12 @@ class Bounds(Expressions):
         """Look at the CTEs of a WITH."""
         if clause is None:
             return
+
         ctes = with_queries(clause)
         may_recur = bool(clause.get("recursive"))
         for cte in ctes:
             place.pending.setdefault(cte["ctename"], (cte, may_recur))
+
         for cte in ctes:
             self._cte(cte["ctename"], place)
 
@@ -293,6 +312,7 @@ class Bounds(Expressions):
         """
         if name not in place.pending:
             return place.ctes.get(name)
+
         cte, may_recur = place.pending.pop(name)
         query = cte["ctequery"].get("SelectStmt", {})
         names = strings(cte.get("aliascolnames", ()))
@@ -301,6 +321,7 @@ class Bounds(Expressions):
             found = self._recursive(name, query, names, place)
         else:
             found = self.query(query, place)
+
         place.ctes[name] = renamed(found, names)
         return place.ctes[name]
 
@@ -318,11 +339,13 @@ class Bounds(Expressions):
             inner = Place(place, ctes={name: history[-1]})
             added = self.query(query["rarg"], inner)
             history.append(union([first, added]))
+
         known = [rows.columns or {} for rows in history]
         grown = {}
         for column in known[-1]:
             sizes = [columns.get(column, EMPTY) for columns in known]
             grown[column] = outgrown(sizes)
+
         return Rows(grown, is_open=True)
 
     def _source(self, item: Node, place: Place) -> list[tuple[str, Rows]]:
@@ -343,6 +366,7 @@ class Bounds(Expressions):
         if kind == "RangeFunction":
             called, rows = self._function_rows(node, alias, place)
             return [(called, renamed(rows, names))]
+
         size = self._document_rows(kind, node, place)
         return [(alias, Rows(Everything(size), is_open=True))]
 
@@ -350,23 +374,28 @@ class Bounds(Expressions):
         """Return the bound of what JSON_TABLE, XMLTABLE and the like read from a document."""
         if kind == "JsonTable":
             return self.json_syntax(node, place)
+
         is_xml = kind == "RangeTableFunc"
         if is_xml:
             self.documents("xmltable", [node["docexpr"]], place)
+
         read = self.anything(node, place)
         is_computed = is_xml and not read.is_stored
         if is_computed:
             return unnumbered(read)
+
         return inexact(read)
 
     def _table(self, node: Node, place: Place) -> Rows:
         stored = Rows(None, is_open=True)
         if "schemaname" in node:
             return stored
+
         for around in place.outward():
             found = self._cte(node["relname"], around)
             if found is not None:
                 return found
+
         return stored
 
     def _join(self, node: Node, alias: str, place: Place) -> list[tuple[str, Rows]]:
@@ -385,11 +414,15 @@ class Bounds(Expressions):
             if not is_chained:
                 found += self._source(node["larg"], place)
                 break
+
             node = left
+
         for condition in conditions:
             self.anything(condition, Place(place, sources=found))
+
         if alias:
             return [(alias, _all_of(found))]
+
         return found
 
     def _function_rows(self, node: Node, alias: str, place: Place) -> tuple[str, Rows]:
@@ -401,17 +434,20 @@ class Bounds(Expressions):
         for call in calls:
             sizes.append(self.value(call, around))
             counts.append(self._row_count(call, around))
+
         longest = max((counted.rows for counted in counts), default=1.0)
         is_open = any(counted.is_open for counted in counts)
         found = Rows({}, max(longest, 1.0), is_open)
         size = one_of(sizes)
         if node.get("ordinality"):
             size = one_of([size, _ordinal(found)])
+
         called = next(filter(None, map(name_of, calls)), "")
         columns: dict[str, Size] = Everything(inexact(size))
         is_one_column = called in _OF_ONE_COLUMN and len(calls) == 1
         if is_one_column:
             columns = {alias or called: inexact(size), "ordinality": _ordinal(found)}
+
         return (alias or called, replace(found, columns=columns))
 
     def _row_count(self, call: Node, place: Place) -> Rows:
@@ -423,6 +459,7 @@ class Bounds(Expressions):
         if name == "generate_series":
             times = series_rows(given)
             return _multiplied(Rows({}, is_open=is_stored), times)
+
         first: Node = next(iter(arguments), {})
         is_of_array = name == "unnest" and "A_ArrayExpr" in first
         if is_of_array:
@@ -430,6 +467,7 @@ class Bounds(Expressions):
             return Rows({}, len(elements))
         if is_stored:
             return Rows({}, 1.0, is_open=True)
+
         lengths = [size.length for size in given]
         longest = max(lengths, default=1.0)
         return Rows({}, longest)
@@ -439,6 +477,7 @@ def _multiplied(rows: Rows, times: float) -> Rows:
     """Return rows of which there are `times` as many; endless ones count as one that is open."""
     if math.isinf(times):
         return replace(rows, is_open=True)
+
     return replace(rows, rows=rows.rows * times)
 
 
@@ -447,6 +486,7 @@ def _ordinal(rows: Rows) -> Size:
     most = rows.rows
     if rows.is_open:
         most = math.inf
+
     return Size(0, most, is_stored=rows.is_open)
 
 
@@ -460,4 +500,5 @@ def _all_of(sources: list[tuple[str, Rows]]) -> Rows:
         sizes += columns.values()
         count *= max(1.0, rows.rows)
         is_open |= rows.is_open
+
     return Rows(Everything(one_of(sizes)), count, is_open)

@@ -33,6 +33,7 @@ def is_system_schema(name: str) -> bool:
     """Tell whether `name` belongs to PostgreSQL itself."""
     if name in _SYSTEM_SCHEMAS:
         return True
+
     return name.startswith(("pg_toast", "pg_temp"))
 
 
@@ -52,14 +53,19 @@ class ObjectRule:
         for relation in filter(self._is_system, found.relations):
             dotted = ".".join(relation.parts)
             yield texts.SYSTEM_RELATION, dotted
+
         for name in filterfalse(_CLOCK.__contains__, found.value_functions):
             yield texts.SPECIAL_VALUE, name.upper()
+
         for type_name in filter(self._is_catalog_type, found.types):
             yield texts.CATALOG_TYPE, type_name[-1]
+
         for value in found.mixed_values:
             yield texts.MIXED_VALUE, value
+
         if found.has_table_names:
             yield from self._refused_table_names(found)
+
         yield from _refused_methods(found)
 
     def _refused_table_names(self, found: Findings) -> Iterator[tuple[Text, str]]:
@@ -75,12 +81,15 @@ class ObjectRule:
             return is_own or self._is_extension(schema, name)
         if name in self.facts.system_relations:
             return True
+
         for visible in self.facts.search_path:
             if self._is_extension(visible, name):
                 return True
+
             is_users = (visible, name) in self.facts.relations
             if is_users:
                 return False
+
         has_system_name = name.startswith("pg_")
         return has_system_name or any(map(is_system_schema, self.facts.search_path))
 
@@ -93,16 +102,19 @@ class ObjectRule:
             return name.startswith("pg_stat_")
         if name in _HARMLESS_EXTENSION_RELATIONS:
             return False
+
         return (schema, name) in self.facts.extension_relations
 
     def _is_catalog_type(self, name: Name) -> bool:
         schema = qualifier_of(name) or "pg_catalog"
         if schema != "pg_catalog":
             return is_system_schema(schema)
+
         element = name[-1].removeprefix("_")  # `_regclass` is another way to write `regclass[]`
         has_system_name = element.startswith("pg_") and element not in _PG_TYPES
         if not has_system_name:
             return element in CATALOG_TYPES
+
         own_relations = {relation for _, relation in self.facts.relations}
         return element not in own_relations
 
@@ -113,6 +125,7 @@ def _refused_methods(found: Findings) -> Iterator[tuple[Text, str]]:
         is_plain = path is not None and is_plain_xpath(path)
         if not is_plain:
             yield texts.ENDLESS_PATH, function
+
     for name in filterfalse(_SAMPLING.__contains__, found.sampling_methods):
         method = ".".join(name)
         yield texts.SAMPLING_METHOD, method

@@ -82,6 +82,7 @@ class Qualifier:
             name = self._facts.code.names.get(("o", oid, 0), ())
             if name[:1] == (_SYSTEM,):
                 symbols.add(name[-1])
+
         return symbols
 
     def _contested_symbols(self) -> Mapping[str, _Contested]:
@@ -92,15 +93,19 @@ class Qualifier:
             for operator in operators:
                 if operator.schema not in self._facts.search_path:
                     continue
+
                 is_harmful = operator.oid in self._closure.operators
                 (harmful if is_harmful else harmless).append(operator)
+
             if harmful:
                 own_types = set()
                 for key in _operands(harmless):
                     if not _is_system(key):
                         own_types.add(key)
+
                 is_builtin = symbol in self._facts.builtin_operators
                 contested[symbol] = _Contested(is_builtin, frozenset(own_types), _operands(harmful))
+
         return contested
 
     def _contested_names(self, *, hides_data: bool) -> Mapping[str, _Contested]:
@@ -108,6 +113,7 @@ class Qualifier:
         harmful = facts.risky_routines
         if hides_data:
             harmful = facts.reading_routines
+
         contested = {}
         for schema, name in harmful:
             is_shared = schema in facts.search_path and name in facts.builtins
@@ -116,6 +122,7 @@ class Qualifier:
             if not self._functions.is_configured((schema, name)):
                 own_arguments = facts.own_arguments.get(name, frozenset())
                 contested[name] = _Contested(is_builtin=True, harmless=own_arguments)
+
         return contested
 
     # --------------------------------------------------------------------------
@@ -130,16 +137,20 @@ class Qualifier:
     def refusals(self, found: Findings, columns: ColumnCheck) -> Iterator[ForbiddenObject]:
         for name in found.operators:
             yield from self._refused_operator(name)
+
         if not self.concerns(found):
             return
+
         at_hand = types_at_hand(found, self._facts)
         symbols = []
         for name in found.operators:
             is_unqualified = len(name) == 1
             if is_unqualified:
                 symbols.append(name[0])
+
         for symbol in symbols:
             yield from self._symbol_refusals(symbol, at_hand)
+
         yield from self._call_refusals(found, at_hand)
         if "=" not in self._symbols:
             return
@@ -150,6 +161,7 @@ class Qualifier:
         for call in found.calls:
             if call.schema is not None:
                 continue
+
             contested = self._names.get(call.name)
             if contested is None:
                 continue
@@ -169,13 +181,16 @@ class Qualifier:
         """Refuse a harmful operator that is the system's or is written with its schema."""
         if not name:
             return
+
         symbol = name[-1]
         is_systems = symbol in self._system_symbols and name[:-1] in ((), (_SYSTEM,))
         if is_systems:
             yield refused(".".join(name), texts.RISKY_OPERATOR)
+
         schema = qualifier_of(name)
         if schema is None:
             return
+
         operators = self._facts.operators.get(symbol, ())
         oids = {operator.oid for operator in operators if operator.schema == schema}
         is_harmful = not oids.isdisjoint(self._closure.operators)
@@ -188,6 +203,7 @@ class Qualifier:
             merges_columns = block.hides_names or bool(block.merged)
             if not merges_columns:
                 continue
+
             is_sure = self._merges_surely(block)
             if not is_sure:
                 yield refused("=", texts.RISKY_OPERATOR_HERE)
@@ -196,26 +212,32 @@ class Qualifier:
         """Tell whether the block's merged columns are surely compared by built-in operators."""
         if block.has_others:
             return False
+
         types: dict[str, set[Key]] = {}
         for _, read in block.tables:
             columns = self._facts.attributes.get(read.key, ())
             if not columns:
                 return False
+
             for column in columns:
                 types.setdefault(column.name, set()).add(column.type)
+
         names: Collection[str] = block.merged
         if block.hides_names:
             names = types.keys()
+
         return all(self._is_settled(types.get(name, set())) for name in names)
 
     def _is_settled(self, types: set[Key]) -> bool:
         """Tell whether two values of the types are surely compared by a built-in operator."""
         if len(types) != 1:
             return False
+
         (key,) = types
         is_compared = _is_system(key) and key[1] in self._facts.equal_types
         if is_compared:
             return True
+
         return key not in self._symbols["="].harmful
 
     # --------------------------------------------------------------------------
@@ -230,15 +252,18 @@ class Qualifier:
         is_uncontested = not self._symbols and not self._names
         if is_uncontested:
             return False
+
         symbols = set()
         for symbol, each in self._symbols.items():
             if each.is_builtin:
                 symbols.add(symbol)
+
         rewriting = _Rewriting(symbols, set(self._names), self._new_words())
         try:
             rewriting.visit(select)
         except RecursionError as error:
             raise ValidationFailed(TOO_DEEP) from error
+
         return rewriting.changed
 
     def _new_words(self) -> set[str]:
@@ -246,10 +271,12 @@ class Qualifier:
         version = self._facts.version // 10_000
         if not version:
             return set()
+
         found = set()
         for word, since in SYNTAX_SINCE.items():
             if version < since:
                 found.add(word)
+
         return found
 
 
@@ -257,6 +284,7 @@ def _operands(operators: list[UserOperator]) -> frozenset[Key]:
     found: set[Key] = set()
     for each in operators:
         found.update(each.operands)
+
     return frozenset(found)
 
 
@@ -285,12 +313,15 @@ class _Rewriting:
         if isinstance(value, list):
             for each in value:
                 self.visit(each)
+
             return
         if not isinstance(value, dict):
             return
+
         children = list(value.values())
         for child in children:
             self.visit(child)
+
         self._rewrite(value)
         if "useOp" in value:
             value["useOp"] = self._qualified(value["useOp"])
@@ -303,6 +334,7 @@ class _Rewriting:
                 continue
             if not isinstance(holder[kind], dict):
                 continue
+
             made = rewriter(self, holder[kind])
             if made is not None:
                 self.changed = True
@@ -317,6 +349,7 @@ class _Rewriting:
             return name
         if not self._is_contested(*strings(name)):
             return name
+
         self.changed = True
         return [_string(_SYSTEM), *name]
 
@@ -325,14 +358,17 @@ class _Rewriting:
         name = strings(node["funcname"])
         if name[-1] not in self._names:
             return
+
         # `unnest(a, b)` is a syntax of its own, for built-in calls; qualified, it is none.
         has_several = len(node.get("args", ())) > 1
         is_syntax = name == ("unnest",) and has_several
         if is_syntax:
             return
+
         is_unqualified = len(name) == 1
         if is_unqualified:
             node["funcname"] = [_string(_SYSTEM), *node["funcname"]]
+
         # Our grammar qualifies what has a syntax of its own; to an older server it is a plain call.
         is_changed = is_unqualified or name[-1] in self._new_words
         if is_changed:
@@ -344,6 +380,7 @@ class _Rewriting:
         if written is not None:
             node["operName"] = self._qualified(written)
             return
+
         compares = "testexpr" in node
         if compares and self._is_contested("="):
             equal = [_string("=")]
@@ -361,11 +398,13 @@ class _Rewriting:
             return None
         if kind == "AEXPR_IN":
             return self._one_of(node)
+
         left, right = node["lexpr"], node["rexpr"]
         if kind == "AEXPR_NULLIF":
             return self._unless_equal(left, right)
         if kind in ("AEXPR_DISTINCT", "AEXPR_NOT_DISTINCT"):
             return self._distinct(left, right, is_equal="NOT" in kind)
+
         raise ValidationFailed(NOT_WRITABLE)
 
     def _unless_equal(self, value: Node, other: Node) -> Node:
@@ -382,6 +421,7 @@ class _Rewriting:
         is_word = is_qualified and node["kind"] not in _SPELLED_KINDS
         if is_word:
             node["kind"] = "AEXPR_OP"
+
         node["name"] = name
 
     def _between(self, node: Node) -> Node | None:
@@ -391,22 +431,26 @@ class _Rewriting:
             symbols = ("<", ">")
         if not self._is_contested(*symbols):
             return None
+
         value = node["lexpr"]
         low, high = node["rexpr"]["List"]["items"]
         found = self._within(value, low, high, is_not=is_not)
         if not node["kind"].endswith("_SYM"):
             return found
+
         swapped = [self._copy(part) for part in (value, high, low)]
         other = self._within(*swapped, is_not=is_not)
         operator = "OR_EXPR"
         if is_not:
             operator = "AND_EXPR"
+
         return _chain(operator, [found, other])
 
     def _within(self, value: Node, low: Node, high: Node, *, is_not: bool) -> Node:
         first, second, chain = ">=", "<=", "AND_EXPR"
         if is_not:
             first, second, chain = "<", ">", "OR_EXPR"
+
         again = self._copy(value)
         above = self._operation(first, value, low)
         below = self._operation(second, again, high)
@@ -420,11 +464,14 @@ class _Rewriting:
             value = self._copy(node["lexpr"])
             compared = self._operation(symbol, value, item)
             parts.append(compared)
+
         if len(parts) == 1:
             return parts[0]
+
         operator = "AND_EXPR"
         if symbol == "=":
             operator = "OR_EXPR"
+
         return _chain(operator, parts)
 
     def _distinct(self, one: Node, other: Node, *, is_equal: bool) -> Node | None:
@@ -432,19 +479,24 @@ class _Rewriting:
         has_null = _is_null(one) or _is_null(other)
         if has_null:
             return None  # PostgreSQL makes IS NULL of it
+
         left = one.get("RowExpr", {}).get("args", ())
         right = other.get("RowExpr", {}).get("args", ())
         is_one_value = not left or len(left) != len(right)
         if is_one_value:
             return self._distinct_value(one, other, is_equal=is_equal)
+
         parts = []
         for left_field, right_field in zip(left, right, strict=True):
             parts.append(self._distinct_value(left_field, right_field, is_equal=is_equal))
+
         if len(parts) == 1:
             return parts[0]
+
         operator = "OR_EXPR"
         if is_equal:
             operator = "AND_EXPR"
+
         return _chain(operator, parts)
 
     def _distinct_value(self, one: Node, other: Node, *, is_equal: bool) -> Node:
@@ -455,6 +507,7 @@ class _Rewriting:
         if not is_equal:
             compared = _chain("NOT_EXPR", [compared])
             same_null = _chain("NOT_EXPR", [same_null])
+
         return _case([{"expr": both, "result": compared}], same_null)
 
     def case(self, node: Node) -> None:
@@ -463,16 +516,19 @@ class _Rewriting:
             return
         if not self._is_contested("="):
             return
+
         value = node.pop("arg")
         for item in node["args"]:
             when = item["CaseWhen"]
             when["expr"] = self._operation("=", self._copy(value), when["expr"])
+
         self.changed = True
 
     def chain(self, node: Node) -> None:
         """Put a chain that now begins with one of its own kind together, as the parser would."""
         if node["boolop"] == "NOT_EXPR":
             return
+
         first = node["args"][0].get("BoolExpr", {})
         if first.get("boolop") == node["boolop"]:
             node["args"] = [*first["args"], *node["args"][1:]]
@@ -485,6 +541,7 @@ class _Rewriting:
         self._added += _size(node)
         if self._added > _MOST_ADDED:
             raise ValidationFailed(TOO_MANY_PARTS)
+
         copied: Node = deepcopy(node)
         return copied
 
@@ -503,10 +560,12 @@ def _size(value: Any) -> int:
     children = value
     if isinstance(value, dict):
         children = value.values()
+
     size = 1
     for child in children:
         if isinstance(child, (dict, list)):
             size += _size(child)
+
     return size
 
 
@@ -544,4 +603,5 @@ def _chain(operator: str, parts: list[Node]) -> Node:
     is_chained = operator != "NOT_EXPR" and first.get("boolop") == operator
     if is_chained:
         parts = [*first["args"], *parts[1:]]
+
     return {"BoolExpr": {"boolop": operator, "args": parts}}

@@ -34,6 +34,7 @@ def folded(name: str) -> str:
     """
     if name.isascii():
         return name
+
     return _ACCENTED.sub(_first_lower, name)
 
 
@@ -68,9 +69,11 @@ class ReadNames:
         if _may_be_cut(written):
             pairs = product(self._long, spellings)
             return found.union(name for name, spelling in pairs if _is_cut(name, spelling))
+
         is_read_alike = len(spellings) == 1
         if is_read_alike:
             return frozenset()
+
         return found
 
     def is_misread(self, name: str) -> bool:
@@ -78,6 +81,7 @@ class ReadNames:
         others = self.meant_by(name) - {name}
         if not others:
             return False
+
         is_known = name in self._all
         return is_known or not self._system.isdisjoint(others)
 
@@ -92,8 +96,10 @@ class ReadingRule:
         """Yield every refusal; a server with UTF-8 reads as the parser does, so none there."""
         if self._facts.reads_as_parsed:
             return
+
         for name in filter(self._is_misread_cte, sorted(found.cte_names)):
             yield refused(name, OTHER_READING)
+
         relations = {(relation.schema, relation.name) for relation in found.relations}
         for schema, name in sorted(relations, key=str):
             yield from _misread(self._schemas, schema)
@@ -108,6 +114,7 @@ class ReadingRule:
         if self._facts.is_complete:
             meant = self._relations.meant_by(name)
             return bool(meant)
+
         is_folded = folded(name) != name
         return is_folded or _may_be_cut(name)
 
@@ -144,4 +151,5 @@ def _is_cut(one: str, other: str) -> bool:
     """Tell whether both may be what is left of the same name."""
     if one.startswith(other):
         return True
+
     return other.startswith(one)

@@ -69,6 +69,7 @@ class Place:
         """Return how many rows there surely are at most."""
         if self.reads_tables:
             return math.inf
+
         return self.rows
 
     def outward(self) -> "Iterator[Place]":
@@ -123,6 +124,7 @@ def last_field(node: Node) -> str | None:
     fields = column_parts(node)
     if fields:
         return fields[-1]
+
     return None
 
 
@@ -130,6 +132,7 @@ def name_of(node: Node) -> str:
     """Return what PostgreSQL calls the column of an expression without an alias."""
     while "TypeCast" in node:
         node = node["TypeCast"]["arg"]
+
     function = node.get("FuncCall", {}).get("funcname", ())
     names = column_parts(node) or strings(function) or ("",)
     return names[-1]
@@ -140,6 +143,7 @@ def renamed(rows: Rows, names: Sequence[str]) -> Rows:
     is_fixed = rows.columns is None or isinstance(rows.columns, Everything)
     if is_fixed or not names:
         return rows
+
     known = rows.columns or {}
     others = [*known][len(names) :]
     called = (*names, *others)
@@ -156,6 +160,7 @@ def union(parts: Sequence[Rows]) -> Rows:
     known = [part.columns for part in parts if part.columns is not None]
     if not known:
         return Rows(None, is_open=is_open)
+
     names = parts[0].columns or known[0]
     sizes_of_parts = [columns.values() for columns in known]
     sizes_by_place = zip_longest(*sizes_of_parts)
@@ -163,5 +168,6 @@ def union(parts: Sequence[Rows]) -> Rows:
     for name, sizes in zip(names, sizes_by_place, strict=False):
         present = filter(None, sizes)
         columns[name] = one_of(present)
+
     counts = [part.rows for part in parts]
     return Rows(columns, sum(counts), is_open)

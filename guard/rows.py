@@ -53,12 +53,14 @@ class Row:
         is_sure = len(found) == 1
         if is_sure:
             return found[0]
+
         return None
 
     def renamed(self, names: Iterable[str]) -> "Row":
         """Return the row with its first columns called `names`."""
         if self.is_open:
             return _scalars(names, is_open=True)
+
         called = list(names)
         first, rest = self.columns[: len(called)], self.columns[len(called) :]
         held = [row for _, row in first]
@@ -97,6 +99,7 @@ class FieldCheck:
                 found += self._doubtful_in(node)
         except RecursionError:
             return [name for node in _dotted(tree) for name in _fields(node)]
+
         return found
 
     def _visit(self, value: Any, scope: Scope) -> None:
@@ -104,13 +107,16 @@ class FieldCheck:
         if isinstance(value, list):
             for item in value:
                 self._visit(item, scope)
+
             return
         if "withClause" in value:
             scope = scope.entered(value["withClause"])
             for place, cte in enumerate(with_queries(value["withClause"])):
                 self._visit(cte, scope.before(place))
+
         for item in value.get("fromClause", ()):
             self._items.append((item, scope))
+
         for key, child in value.items():
             if key == "withClause":
                 continue
@@ -123,8 +129,10 @@ class FieldCheck:
         found: list[tuple[str, Row]] = []
         for item, scope in self._items:
             found += self._exposed(item, scope)
+
         for name, row in found:
             self.tables[name].append(row)
+
         self._is_gathered = True
         self._is_sure = all(row.is_sure for _, row in found)
 
@@ -145,10 +153,12 @@ class FieldCheck:
             rows = [row for _, row in sides]
             yield from self._joined(node, rows)
             return
+
         alias = node.get("alias", {})
         row = self._row_of(kind, node, scope)
         if "colnames" in alias:
             row = row.renamed(strings(alias["colnames"]))
+
         name = alias.get("aliasname") or _default_name(kind, node)
         yield name, row
 
@@ -159,6 +169,7 @@ class FieldCheck:
             columns: Sequence[str | None] = strings(alias.get("colnames", ()))
             if not columns:
                 columns = list(chain.from_iterable(side.names for side in sides))
+
             yield alias["aliasname"], _scalars(columns, is_open=True)
         if "join_using_alias" in node:
             merged = strings(node.get("usingClause", ()))
@@ -171,12 +182,14 @@ class FieldCheck:
             return self._output(node["subquery"]["SelectStmt"], scope)
         if kind == "RangeFunction":
             return self._function_row(node)
+
         columns = node.get("columns", ())
         if kind == "RangeTableFunc":
             names = [column["RangeTableFuncCol"]["colname"] for column in columns]
             return _scalars(names)
         if kind == "JsonTable":
             return _scalars(list(_json_columns(columns)))
+
         return _UNKNOWN
 
     def _relation(self, node: Node, scope: Scope) -> Row:
@@ -184,6 +197,7 @@ class FieldCheck:
         if found is not None:
             cte, inner = found
             return self._cte(cte, inner)
+
         key = self.facts.key(node.get("schemaname"), node["relname"])
         return self._stored(key)
 
@@ -196,23 +210,28 @@ class FieldCheck:
         is_too_deep = depth > _MAX_ROW_DEPTH
         if is_too_deep or columns is None:
             return _UNKNOWN
+
         found: list[tuple[str | None, Row | None]] = []
         for column in columns:
             inner = None
             if column.row:
                 row = self._stored(column.row, depth=depth + 1)
                 inner = Row(row.columns, row.is_open, column.is_array)
+
             found.append((column.name, inner))
+
         return Row(tuple(found))
 
     def _cte(self, cte: Node, scope: Scope) -> Row:
         if id(cte) in self._rows:
             return self._rows[id(cte)]
+
         self._rows[id(cte)] = _UNKNOWN  # while it is looked at: a recursive CTE reads itself
         query = cte["ctequery"].get("SelectStmt", {})
         row = self._output(query, scope)
         if "aliascolnames" in cte:
             row = row.renamed(strings(cte["aliascolnames"]))
+
         search = cte.get("search_clause", {})
         cycle = cte.get("cycle_clause", {})
         names = (
@@ -231,12 +250,14 @@ class FieldCheck:
         if definitions:
             names = [definition["colname"] for definition in definitions]
             return _scalars(names)
+
         row = self._single_function_row(node)
         if row is None:
             return _UNKNOWN
         if node.get("ordinality"):
             ordinality = ("ordinality", None)
             return Row((*row.columns, ordinality), row.is_open)
+
         return row
 
     def _single_function_row(self, node: Node) -> Row | None:
@@ -244,17 +265,20 @@ class FieldCheck:
         functions = node.get("functions", ())
         if len(functions) != 1:
             return None
+
         call = functions[0]["List"]["items"][0]
         name = _called_function(call)
         if not name:
             return None
         if name in self.facts.row_results:
             return self._value(call) or _UNKNOWN
+
         is_scalar = self.facts.is_complete and name not in self.facts.types
         if is_scalar:
             alias = node.get("alias", {})
             column = alias.get("aliasname", name)
             return _scalars([column])
+
         return _UNKNOWN
 
     # --------------------------------------------------------------------------
@@ -264,6 +288,7 @@ class FieldCheck:
         """Return the row that a query gives, `scope` being that around it."""
         if id(select) not in self._rows:
             self._rows[id(select)] = self._given(select, scope)
+
         return self._rows[id(select)]
 
     def _given(self, select: Node, scope: Scope) -> Row:
@@ -276,6 +301,7 @@ class FieldCheck:
             width = len(first_row["items"])
             names = [f"column{number}" for number in range(1, width + 1)]
             return _scalars(names)
+
         return self._targets(select, scope)
 
     def _targets(self, select: Node, scope: Scope) -> Row:
@@ -284,12 +310,14 @@ class FieldCheck:
         offered: list[tuple[str, Row]] = []
         for item in select.get("fromClause", ()):
             offered += self._exposed(item, scope)
+
         for item in select.get("targetList", ()):
             given = self._target(item["ResTarget"], offered)
             columns += given.columns
             is_open |= given.is_open
             if len(columns) > _MAX_COLUMNS:
                 return _UNKNOWN
+
         return Row(tuple(columns), is_open)
 
     def _target(self, target: Node, offered: list[tuple[str, Row]]) -> Row:
@@ -298,6 +326,7 @@ class FieldCheck:
         stars = self._starred(value, offered)
         if stars is not None:
             return stars
+
         name = target.get("name") or self._figured(value)
         return _scalars([name])
 
@@ -311,10 +340,12 @@ class FieldCheck:
         names = column_parts(value)
         if names[-1:] == ("*",):
             return _all_columns(names, offered)
+
         indirection = value.get("A_Indirection", {})
         fields = indirection.get("indirection") or [{}]
         if "A_Star" not in fields[-1]:
             return None
+
         inner = {"A_Indirection": {**indirection, "indirection": fields[:-1]}}
         return self._value(inner) or _UNKNOWN
 
@@ -322,6 +353,7 @@ class FieldCheck:
         """Return the name that PostgreSQL gives a column without AS, where that is simple."""
         if not value:
             return None
+
         ((kind, node),) = value.items()
         if kind == "ColumnRef":
             return strings(node["fields"])[-1]
@@ -331,12 +363,15 @@ class FieldCheck:
             last = node["indirection"][-1]
             if "String" in last:
                 return strings([last])[0]
+
             return None
         if kind not in ("TypeCast", "CollateClause"):
             return None
+
         is_plain = "ColumnRef" in node["arg"] or "FuncCall" in node["arg"]
         if is_plain:
             return self._figured(node["arg"])
+
         return None
 
     # --------------------------------------------------------------------------
@@ -346,6 +381,7 @@ class FieldCheck:
         """Return the row that an expression gives; None when it gives none or that isn't sure."""
         if not value:
             return None
+
         ((kind, node),) = value.items()
         if kind == "ColumnRef":
             return self._named(strings(node["fields"]))
@@ -353,6 +389,7 @@ class FieldCheck:
             row = self._value(node["arg"])
             for step in node["indirection"]:
                 row = _stepped(row, step)
+
             return row
         if kind == "TypeCast":
             return self._typed(node.get("typeName", {}))
@@ -360,6 +397,7 @@ class FieldCheck:
             return self._constructed(node.get("args", ()))
         if kind == "FuncCall":
             return self._called(node)
+
         return None
 
     def _constructed(self, fields: Sequence[Node]) -> Row | None:
@@ -369,8 +407,10 @@ class FieldCheck:
             has_star = column_parts(field)[-1:] == ("*",)
             if has_star:
                 return None
+
             held = self._value(field)
             columns.append((f"f{number}", held))
+
         return Row(tuple(columns))
 
     def _called(self, node: Node) -> Row | None:
@@ -378,9 +418,11 @@ class FieldCheck:
         if name in POPULATING:
             first: Node = next(iter(node.get("args", ())), {})
             return self._value(first)
+
         columns = self.facts.row_results.get(name)
         if not columns:
             return None
+
         return _scalars(sorted(columns), is_open=True)
 
     def _typed(self, node: Node) -> Row | None:
@@ -393,10 +435,12 @@ class FieldCheck:
             return None
         else:
             keys = [(schema, last) for schema in self.facts.search_path]
+
         for key in keys:
             if key in self.facts.attributes:
                 row = self._stored(key)
                 return Row(row.columns, row.is_open, "arrayBounds" in node)
+
         return None
 
     def _named(self, names: tuple[str, ...]) -> Row | None:
@@ -411,16 +455,19 @@ class FieldCheck:
             found = self._meanings_of_name(names[0])
         if not found:
             return None
+
         first, *others = found
         are_equal = all(row == first for row in others)
         if are_equal:
             return first
+
         return None
 
     def _meanings_of_name(self, name: str) -> list[Row | None]:
         """Return what a name without a dot may mean: a column, or a table's row."""
         if not self._is_sure:
             return []
+
         rows = chain.from_iterable(self.tables.values())
         columns = [row.value(name) for row in rows if row.has(name)]
         rows_called_so = self.tables.get(name, ())
@@ -434,6 +481,7 @@ class FieldCheck:
         names = strings(node["fields"])
         if len(names) == 1:
             return
+
         table, name = names[-2:]
         if not self._is_column(table, name):
             yield name
@@ -443,18 +491,21 @@ class FieldCheck:
         if "ColumnRef" in node:
             yield from self._doubtful_reference(node["ColumnRef"])
             return
+
         row = self._value(node["A_Indirection"]["arg"])
         for step in node["A_Indirection"]["indirection"]:
             if "String" in step:
                 name = step["String"]["sval"]
                 if not _has_field(row, name):
                     yield name
+
             row = _stepped(row, step)
 
     def _is_column(self, table: str, name: str) -> bool:
         """Tell whether `table.name` is surely a column."""
         if name == "*":
             return True
+
         rows = self.tables.get(table, [])
         has_name = [row.has(name) for row in rows]
         return bool(rows) and all(has_name)
@@ -470,6 +521,7 @@ def _has_field(row: Row | None, name: str) -> bool:
     """Tell whether a value of that row surely has the field."""
     if row is None:
         return False
+
     is_row = not row.is_array
     return is_row and row.has(name)
 
@@ -496,6 +548,7 @@ def _fields(node: Node) -> tuple[str, ...]:
     if "ColumnRef" in node:
         names = strings(node["ColumnRef"]["fields"])
         return names[1:]
+
     return field_names(node["A_Indirection"]["indirection"])
 
 
@@ -504,12 +557,14 @@ def _stepped(row: Row | None, step: Node) -> Row | None:
     is_star = "A_Star" in step
     if is_star or row is None:
         return None
+
     is_subscript = "A_Indices" in step
     if row.is_array != is_subscript:
         return None
     if is_subscript:
         is_slice = step["A_Indices"].get("is_slice", False)
         return Row(row.columns, row.is_open, is_slice)
+
     field = step["String"]["sval"]
     return row.value(field)
 
@@ -521,6 +576,7 @@ def _default_name(kind: str, node: Node) -> str:
     if kind == "RangeFunction":
         first = node["functions"][0]["List"]
         return _called_function(first["items"][0])
+
     return _NAMES_WITHOUT_ALIAS.get(kind, "")
 
 

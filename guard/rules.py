@@ -31,14 +31,18 @@ def parse_rule(text: str) -> Name:
         part = match[2]
         if match[1] is not None:
             part = match[1].replace('""', '"')
+
         parts.append(part)
         is_followed = bool(match[3])
         if not is_followed:
             break
+
         match = _PART.match(text, match.end())
+
     is_rule = match is not None and len(parts) <= 3  # noqa: PLR2004 - schema, table and column
     if is_rule:
         return tuple(parts)
+
     form = "schema, schema.table or schema.table.column"
     raise AccessRuleError(
         f"ALLOWED_OBJECTS, DENIED_OBJECTS or GROUP_DENIED_OBJECTS holds {text!r}: give {form}."
@@ -53,6 +57,7 @@ def _pattern(mask: str) -> re.Pattern[str]:
 def _is_match(mask: str, part: str) -> bool:
     if _ANY not in mask:
         return mask == part
+
     return _pattern(mask).fullmatch(part) is not None
 
 
@@ -66,6 +71,7 @@ def _covers(rule: Name, name: Name) -> bool:
     """
     if len(rule) > len(name):
         return False
+
     return all(map(_is_match, rule, name))
 
 
@@ -93,6 +99,7 @@ class AccessRules:
         """Tell whether at least some columns of the relation may be read."""
         if self.denies(key):
             return False
+
         opened = [rule[:2] for rule in self.allowed]
         return not opened or _is_covered(key, opened)
 
@@ -101,6 +108,7 @@ class AccessRules:
         name = (*key, column)
         if self.denies(name):
             return False
+
         return not self.allowed or _is_covered(name, self.allowed)
 
     def has_secrets(self, key: Key) -> bool:
@@ -108,6 +116,7 @@ class AccessRules:
         denied = _tables_of_columns(self.denied)
         if _is_covered(key, denied):
             return True
+
         is_limited = bool(self.allowed)
         return is_limited and not _is_covered(key, self.allowed)
 

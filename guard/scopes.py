@@ -36,7 +36,9 @@ class Scope:
             place, cte = scope.ctes.get(name, (scope.seen, {}))
             if place < scope.seen:
                 return cte, scope.before(place)
+
             scope = scope.outer
+
         return None
 
     def before(self, place: int) -> "Scope":
@@ -45,6 +47,7 @@ class Scope:
         """
         if self.is_recursive:
             return self
+
         return replace(self, seen=place)
 
     def entered(self, clause: Node) -> "Scope":
@@ -52,6 +55,7 @@ class Scope:
         ctes: dict[str, tuple[int, Node]] = {}
         for place, cte in enumerate(with_queries(clause)):
             ctes.setdefault(cte["ctename"], (place, cte))
+
         return Scope(ctes, len(clause["ctes"]), bool(clause.get("recursive")), self)
 
 
@@ -64,4 +68,5 @@ def with_queries(clause: Node) -> list[Node]:
     ctes: list[Node] = []
     for item in clause["ctes"]:
         ctes.append(item["CommonTableExpr"])
+
     return ctes

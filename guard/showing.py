@@ -30,13 +30,16 @@ def visible(catalog: Catalog, check: AccessCheck, running: RunningColumns | None
         catalog = _harmless(catalog, running)
     if not check.rules:
         return catalog
+
     tables = []
     for table in catalog.tables:
         if check.refusal(Read(table.key)) is not None:
             continue
+
         reduced = _visible_columns(table, check)
         if reduced.columns:
             tables.append(reduced)
+
     names = _Names.of(_hidden_names(catalog, tables, check))
     return replace(
         catalog,
@@ -65,8 +68,10 @@ def _harmless(catalog: Catalog, running: RunningColumns) -> Catalog:
         is_whole &= shown is table
         if shown is not None:
             tables.append(shown)
+
     if is_whole:
         return catalog
+
     return replace(catalog, tables=tuple(tables)).coherent()
 
 
@@ -75,14 +80,17 @@ def _harmless_part(table: Table, running: RunningColumns) -> Table | None:
     read = Read(table.key)
     if running.refusal(read) is not None:
         return None
+
     columns = []
     for column in table.columns:
         if running.may_read_column(read, column.name):
             columns.append(column)
+
     if len(columns) == len(table.columns):
         return table
     if not columns:
         return None
+
     return replace(table, columns=tuple(columns))
 
 
@@ -90,6 +98,7 @@ def _visible_columns(table: Table, check: AccessCheck) -> Table:
     read = Read(table.key)
     if not check.has_secrets(read):
         return table
+
     shown = []
     closed = set()
     for column in table.columns:
@@ -97,6 +106,7 @@ def _visible_columns(table: Table, check: AccessCheck) -> Table:
             shown.append(column)
         else:
             closed.add(column.name)
+
     return _without_names(replace(table, columns=tuple(shown)), _Names.of(closed))
 
 
@@ -119,12 +129,14 @@ class _Names:
                 words.add(name.lower())
             else:
                 others.add(name)
+
         return cls(frozenset(words), frozenset(others), frozenset(map(len, others)))
 
     def _shown(self, match: re.Match[str]) -> str:
         is_hidden = match[0].lower() in self.words
         if is_hidden:
             return _HIDDEN
+
         return match[0]
 
     def taken_out_of(self, text: str) -> str:
@@ -133,8 +145,10 @@ class _Names:
         for length in self.lengths:
             for start in range(len(text)):
                 pieces.add(text[start : start + length])
+
         for name in sorted(pieces & self.others, key=len, reverse=True):
             text = text.replace(name, _HIDDEN)
+
         return text
 
 
@@ -145,6 +159,7 @@ def _without_names(table: Table, names: _Names) -> Table:
     hides_none = not names.words and not names.others
     if hides_none:
         return table
+
     return replace(
         table,
         columns=tuple(_with_comment(column, names) for column in table.columns),
@@ -157,6 +172,7 @@ def _with_comment(column: Column, names: _Names) -> Column:
     says_nothing = not column.comment and not column.meaning
     if says_nothing:
         return column
+
     return replace(
         column,
         comment=column.comment and names.taken_out_of(column.comment),
@@ -170,4 +186,5 @@ def _with_meaning(meaning: _Meaning, names: _Names) -> _Meaning:
     """
     if meaning.description is None:
         return meaning
+
     return replace(meaning, description=Text(*map(names.taken_out_of, meaning.description)))

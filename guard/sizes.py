@@ -111,6 +111,7 @@ class Size:
         """Return the number itself, where it is known."""
         if self.low == self.high:
             return self.low
+
         return None
 
     @property
@@ -123,6 +124,7 @@ class Size:
         """Tell whether the statement computes it, so that its text is not known."""
         if self.text is not None:
             return False
+
         return not self.is_stored
 
 
@@ -139,6 +141,7 @@ def one_of(sizes: Iterable[Size]) -> Size:
         return found[0]
     if not found:
         return EMPTY
+
     lows = [size.low for size in found]
     highs = [size.high for size in found]
     lengths = [size.length for size in found]
@@ -160,7 +163,9 @@ def _longest_item(sizes: list[Size]) -> float | None:
     for size in sizes:
         if size.item is None:
             return None
+
         longest = max(longest, size.item)
+
     return longest
 
 
@@ -168,6 +173,7 @@ def element_of(size: Size) -> Size:
     """Return the bound of an array's element or a row's field: no larger than all of it."""
     if size.item is None:
         return inexact(size)
+
     is_gathered = size.item >= GATHERED_CHARS
     return replace(size, length=size.item, is_gathered=is_gathered, text=None, item=None)
 
@@ -177,6 +183,7 @@ def together(sizes: Iterable[Size]) -> Size:
     found = list(sizes)
     if len(found) == 1:
         return found[0]
+
     return Size(
         length=sum(size.length for size in found),
         is_stored=any(size.is_stored for size in found),
@@ -188,6 +195,7 @@ def inexact(size: Size) -> Size:
     """Return the bound without the known text."""
     if size.text is None:
         return size
+
     return replace(size, text=None)
 
 
@@ -201,11 +209,13 @@ def between(low: float, high: float, like: Size, *, length: float | None = None)
     is_known = low < math.inf and high > -math.inf  # what is no number compares as neither
     if not is_known:
         low, high = -math.inf, math.inf
+
     chars = like.length
     if length is not None:
         chars = length
     if like.is_float:
         chars = min(chars, TEXT_OF_NUMBER)
+
     return replace(like, low=low, high=high, length=chars)
 
 
@@ -223,10 +233,12 @@ def of_text(value: str) -> Size:
     is_short = len(plain) < LONG_CHARS
     if is_short and _NUMBER.fullmatch(plain):
         return _of_spelled_number(value, plain)
+
     length = len(value)
     spells_others = _SPELLS_OTHERS.search(value) is not None
     if spells_others or length > _MOST_TEXT:
         return Size(length=length, text=value)
+
     written = _NUMBERS.findall(value)
     numbers = sorted([1.0, *map(_float, written)])
     most = numbers[-1]
@@ -240,6 +252,7 @@ def _of_spelled_number(value: str, plain: str) -> Size:
     length = len(value)
     if abs(number) >= _LARGEST_FLOAT:
         length = _digits_spelled(plain)
+
     spelled = Size(length=length, text=value)
     return between(number, number, spelled)
 
@@ -258,13 +271,16 @@ def days_of(size: Size) -> Size:
     """
     if size.text is None:
         return size
+
     text = size.text.strip()
     is_number = _NUMBER.fullmatch(text) is not None
     if is_number:
         return size
+
     days = _days(text)
     if days is None:
         return unnumbered(size)
+
     return replace(size, low=days, high=days, text=None)
 
 
@@ -273,12 +289,14 @@ def _days(text: str) -> float | None:
     if match is not None:
         year, month, day = map(int, match.groups())
         return _days_of_date(year, month, day)
+
     clock = _CLOCK.fullmatch(text)
     if clock is not None:
         hours, minutes, seconds = map(float, clock.groups(default="0"))
         return hours * _HOUR + minutes * _HOUR / 60 + seconds / 86_400
     if text.lower() in _NAMED_DAYS:
         return TODAY.high
+
     return _days_of_span(text)
 
 
@@ -296,19 +314,23 @@ def _days_of_span(text: str) -> float | None:
         return None
     if _SPAN.sub("", text).strip():
         return None
+
     days = 0.0
     for amount, unit in spans:
         name = unit.lower()
         unit_days = _UNIT_DAYS.get(name) or _UNIT_DAYS.get(name[:-1])
         if unit_days is None:
             return None
+
         days += float(amount) * unit_days
+
     return days
 
 
 def _float(text: str) -> float:
     if text[:2].lower() in ("0x", "0o", "0b"):
         return float(int(text, 0))
+
     try:
         return float(text)
     except ValueError:
@@ -321,6 +343,7 @@ def _digits_spelled(plain: str) -> int:
         exponent = Decimal(plain).adjusted()
     except InvalidOperation:  # hexadecimal, or an exponent without end
         return MOST_DIGITS
+
     digits = abs(exponent) + 1
     return min(max(len(plain), digits), MOST_DIGITS)
 
@@ -340,6 +363,7 @@ def outgrown(history: list[Size]) -> Size:
     length = _outgrown_length(last, low, high, _grown(lengths))
     if length == math.inf:
         raise TooLong("||")
+
     return inexact(between(low, high, last, length=length))
 
 
@@ -355,10 +379,12 @@ def _outgrown_length(last: Size, low: float, high: float, grown: float) -> float
         return last.length
     if not last.is_number:
         return grown
+
     digits = _digits(max(-low, high))
     is_bounded = math.isfinite(high - low)
     if is_bounded:
         return last.length + digits
+
     return min(grown, digits)
 
 
@@ -369,6 +395,7 @@ def _grown(values: list[float]) -> float:
     is_faster = not math.isfinite(last) or after > before * 1.01 + 1e-09
     if is_faster:
         return math.inf
+
     growth = max(after, 0)
     return last + growth * _ROUNDS
 
@@ -382,6 +409,7 @@ def product(left: float, right: float) -> float:
     has_nothing = 0 in (left, right)
     if has_nothing:
         return 0.0
+
     return left * right
 
 
@@ -398,6 +426,7 @@ def _digits(number: float) -> float:
     """
     if number == math.inf:
         return MOST_DIGITS
+
     digits = math.log10(max(number, 1))
     with_sign = 2 + digits
     return max(_INTEGER_CHARS, with_sign)
@@ -421,6 +450,7 @@ def _added(left: Size, right: Size) -> Size:
     most = left.magnitude + right.magnitude
     if not math.isfinite(most):
         return both
+
     length = max(left.length, right.length, _digits(most))
     return replace(both, length=length)
 
@@ -450,11 +480,13 @@ def _divided(left: Size, right: Size) -> Size:
     smallest = _smallest(right)
     if smallest == 0:
         return between(-math.inf, math.inf, whole, length=length)
+
     most = left.magnitude / smallest
     low = -most
     is_positive = left.low >= 0 and right.low > 0
     if is_positive:
         low = 0.0
+
     return between(low, most, whole, length=length)
 
 
@@ -463,6 +495,7 @@ def _smallest(size: Size) -> float:
     has_zero = size.low <= 0 <= size.high
     if has_zero:
         return 0.0
+
     return min(abs(size.low), abs(size.high))
 
 
@@ -471,6 +504,7 @@ def _remainder(left: Size, right: Size) -> Size:
     low = 0.0
     if left.low < 0:
         low = -most
+
     return between(low, most, _numeric(left, right))
 
 
@@ -478,9 +512,11 @@ def _raised(left: Size, right: Size) -> Size:
     whole = _numeric(left, right)
     if whole.is_stored:  # digits of what is stored are few
         return between(-math.inf, math.inf, whole)
+
     base = left.magnitude
     if right.low < 0:
         base = max(base, _reciprocal(left))
+
     most = _power(base, right.magnitude)
     length = max(whole.length, _digits(most))
     return between(-most, most, whole, length=length)
@@ -491,6 +527,7 @@ def _reciprocal(size: Size) -> float:
     smallest = _smallest(size)
     if smallest == 0:
         return math.inf
+
     return 1 / smallest
 
 
@@ -522,6 +559,7 @@ def concatenated(left: Size, right: Size) -> Size:
     is_known = is_short and known == texts
     if is_known:
         return of_text("".join(known))
+
     return unnumbered(both)
 
 
@@ -529,12 +567,15 @@ def constant_text(size: Size) -> str | None:
     """Return the text of a known text or whole number; None where it is not known."""
     if size.text is not None:
         return size.text
+
     number = size.constant
     if number is None:
         return None
+
     is_exact = abs(number) < _EXACT_FLOATS and number.is_integer()
     if is_exact:
         return f"{number:.0f}"
+
     return None
 
 

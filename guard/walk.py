@@ -134,12 +134,15 @@ class _Walk:
         if node.get("op") == "SETOP_NONE":
             targets = [item.get("ResTarget", {}) for item in node.get("targetList", ())]
             self.show(target.get("val") for target in targets)
+
         while self.pending:
             self.visit(*self.pending.pop())
+
         if len(self.findings.relations) > MAX_TABLES:
             raise ValidationFailed(_TOO_MANY_TABLES)
         if _is_too_much(len(self.inner), self.width):
             self.measure()
+
         return self.findings
 
     def visit(self, value: Any, scope: Scope, depth: int, query: int) -> None:
@@ -150,11 +153,14 @@ class _Walk:
             self.width = max(self.width, len(value))
             for item in value:
                 self.pending.append((item, scope, depth + 1, query))
+
             return
+
         for key, child in value.items():
             is_scalar = not isinstance(child, (dict, list))
             if is_scalar or id(child) in self.entered:
                 continue
+
             self.child(key, child, scope, depth, query)
 
     def child(self, key: str, child: Any, scope: Scope, depth: int, query: int) -> None:
@@ -165,14 +171,17 @@ class _Walk:
             if key == "SelectStmt":
                 self.inner[query].add(id(child))
                 query = id(child)
+
             scope = self.enter_select(child, scope, depth)
         if key == "RangeVar":
             self.read_cte(child, scope, query)
+
         self.look_at_value(key, child)
         self.note(key, child, scope)
         inner_depth = depth + 1
         if key in _CHAIN_STARTS:
             inner_depth = depth - 1
+
         self.pending.append((child, scope, inner_depth, query))
 
     def read_cte(self, table: Node, scope: Scope, query: int) -> None:
@@ -186,6 +195,7 @@ class _Walk:
         """Note a SELECT; return the scope inside."""
         if _adds_columns(select):
             self.width = _MAX_COLUMNS
+
         inner = self.enter(select, scope, depth)
         self.findings.selects.append((select, inner))
         return inner
@@ -213,12 +223,14 @@ class _Walk:
             if is_left:
                 under_way.discard(query)
                 continue
+
             reads_itself = query in under_way
             known_level = levels.get(query, -1)
             if reads_itself or known_level >= level:
                 continue
             if _is_too_much(level, self.width):
                 raise ValidationFailed(TOO_DEEP)
+
             levels[query] = level
             under_way.add(query)
             pending.append((query, level, True))
@@ -233,10 +245,12 @@ class _Walk:
         """
         if not isinstance(node, dict):
             return
+
         may_show = key in _SHOWING_NODES or not _SHOWING_CLAUSES.isdisjoint(node)
         if may_show:
             shown = _shown_by(key, node)
             self.show(shown)
+
         is_shown = id(node) in self.shown
         if is_shown:
             return
@@ -260,9 +274,11 @@ class _Walk:
         clause = select.get("withClause")
         if not clause:
             return scope
+
         whole = scope.entered(clause)
         for place, cte in enumerate(with_queries(clause)):
             self.pending.append(({"CommonTableExpr": cte}, whole.before(place), depth + 2, _WHOLE))
+
         self.findings.gathers_rows |= bool(clause.get("recursive"))
         # The CTEs are walked above, each in its own scope, so the WITH itself must not be walked
         # again.
@@ -276,12 +292,15 @@ def _refuse_unlisted(key: str, child: Any) -> None:
         raise ForbiddenStatement(lock_of(child))
     if key in FORBIDDEN_FIELDS:
         raise ForbiddenStatement(FORBIDDEN_FIELDS[key])
+
     is_listed = key in QUERY_NODES or key in QUERY_FIELDS
     if is_listed:
         return
+
     fields = {}
     if isinstance(child, dict):
         fields = child
+
     operation = operation_of(key, fields)
     raise ForbiddenStatement(operation)
 
@@ -297,6 +316,7 @@ def _adds_columns(select: Node) -> bool:
         return False
     if len(targets) > 1:
         return True
+
     return len(joined_items(select)) > 1
 
 
@@ -318,6 +338,7 @@ def joined_items(select: Node) -> list[Node]:
             items.append(item)
         else:
             pending += [join["larg"], join["rarg"]]
+
     return items
 
 
@@ -331,10 +352,12 @@ def _catalog_value(node: Node) -> str | None:
     call, cast = node.get("FuncCall", {}), node.get("TypeCast", {})
     if strings(call.get("funcname", ()))[-1:] == ("pg_typeof",):
         return "pg_typeof"
+
     column = column_parts(cast.get("arg", {}))
     is_table = column[-1:] == ("tableoid",) and _type_name(cast) == ("regclass",)
     if is_table:
         return "tableoid::regclass"
+
     return None
 
 
@@ -346,9 +369,11 @@ def _shown_by(key: str, node: Node) -> Iterator[Node | None]:
     """Yield the parts of the node whose values are only shown, sorted or grouped by."""
     for clause in _GROUPINGS:
         yield from node.get(clause, ())
+
     for clause in _ORDERINGS:
         for item in node.get(clause, ()):
             yield item.get("SortBy", {}).get("node")
+
     shown_by_kind = _SHOWN_BY_KIND.get(key)
     if shown_by_kind is not None:
         yield from shown_by_kind(node)
@@ -375,6 +400,7 @@ def _compared_by(node: Node) -> Iterator[Node]:
     """Yield both sides of a comparison of two values of catalogue types."""
     if node.get("kind") == "AEXPR_NULLIF":  # it gives its left side
         return
+
     sides = (node.get("lexpr", {}), node.get("rexpr", {}))
     if all(map(_catalog_value, sides)):
         yield from sides
@@ -412,6 +438,7 @@ def column_parts(value: Node) -> Name:
     """Return the parts of a reference to a column; none for any other expression."""
     if "ColumnRef" not in value:
         return ()
+
     return strings(value["ColumnRef"]["fields"])
 
 
@@ -431,6 +458,7 @@ def relation_of(node: Node, scope: Scope) -> Relation | None:
     """Return the table a RangeVar names, or None when it is a CTE."""
     if cte_of(node, scope) is not None:
         return None
+
     parts = [node[key] for key in _NAME_FIELDS if key in node]
     return Relation(tuple(parts))
 
@@ -439,6 +467,7 @@ def cte_of(node: Node, scope: Scope) -> tuple[Node, Scope] | None:
     """Return the CTE a RangeVar names, with the scope of its query; None when it is a table."""
     if "schemaname" in node:
         return None
+
     return scope.find(node["relname"])
 
 
@@ -483,6 +512,7 @@ def _cast(node: Node, _: Scope, found: Findings) -> None:
         source = _cast_from(node)
         found.casts.append((target, source))
         return
+
     found.has_table_names |= value == "tableoid::regclass"
     node.pop("typeName")
 
@@ -495,12 +525,14 @@ def _cast_from(node: Node) -> str:
     source = node.get("arg", {})
     if "RowExpr" in source:
         return "row"
+
     constant = source.get("A_Const", {})
     is_text = "sval" in constant or "isnull" in constant
     has_modifiers = "typmods" in node.get("typeName", {})
     is_constant = is_text and not has_modifiers
     if is_constant:
         return "text"
+
     return "value"
 
 
@@ -525,6 +557,7 @@ def _named(node: Node, _: Scope, found: Findings) -> None:
         selected = column_parts(node["val"])
         if selected[-1:] == ("*",):
             found.stars.append(selected)
+
     names = {node.get("aliasname"), node.get("colname"), node.get("name")}
     names.update(strings(node.get("colnames", ())), strings(node.get("aliascolnames", ())))
     found.renames_tableoid |= "tableoid" in names

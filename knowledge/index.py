@@ -102,6 +102,7 @@ class CatalogIndex:
         found, is_new = self._found(part)
         if is_new:
             self._make(part, found)
+
         return found.result()
 
     async def ready(self, part: IndexPart[T]) -> T:
@@ -114,16 +115,19 @@ class CatalogIndex:
             ).start()
         if found.done():
             return found.result()
+
         return await asyncio.wrap_future(found)
 
     def take(self, other: "CatalogIndex") -> None:
         """Use the finished parts of `other`, whose catalogue differs only in numbers of rows."""
         with other._turn:
             parts = dict(other._parts)
+
         same = {}
         for part, made in parts.items():
             if part.ignores_row_counts and made.done():
                 same[part] = made
+
         with self._turn:
             self._parts = same | self._parts
 
@@ -133,6 +137,7 @@ class CatalogIndex:
             found = self._parts.get(part)
             if found is not None:
                 return found, False
+
             found = self._parts[part] = Future()
             found.set_running_or_notify_cancel()  # from now on, who waits for it can't cancel it
             return found, True
@@ -143,6 +148,7 @@ class CatalogIndex:
         except BaseException as exc:  # noqa: BLE001 - whoever waits gets it
             with self._turn:
                 self._parts.pop(part, None)  # the next who asks tries again
+
             found.set_exception(exc)
 
     def _made(self, part: IndexPart[T]) -> T:
@@ -150,6 +156,7 @@ class CatalogIndex:
             with suppress(NotMade):
                 made: T = elsewhere(part, self)
                 return made
+
         return part.make(self)
 
 
@@ -178,12 +185,14 @@ def index_of(catalog: Catalog) -> CatalogIndex:
     known = _known(catalog)
     if known is not None:
         return known
+
     with _TURN:
         known = _known(catalog)
         if known is None:
             known = CatalogIndex(catalog)
             _INDEXES[id(catalog)] = _BY_COPIES[id(known.catalog)] = known
             weakref.finalize(catalog, _INDEXES.pop, id(catalog), None).atexit = False
+
         return known
 
 
@@ -191,6 +200,7 @@ def _known(catalog: Catalog) -> CatalogIndex | None:
     for index in (_INDEXES.get(id(catalog)), _BY_COPIES.get(id(catalog))):
         if index is not None and index.is_of(catalog):
             return index
+
     return None
 
 
@@ -203,11 +213,13 @@ async def renew(catalog: Catalog, before: Catalog) -> None:
     new = index_of(catalog)
     if await asyncio.to_thread(_says_the_same, catalog, before):
         new.take(old)
+
     made: set[IndexPart[Any]] = set()
     # Questions may need further ones meanwhile.
     while missing := [part for part in old.parts if part not in made]:
         for part in missing:
             await new.ready(part)
+
         made.update(missing)
 
 
@@ -219,6 +231,7 @@ def _says_the_same(catalog: Catalog, other: Catalog) -> bool:
         return False
     if len(catalog.tables) != len(other.tables):
         return False
+
     pairs = zip(catalog.tables, other.tables, strict=True)
     return all(_is_the_same_table(one, another) for one, another in pairs)
 
@@ -226,4 +239,5 @@ def _says_the_same(catalog: Catalog, other: Catalog) -> bool:
 def _is_the_same_table(one: Table, another: Table) -> bool:
     if one is another:
         return True
+
     return replace(one, row_estimate=-1) == replace(another, row_estimate=-1)

@@ -65,8 +65,10 @@ class IndexProcesses:
         """
         if len(index.catalog.tables) < self._least_tables:
             raise NotMade
+
         with self._turn:
             request = self._requests.setdefault(index, _Request())
+
         try:
             with request.turn:
                 if request.has_failed:
@@ -75,6 +77,7 @@ class IndexProcesses:
                     request.has_failed = True
                     request.folder = self._handed(index.catalog, part)
                     request.has_failed = False
+
             return _loaded(request.folder / part.address, index.catalog)
         except (OSError, pickle.PickleError, EOFError, subprocess.SubprocessError) as exc:
             _log.warning("the index of a large catalogue is made by the service itself: %s", exc)
@@ -91,7 +94,9 @@ class IndexProcesses:
                     self._remove_oldest()
                     request.seek(0)
                     self._make(request, folder)
+
                 os.utime(folder)
+
         return folder
 
     def _make(self, request: IO[bytes], folder: Path) -> None:
@@ -157,7 +162,9 @@ def _run(request: IO[bytes], folder: Path) -> None:
             process.kill()
             with suppress(OSError):
                 process.stdin.close()
+
             process.wait()
+
         if code != 0:
             complaints.seek(0)
             said = complaints.read().decode("utf-8", "replace").strip()
@@ -199,6 +206,7 @@ class _PartPickler(pickle.Pickler):
             places[id(table)] = number
             for place, column in enumerate(table.columns):
                 places.setdefault(id(column), (number, place))
+
         self._places = places
 
     def persistent_id(self, obj: object) -> Any:
@@ -217,6 +225,7 @@ class _PartUnpickler(pickle.Unpickler):
             return self._catalog
         if isinstance(place, int):
             return self._catalog.tables[place]
+
         number, at = place
         column: Column = self._catalog.tables[number].columns[at]
         return column
@@ -243,6 +252,7 @@ def _version() -> bytes:
             if path.suffix in (".py", ".toml"):
                 found = path.stat()
                 stamps.append(f"{path} {found.st_mtime_ns} {found.st_size}")
+
     return "\n".join(stamps).encode()
 
 
@@ -271,6 +281,7 @@ def main(folder: Path, wanted: list[str]) -> None:
 def _end_with_parent() -> None:
     while os.read(0, 1):
         pass
+
     os._exit(1)
 
 

@@ -68,6 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not (given.pairs or given.ddl or given.docs):
         sys.stderr.write("Nothing to load: give --pairs, --ddl or --docs.\n")
         return 2
+
     try:
         load_dotenv(Path(".env"))
         settings = Settings.from_env()
@@ -112,6 +113,7 @@ def _sources(settings: Settings) -> Iterator[Sources]:
     try:
         if settings.database_url:
             probe(settings.database_url)
+
         yield sources
     finally:
         sources.hold.release()
@@ -142,8 +144,10 @@ async def _loaded(settings: Settings, sources: Sources, given: argparse.Namespac
     finally:
         datasources.close()
         await store.aclose()
+
     if all(is_complete):
         return 0
+
     return 1
 
 
@@ -152,6 +156,7 @@ async def _pairs(path: Path, intake: Intake) -> bool:
     for outcome in outcomes:
         if outcome.status not in _TAKEN:
             _say(f"{path}:{outcome.line}: {_told(outcome)}")
+
     taken = {status: sum(outcome.status == status for outcome in outcomes) for status in _TAKEN}
     left = len(outcomes) - sum(taken.values())
     _say(f"{path}: {taken['added']} added, {taken['known']} known already, {left} not taken")
@@ -162,6 +167,7 @@ def _told(outcome: ImportOutcome) -> str:
     reason = _FULL
     if outcome.error is not None:
         reason = outcome.error.text.en
+
     return f"{outcome.status}: {reason}"
 
 
@@ -169,6 +175,7 @@ async def _ddl(path: Path, store: Store) -> bool:
     documents, unread = documents_of_ddl(DEFAULT, path.name, _read(path))
     for statement in unread:
         _say(f"{path}:{statement.line}: invalid: {statement.error.text.en}")
+
     return await _kept(path, path.name, documents, store) and not unread
 
 
@@ -184,6 +191,7 @@ async def _kept(path: Path, name: str, documents: list[Document], store: Store) 
         _say(f"{path}: full: {_FULL}")
     else:
         _say(f"{path}: {len(documents)} documents")
+
     return not is_full
 
 
@@ -192,6 +200,7 @@ def _texts(path: Path) -> Iterator[tuple[Path, str]]:
     if not path.is_dir():
         yield path, path.name
         return
+
     for each in sorted(path.rglob("*")):
         if each.suffix.lower() in _PROSE and each.is_file():
             yield each, str(each.relative_to(path))
@@ -201,6 +210,7 @@ def _read(path: Path) -> str:
     size = path.stat().st_size
     if size > _MAX_BYTES:
         raise UnusableFile(f"{path} is too large: {size} bytes, at most {_MAX_BYTES}.")
+
     try:
         return path.read_text("utf-8-sig")
     except UnicodeDecodeError as exc:

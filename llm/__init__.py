@@ -65,6 +65,7 @@ def open_model(settings: ModelSettings) -> ChatModel | None:
     endpoint = endpoint_of(settings)
     if endpoint is None:
         return None
+
     return OpenAiChat(
         endpoint,
         timeout_s=settings.llm_timeout_s,

@@ -52,6 +52,7 @@ class _OpenCall:
     def _take_id(self, piece: _Piece) -> int:
         if self.id:
             return 0
+
         self.id = piece.id
         return len(piece.id)
 
@@ -60,9 +61,11 @@ class _OpenCall:
             return 0
         if len(self._names) == _MAX_NAME_PIECES:
             return 0
+
         has_whole_name = bool(self.arguments and self._names)
         if has_whole_name:
             return 0
+
         self._names.append(piece.name)
         return len(piece.name)
 
@@ -71,6 +74,7 @@ class _OpenCall:
             return 0
         if self.arguments == ["{}"]:  # some gateways send it before the arguments
             self.arguments.clear()
+
         self.arguments.append(piece.arguments)
         self._is_named_throughout &= bool(piece.name)
         return len(piece.arguments)
@@ -80,9 +84,11 @@ class _OpenCall:
         whole = joined(self._names)
         if whole in offered:
             return whole
+
         is_repeated = len(set(self._names)) == 1
         if is_repeated:
             return self._names[0]
+
         return whole
 
     @property
@@ -90,6 +96,7 @@ class _OpenCall:
         """Tell whether the arguments came as one piece that is complete."""
         if len(self.arguments) != 1:
             return False
+
         arguments = read_arguments(self.arguments[0])
         return isinstance(arguments, dict)
 
@@ -99,9 +106,11 @@ class _OpenCall:
         if piece.name != name:
             are_both_offered = piece.name in offered and name in offered
             return not self.arguments and not are_both_offered
+
         says_nothing_new = piece.id != "" and piece.arguments == ""
         if says_nothing_new or not self.arguments:
             return True
+
         return self._is_named_throughout and not self.is_whole
 
 
@@ -139,6 +148,7 @@ class CallAssembly:
             call = self._call_of(piece)
             if call is None:
                 call = self._open(piece)
+
             self._add(call, piece)
 
     def take_message(self, message: dict[str, Any]) -> None:
@@ -159,6 +169,7 @@ class CallAssembly:
             says_something = call.arguments or self._name(call)
             if says_something:
                 closed.append(self._closed(call, taken, is_cut))
+
         return tuple(closed)
 
     def _closed(self, call: _OpenCall, taken: set[str], is_cut: bool) -> ToolCall:
@@ -166,6 +177,7 @@ class CallAssembly:
         is_usable = call_id != "" and call_id not in taken
         if not is_usable:
             call_id = f"call_{uuid4().hex}"
+
         taken.add(call_id)
         text = joined(call.arguments)
         # Only the last call may have been cut before its arguments began.
@@ -181,9 +193,11 @@ class CallAssembly:
         same_id = None
         if piece.id:
             same_id = self._by_id.get(piece.id)
+
         same_index = self._call_at(piece.position)
         if not piece.name:
             return self._call_of_nameless(piece, same_id, same_index)
+
         earlier = same_index
         if piece.id:
             earlier = same_id
@@ -191,6 +205,7 @@ class CallAssembly:
             return None
         if earlier.is_continued_by(piece, self._offered):
             return earlier
+
         return None
 
     def _call_of_nameless(
@@ -205,26 +220,31 @@ class CallAssembly:
             return same_index
         if piece.id:
             return None
+
         return self._latest
 
     def _call_at(self, index: int | str | None) -> _OpenCall | None:
         if index is None:
             return self._latest
+
         return self._by_index.get(index)
 
     @property
     def _latest(self) -> _OpenCall | None:
         if self._calls:
             return self._calls[-1]
+
         return None
 
     def _open(self, piece: _Piece) -> _OpenCall:
         if len(self._calls) == MAX_CALLS:
             raise CallFailed("oversized")
+
         call = _OpenCall()
         self._calls.append(call)
         if piece.position is not None:
             self._by_index[piece.position] = call
+
         return call
 
     def _add(self, call: _OpenCall, piece: _Piece) -> None:
@@ -241,10 +261,12 @@ def _pieces(message: dict[str, Any]) -> Sequence[_Piece]:
         entries = [entries]  # one call instead of a list, or the first form of function calls
     if not isinstance(entries, list):
         return ()
+
     pieces = []
     for entry in entries:
         if isinstance(entry, dict):
             pieces.append(_piece(entry))
+
     return pieces
 
 
@@ -253,12 +275,15 @@ def _piece(entry: dict[str, Any]) -> _Piece:
     call_id = entry.get("id")
     if not isinstance(call_id, str | int):
         call_id = ""
+
     index = entry.get("index")
     if not isinstance(index, str | int):
         index = None
+
     name = function.get("name")
     if not isinstance(name, str):
         name = ""
+
     arguments = _arguments(function.get("arguments"))
     return _Piece(str(call_id), index, name, arguments)
 
@@ -269,6 +294,7 @@ def _arguments(value: Any) -> str:
         return value
     if value in (None, {}):
         return ""
+
     try:
         return json.dumps(value, ensure_ascii=False)
     except RecursionError as exc:

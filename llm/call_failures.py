@@ -75,12 +75,15 @@ def kind_of(error: Any, status: int | None) -> FailureKind:
     fields = error
     if not isinstance(error, dict):
         fields = {"message": error}
+
     codes = [str(fields.get(name, "")).lower() for name in _CODE_FIELDS]
     for code in codes:
         if code in _CODES:
             return _CODES[code]
+
     if status is None:
         status = _status_among(codes)
+
     message = str(fields.get("message", ""))[:_MOST_SEARCHED]
     is_too_long = _TOO_LONG.search(message)
     if is_too_long and _may_be_too_long(status):
@@ -89,6 +92,7 @@ def kind_of(error: Any, status: int | None) -> FailureKind:
         return _kind_of_status(status)
     if "invalid_request_error" in codes:
         return "request"
+
     return "server"
 
 
@@ -98,6 +102,7 @@ def _status_among(codes: list[str]) -> int | None:
         is_status = re.fullmatch(r"[345]\d\d", code)
         if is_status:
             return int(code)
+
     return None
 
 
@@ -106,6 +111,7 @@ def _may_be_too_long(status: int | None) -> bool:
         return True
     if status in _NEVER_TOO_LONG:
         return False
+
     return 400 <= status < 500
 
 
@@ -113,12 +119,15 @@ def _kind_of_status(status: int) -> FailureKind:
     kind = _STATUSES.get(status)
     if kind is not None:
         return kind
+
     is_redirect = 300 <= status < 400
     if is_redirect:
         return "redirect"
+
     is_of_server = status >= 500
     if is_of_server:
         return "server"
+
     return "request"
 
 
@@ -298,6 +307,7 @@ def kind_of_failure(error: LlmUnavailable) -> FailureKind:
         return failure.kind
     if isinstance(failure, TimeoutError):
         return "timeout"
+
     return "server"
 
 
@@ -306,6 +316,7 @@ def is_unusable(error: LlmUnavailable) -> bool:
     failure = error.__cause__
     if not isinstance(failure, CallFailed):
         return False
+
     return failure.kind in ("empty", "unusable")
 
 
@@ -318,5 +329,6 @@ def unavailable(failure: CallFailed) -> LlmUnavailable:
         return LlmMisconfigured(meaning.text)
     if failure.retry_after_s is None:
         return LlmUnavailable(meaning.text)
+
     seconds = max(1, round(failure.retry_after_s))
     return LlmUnavailable(meaning.text, retry_after_s=seconds)

@@ -91,12 +91,14 @@ class CallRequest:
         """Tell whether tokens have been given out, so that a second try would repeat them."""
         if self.tokens is None:
             return False
+
         return self.tokens.has_spoken
 
     def assembly(self) -> CallAssembly | None:
         """Return the collector of one reply's tool calls; None when no tools are offered."""
         if self._offer is None:
             return None
+
         earlier = _calls(self._messages)
         taken = {call["id"] for call in earlier}
         return CallAssembly(self._offer.names, taken, most_chars=self.limit.quarters)
@@ -116,8 +118,10 @@ class CallRequest:
             parameters["stream_options"] = {"include_usage": True}
         if self._offer:
             parameters |= _tool_parameters(self._offer, refused)
+
         for name in refused:
             parameters.pop(name, None)
+
         messages = self._accepted_messages(refused)
         return {"model": self._model, "messages": messages, **parameters}
 
@@ -126,6 +130,7 @@ class CallRequest:
             return True
         if self._stream_part in refused:
             return False
+
         return self.tokens is not None
 
     def refused_part(self, failure: CallFailed, body: Mapping[str, Any]) -> str | None:
@@ -140,15 +145,18 @@ class CallRequest:
             named = self._named_part(failure, body)
             if named is not None:
                 return named
+
         refuses_tools = _NO_TOOLS.search(failure.detail)
         if refuses_tools and self._offer:
             raise CallFailed("tools", status=failure.status) from failure
+
         return None
 
     @property
     def _stream_part(self) -> str:
         if self._offer:
             return "stream with tools"
+
         return "stream"
 
     def _named_part(self, failure: CallFailed, body: Mapping[str, Any]) -> str | None:
@@ -158,11 +166,14 @@ class CallRequest:
                 continue
             if name == "tool_choice":
                 return _choice_part(body["tool_choice"])
+
             return name
+
         for name in self._extra:
             is_named = re.search(rf"\b{re.escape(name)}\b", failure.detail)
             if name in body and is_named:
                 return name
+
         return None
 
     def _negotiable_parts(self, body: Mapping[str, Any]) -> list[str]:
@@ -171,14 +182,18 @@ class CallRequest:
         for name in _PARAMETERS:
             if name in body:
                 parts.append(self._stream_part if name == "stream" else name)
+
         if "stream" not in body:
             parts.append("plain")
+
         messages = body["messages"]
         if messages[0]["role"] == "system":
             parts.append("system")
+
         has_reasoning = any("reasoning_content" in message for message in messages)
         if has_reasoning:
             parts.append("reasoning_content")
+
         return parts
 
     def _accepted_messages(self, refused: frozenset[str]) -> Sequence[Mapping[str, Any]]:
@@ -187,6 +202,7 @@ class CallRequest:
             messages = _without_system(messages)
         if "reasoning_content" in refused:
             messages = [_without_reasoning(message) for message in messages]
+
         return messages
 
 
@@ -197,9 +213,11 @@ def _plain(message: AnyMessage) -> dict[str, Any]:
         text = plain.get(key)
         if isinstance(text, str):
             plain[key] = broken_up(text, PROMPT_TAGS)
+
     if "tool_calls" in plain:
         calls = plain["tool_calls"]
         plain["tool_calls"] = [_plain_call(call) for call in calls]
+
     return plain
 
 
@@ -213,6 +231,7 @@ def _calls(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     calls = []
     for message in messages:
         calls.extend(message.get("tool_calls", ()))
+
     return calls
 
 
@@ -224,11 +243,13 @@ def _tool_parameters(offer: ToolOffer, refused: frozenset[str]) -> dict[str, Any
         parameters["parallel_tool_calls"] = False
     if offer.choice == "auto":
         return parameters
+
     choice: Any = offer.choice
     if choice in offer.names:
         choice = {"type": "function", "function": {"name": choice}}
     if _choice_part(choice) not in refused:
         parameters["tool_choice"] = choice
+
     return parameters
 
 
@@ -242,6 +263,7 @@ def _choice_part(choice: Any) -> str:
     kind = "name"
     if isinstance(choice, str):
         kind = choice
+
     return f"tool_choice {kind}"
 
 
@@ -260,10 +282,12 @@ def _without_system(messages: Sequence[Mapping[str, Any]]) -> list[Mapping[str, 
             texts.append(message["content"])
         else:
             others.append(message)
+
     for index, message in enumerate(others):
         if message["role"] == "user":
             text = "\n\n".join([*texts, message["content"]])
             others[index] = {"role": "user", "content": text}
             return others
+
     text = "\n\n".join(texts)
     return [{"role": "user", "content": text}, *others]

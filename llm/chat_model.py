@@ -71,6 +71,7 @@ def tool_message(call: ToolCall, content: str) -> ToolMessage:
     text = "(no output)"
     if content.strip():
         text = content
+
     return {"role": "tool", "tool_call_id": call.id, "content": text}
 
 
@@ -115,6 +116,7 @@ class Completion:
         """
         if not self.tool_calls:
             return self._text_message()
+
         calls = [_sent(call) for call in self.tool_calls]
         message: CallingMessage = {
             "role": "assistant",
@@ -123,11 +125,13 @@ class Completion:
         }
         if self.reasoning:
             message["reasoning_content"] = self.reasoning
+
         return message
 
     def _text_message(self) -> Message:
         if not self.text.strip():
             raise ValueError("The reply has neither text nor tool calls.")
+
         return {"role": "assistant", "content": self.text}
 
 

@@ -122,6 +122,7 @@ async def check_model(settings: ModelSettings) -> tuple[CheckResult, ...]:
     except InvalidEndpoint as error:
         said = Text(f"设置不完整：{error}", str(error))
         return (failed("model.settings", said, _CHANGE["settings"]),)
+
     if endpoint is None:
         return (
             passed(
@@ -129,6 +130,7 @@ async def check_model(settings: ModelSettings) -> tuple[CheckResult, ...]:
                 Text("没有配置大模型，由规则回答。", "No model is configured: rules answer."),
             ),
         )
+
     model = OpenAiChat(
         endpoint,
         timeout_s=settings.llm_timeout_s,
@@ -153,10 +155,12 @@ class _Check:
         found += await self._reached()
         if worst(found) == _FAILS_FROM:
             return tuple(found)
+
         chat = await self._chat()
         found.append(chat)
         if chat.status == "fail":
             return tuple(found)
+
         found.append(await self._json_reply())
         found.append(await self._tools())
         found += await self._stream()
@@ -175,6 +179,7 @@ class _Check:
             names = await self._model.model_names()
         except LlmUnavailable as error:
             return [_failure("model.reachable", error)]
+
         reached = passed(
             "model.reachable",
             Text("可以连接，密钥被接受。", "The endpoint answers and takes the key."),
@@ -182,6 +187,7 @@ class _Check:
         is_listed = any(_same_model(name, self._model.name) for name in names)
         if not names or is_listed or self._endpoint.provider == "azure":
             return [reached]
+
         near = get_close_matches(self._model.name, names, _SHOWN_NAMES, 0.3) or names[:_SHOWN_NAMES]
         listed = ", ".join(near)
         unlisted = warned(
@@ -199,6 +205,7 @@ class _Check:
             reply = await self._ask("Reply with the one word OK.")
         except LlmUnavailable as error:
             return _failure("model.chat", error)
+
         if "<think>" in reply.text:
             return warned(
                 "model.chat",
@@ -209,6 +216,7 @@ class _Check:
                     "--reasoning-parser).",
                 ),
             )
+
         return passed("model.chat", Text("能回答。", "It answers."))
 
     async def _json_reply(self) -> CheckResult:
@@ -220,8 +228,10 @@ class _Check:
             reply = await self._ask(prompt)
         except LlmUnavailable as error:
             return _failure("model.json", error)
+
         if "type" in object_in(reply.text):
             return passed("model.json", Text("能按要求给出 JSON。", "It gives JSON as asked."))
+
         return warned(
             "model.json",
             Text("没有按要求给出 JSON。", "It gives no JSON when asked for it."),
@@ -238,9 +248,12 @@ class _Check:
         except LlmUnavailable as error:
             if kind_of_failure(error) != "tools":
                 return _failure("model.tools", error)
+
             return warned("model.tools", MEANINGS["tools"].text, _CHANGE["tools"])
+
         if any(call.name == _TOOL.name for call in reply.tool_calls):
             return passed("model.tools", Text("能调用工具。", "It calls tools."))
+
         said = Text("提供了工具，但没有调用。", "It was offered a tool and did not call it.")
         return warned("model.tools", said, _CHANGE["tools"])
 
@@ -254,6 +267,7 @@ class _Check:
             )
         except LlmUnavailable as error:
             return [_failure("model.stream", error)]
+
         return [_streamed(len(times)), _counted(reply), _first_token(times)]
 
     async def _long_prompt(self) -> CheckResult:
@@ -262,6 +276,7 @@ class _Check:
             reply = await self._ask(prompt)
         except LlmUnavailable as error:
             return _failure("model.context", error)
+
         if _CODEWORD not in reply.text.upper():
             return warned(
                 "model.context",
@@ -276,6 +291,7 @@ class _Check:
                     "SCHEMA_TOKENS=2000.",
                 ),
             )
+
         return _context_by_name(self._model.name)
 
     def _thinking(self) -> CheckResult:
@@ -285,10 +301,12 @@ class _Check:
                 "model.thinking",
                 Text("LLM_THINKING 未设置。", "LLM_THINKING is not set."),
             )
+
         refused = self._model.refused_parts & self._endpoint.thinking.keys()
         if self._endpoint.thinking and not refused:
             sent = json.dumps(dict(self._endpoint.thinking))
             return passed("model.thinking", Text(f"已发送 {sent}。", f"{sent} is sent."))
+
         return warned(
             "model.thinking",
             Text(
@@ -315,6 +333,7 @@ def _same_model(listed: str, configured: str) -> bool:
     """Compare names; lists may add a path before them (`models/…`) or a tag behind (`:latest`)."""
     if listed == configured:
         return True
+
     return listed.rpartition("/")[2] == configured or listed.removesuffix(":latest") == configured
 
 
@@ -327,6 +346,7 @@ def _streamed(pieces: int) -> CheckResult:
     if pieces > 1:
         said = Text(f"边写边发（{pieces} 段）。", f"It streams ({pieces} pieces).")
         return passed("model.stream", said)
+
     return warned(
         "model.stream",
         Text("回答一次到达，没有流式输出。", "The reply comes in one piece and is not streamed."),
@@ -343,6 +363,7 @@ def _counted(reply: Completion) -> CheckResult:
     if usage.prompt_tokens and usage.completion_tokens:
         said = Text("流中报告用量。", "Streams report how many tokens were used.")
         return passed("model.usage", said)
+
     return warned(
         "model.usage",
         Text("流中没有用量。", "Streams do not report how many tokens were used."),
@@ -360,6 +381,7 @@ def _first_token(times: Sequence[float]) -> CheckResult:
     )
     if seconds <= _SLOW_S:
         return passed("model.first_token", said)
+
     return warned("model.first_token", said, _CHANGE["timeout"])
 
 
@@ -371,9 +393,11 @@ def _context_by_name(model: str) -> CheckResult:
             "A prompt of about 6,000 tokens arrives whole; the context's length is not known.",
         )
         return passed("model.context", said)
+
     said = Text(f"上下文约 {known} 个词元。", f"The context has about {known} tokens.")
     if known >= _LEAST_CONTEXT:
         return passed("model.context", said)
+
     return warned("model.context", said, _CHANGE["context"])
 
 
@@ -392,8 +416,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ConfigurationError as error:
         sys.stderr.write(f"{error}\n")
         return 1
+
     if given.model:
         settings = replace(settings, openai_model=given.model)
+
     findings = asyncio.run(check_model(settings))
     sys.stdout.write(report(findings, given.lang, as_json=given.json))
     return int(worst(findings) == _FAILS_FROM)

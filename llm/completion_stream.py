@@ -48,10 +48,12 @@ async def read_completion(
     async with aclosing(chunks):
         if "event-stream" in content_type:
             return await _read_events(chunks, _StreamedReply(on_token, calls, limit))
+
         body = await _read_all(chunks, limit.body_bytes)
         is_stream = body.lstrip().startswith(_DATA)  # under another content type
         if is_stream:
             return _parse_events(body, _StreamedReply(on_token, calls, limit))
+
         return _parse_body(body, on_token, calls, limit)
 
 
@@ -61,6 +63,7 @@ async def _read_all(chunks: AsyncGenerator[bytes, None], most: int) -> bytes:
         body += chunk
         if len(body) > most:
             raise CallFailed("too long")
+
     return bytes(body)
 
 
@@ -84,6 +87,7 @@ async def _read_events(chunks: AsyncGenerator[bytes, None], reply: "_StreamedRep
             return reply.cut_off()
     else:
         reply.take(bytes(pending))
+
     return reply.completion()
 
 
@@ -101,6 +105,7 @@ def _parse_events(body: bytes, reply: "_StreamedReply") -> Completion:
         reply.take(line)
         if reply.is_cut:
             return reply.cut_off()
+
     return reply.completion()
 
 
@@ -111,20 +116,24 @@ def _parse_body(
     choice = _first_choice(value)
     if choice is None:
         raise CallFailed("unusable")
+
     message = dict_of(choice.get("message"))
     if calls:
         calls.take_message(message)
+
     text = text_of(message.get("content"))
     refusal = text_of(message.get("refusal"))
     finish_reason = choice.get("finish_reason")
     shown = limit.cut(text)
     if len(shown) < len(text):
         finish_reason = "length"
+
     reasoning = _reasoning(message)
     usage = value.get("usage")
     completion = _completion(shown, reasoning, refusal, finish_reason, usage, calls)
     if on_token and completion.text:
         on_token(completion.text)
+
     return completion
 
 
@@ -153,6 +162,7 @@ class _StreamedReply:
             return
         if not line.startswith(_DATA):
             return
+
         data = line.removeprefix(_DATA).strip()
         if data == b"[DONE]":
             self.is_done = True
@@ -173,6 +183,7 @@ class _StreamedReply:
             self._add_reasoning(_reasoning(delta))
         if self._calls is not None:
             self._calls.take_delta(delta)
+
         text = text_of(delta.get("content"))
         self._add(text)
 
@@ -183,6 +194,7 @@ class _StreamedReply:
             self.is_cut = True
         if not taken:
             return
+
         self._quarters -= weight(taken)
         self._size += len(taken)
         self._parts.append(taken)
@@ -200,9 +212,11 @@ class _StreamedReply:
         """Return the reply of a stream that ended."""
         if not self._events:
             raise CallFailed("unusable")
+
         has_ended = self.is_done or self._finish_reason
         if not has_ended:
             raise CallFailed("broken")
+
         return self._completion(self._finish_reason)
 
     def cut_off(self) -> Completion:
@@ -226,9 +240,11 @@ def _completion(
     finish = "stop"
     if isinstance(finish_reason, str):
         finish = finish_reason
+
     calls: tuple[ToolCall, ...] = ()
     if assembly is not None:
         calls = assembly.calls(is_cut=finish in _UNFINISHED)
+
     is_blank = not text.strip()
     if refusal and is_blank:
         return Completion(refusal, _usage(usage), "refusal")
@@ -236,6 +252,7 @@ def _completion(
         return _calling(text, reasoning, finish, usage, calls)
     if is_blank:
         return _without_text(text, reasoning, finish, usage)
+
     return Completion(text, _usage(usage), finish)
 
 
@@ -247,6 +264,7 @@ def _without_text(text: str, reasoning: str, finish: str, usage: Any) -> Complet
         raise CallFailed("exhausted")
     if not reasoning.strip():
         raise CallFailed("empty")
+
     return Completion("", _usage(usage), finish, reasoning[:MAX_REPLY_CHARS])
 
 
@@ -258,6 +276,7 @@ def _calling(
         text = ""
     if finish not in _UNFINISHED:
         finish = "tool_calls"
+
     return Completion(text, _usage(usage), finish, reasoning[:MAX_REPLY_CHARS], calls)
 
 
@@ -266,11 +285,14 @@ def _json(data: bytes) -> dict[str, Any]:
         value = json.loads(data)
     except (ValueError, RecursionError) as exc:
         raise CallFailed("unusable") from exc
+
     if not isinstance(value, dict):
         raise CallFailed("unusable")
+
     error = value.get("error")
     if error:  # some gateways report failures with status 200, or in the middle of a stream
         raise CallFailed(kind_of(error, None), detail=str(error)[:2000])
+
     return value
 
 
@@ -278,9 +300,11 @@ def _first_choice(value: dict[str, Any]) -> dict[str, Any] | None:
     choices = value.get("choices")
     if not isinstance(choices, list):
         return None
+
     first = next(iter(choices), None)
     if isinstance(first, dict):
         return first
+
     return None
 
 
@@ -289,6 +313,7 @@ def _reasoning(message: dict[str, Any]) -> str:
     reasoning = text_of(message.get("reasoning_content"))
     if reasoning:
         return reasoning
+
     return text_of(message.get("reasoning"))
 
 
@@ -303,4 +328,5 @@ def _count(value: Any) -> int:
     is_whole_number = type(value) is int  # true and false are none
     if is_whole_number and value > 0:
         return int(value)
+
     return 0

@@ -63,7 +63,9 @@ def context_tokens(model: str) -> int | None:
     if written:
         count = int(written[1])
         return count * _UNITS[written[2]]
+
     for pattern, size in _CONTEXTS:
         if re.search(rf"(?<![a-z0-9])(?:{pattern})", name):
             return size
+
     return None

@@ -74,6 +74,7 @@ class Embedder:
                 content = await self._send_in_turn(body)
         except TimeoutError:
             raise EmbeddingFailed("no answer in time") from None
+
         return _vectors(content, len(texts))
 
     async def _send_in_turn(self, body: dict[str, Any]) -> bytes:
@@ -98,6 +99,7 @@ class Embedder:
                 timeout=_TIMEOUT_S,
                 http_client=http,
             )
+
         try:
             answer = await self._api.post("/embeddings", body=body, cast_to=httpx2.Response)
         except openai.APIStatusError as exc:
@@ -105,6 +107,7 @@ class Embedder:
         except Exception as exc:  # noqa: BLE001
             # Not chained: the endpoint's own message may repeat the key.
             raise EmbeddingFailed(type(exc).__name__) from None
+
         content: bytes = answer.content
         return content
 
@@ -113,6 +116,7 @@ class Embedder:
         api, self._api = self._api, None
         if api is None:
             return
+
         is_of_this_loop = self._loop is asyncio.get_running_loop()
         if is_of_this_loop:
             await api.close()
@@ -128,6 +132,7 @@ def open_embedder(settings: EmbeddingSettings) -> Embedder | None:
     """
     if not settings.embedding_model:
         return None
+
     setting = "EMBEDDING_BASE_URL"
     address = settings.embedding_base_url
     key = settings.embedding_api_key
@@ -136,6 +141,7 @@ def open_embedder(settings: EmbeddingSettings) -> Embedder | None:
         address = settings.openai_base_url or OPENAI_URL
         # A key is only sent to the address that it belongs to.
         key = key or settings.openai_api_key
+
     url = address.rstrip("/").removesuffix("/embeddings").removesuffix("/chat/completions")
     check_address(setting, url)
     slots = FairSlots(settings.llm_max_in_flight, settings.caller_share)
@@ -148,27 +154,34 @@ def _vectors(content: bytes, count: int) -> list[Vector]:
         indexes = [entry["index"] for entry in entries]
         if indexes != list(range(count)):
             raise EmbeddingFailed("not one vector for each text")
+
         vectors = [_normed(entry["embedding"]) for entry in entries]
     except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
         raise EmbeddingFailed("the answer can't be read") from None
+
     sizes = set(map(len, vectors))
     if len(sizes) > 1:
         raise EmbeddingFailed("vectors of different lengths")
+
     return vectors
 
 
 def _normed(numbers: Sequence[float]) -> Vector:
     if not isinstance(numbers, list):
         raise EmbeddingFailed("a vector that is no list")
+
     has_usable_size = 0 < len(numbers) <= _MOST_DIMENSIONS
     if not has_usable_size:
         raise EmbeddingFailed("a vector of no usable length")
+
     squares = [number * number for number in numbers]
     length = math.sqrt(sum(squares))
     has_direction = math.isfinite(length) and length > 0
     if not has_direction:
         raise EmbeddingFailed("a vector without direction")
+
     normed = array("f")
     for number in numbers:
         normed.append(number / length)
+
     return normed

@@ -41,6 +41,7 @@ class KnownEndpoint(NamedTuple):
                 return True
             if known.startswith(".") and host.endswith(known):
                 return True
+
         return port in self.ports
 
 
@@ -57,6 +58,7 @@ def known_endpoint(url: str) -> KnownEndpoint | None:
     for endpoint in known_endpoints():
         if endpoint.is_at(host, parts.port):
             return endpoint
+
     return None
 
 
@@ -71,7 +73,9 @@ def thinking_parameters(thinking: str, url: str) -> Mapping[str, Any]:
     if thinking.startswith("{"):
         parameters: Mapping[str, Any] = json.loads(thinking)
         return parameters
+
     endpoint = known_endpoint(url)
     if endpoint is None:
         return {}
+
     return endpoint.thinking.get(thinking, {})

@@ -12,6 +12,7 @@ def dict_of(value: Any) -> dict[str, Any]:
     """Return the value if it is a dict, else an empty one."""
     if isinstance(value, dict):
         return value
+
     return {}
 
 
@@ -20,10 +21,12 @@ def object_in(text: str) -> dict[str, Any]:
     start, end = text.find("{"), text.rfind("}")
     if start < 0 or end < start:
         return {}
+
     try:
         value = json.loads(text[start : end + 1], strict=False)
     except (ValueError, RecursionError):
         return {}
+
     return dict_of(value)
 
 
@@ -33,10 +36,12 @@ def text_of(content: Any) -> str:
         return _SURROGATE.sub("\ufffd", content)
     if not isinstance(content, list):
         return ""
+
     texts = []
     for part in content:
         text = dict_of(part).get("text")
         texts.append(text_of(text))
+
     return "".join(texts)
 
 
@@ -45,6 +50,7 @@ def joined(pieces: list[str]) -> str:
     text = "".join(pieces)
     if _SURROGATE.search(text):
         return encodable(text)
+
     return text
 
 

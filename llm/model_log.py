@@ -74,6 +74,7 @@ class LoggedModel(WrappedModel):
         except BaseException as error:
             self._write(asked, started, {"reply": None, "error": _error_name(error)})
             raise
+
         self._write(asked, started, self._ended(completion))
         return completion
 
@@ -118,6 +119,7 @@ def _redacted(value: Any) -> Any:
         return {key: _redacted(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
         return [_redacted(one) for one in value]
+
     return value
 
 
@@ -134,4 +136,5 @@ def _part(message: AnyMessage) -> Mapping[str, Any]:
 def _error_name(error: BaseException) -> str:
     if isinstance(error, CituError):
         return error.error_type
+
     return type(error).__name__

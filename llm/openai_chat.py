@@ -81,12 +81,14 @@ class OpenAiChat:
         tokens = None
         if on_token:
             tokens = GivenOut(on_token)
+
         most = max_tokens or self._max_tokens
         call = CallRequest(self.name, messages, tokens, most, offer, self._endpoint.thinking)
         started = monotonic()
         with _translated():
             async with asyncio.timeout(self._timeout_s):
                 completion = await self._try_repeatedly(call, started + self._timeout_s)
+
         _log.debug(
             "model call", extra={"model": self.name, "ms": round((monotonic() - started) * 1000)}
         )
@@ -133,19 +135,24 @@ class OpenAiChat:
                 may_pass = MEANINGS[failure.kind].may_pass
                 if call.has_spoken or not may_pass:
                     raise
+
                 is_last = attempt == self._max_retries
                 if is_last:
                     raise
+
                 pause = self._pause(attempt, failure)
                 has_time = monotonic() + pause < deadline
                 if pause > _MAX_PAUSE_S or not has_time:
                     raise
+
             await asyncio.sleep(pause)
+
         raise AssertionError("unreachable: the last attempt returns or raises")
 
     def _pause(self, attempt: int, failure: CallFailed) -> float:
         if failure.retry_after_s is not None:
             return failure.retry_after_s
+
         jitter = 1 - random.random() / 4  # noqa: S311 - spreads clients, keeps no secret
         pause = self._back_off_s * 2.0**attempt * jitter
         return min(pause, _MAX_PAUSE_S)
@@ -161,6 +168,7 @@ class OpenAiChat:
                 named = call.refused_part(failure, body)
                 if named is None:
                     raise
+
                 refused |= {named}
             else:
                 self._refused |= refused
@@ -181,6 +189,7 @@ class OpenAiChat:
             if loop not in self._clients:  # another call may have been faster
                 slots = FairSlots(self._max_in_flight, self._share)
                 self._clients[loop] = open_client(self._endpoint, self._timeout_s, slots)
+
         return self._clients[loop]
 
 

@@ -70,6 +70,7 @@ class Endpoint:
 def _openai(settings: ModelSettings) -> Endpoint | None:
     if not settings.openai_api_key:
         return None
+
     address = settings.openai_base_url or OPENAI_URL
     url = address.rstrip("/").removesuffix("/chat/completions")
     check_address("OPENAI_BASE_URL", url)
@@ -82,6 +83,7 @@ def _openai(settings: ModelSettings) -> Endpoint | None:
 def _azure(settings: ModelSettings) -> Endpoint | None:
     if not settings.azure_openai_api_key:
         return None
+
     required = {
         "AZURE_OPENAI_ENDPOINT": settings.azure_openai_endpoint,
         "AZURE_OPENAI_DEPLOYMENT": settings.azure_openai_deployment,
@@ -89,6 +91,7 @@ def _azure(settings: ModelSettings) -> Endpoint | None:
     for name, value in required.items():
         if not value:
             raise InvalidEndpoint(f"{name} is missing: AZURE_OPENAI_API_KEY is set and needs it.")
+
     check_address("AZURE_OPENAI_ENDPOINT", settings.azure_openai_endpoint)
     return Endpoint(
         "azure",
@@ -107,6 +110,7 @@ def check_address(setting: str, url: str) -> None:
         is_address = parts.scheme in {"http", "https"} and bool(parts.hostname)
     except ValueError:
         is_address = False  # for example, the port is no number
+
     if not is_address:
         raise InvalidEndpoint(f"{setting} is not a URL such as http://localhost:11434/v1.")
 
@@ -127,4 +131,5 @@ def endpoint_of(settings: ModelSettings) -> Endpoint | None:
         endpoint = read(settings)
         if endpoint is not None:
             return endpoint
+
     return None

@@ -35,7 +35,9 @@ def find_call(path: Path, call_id: str) -> Mapping[str, Any] | None:
     for line in _lines(path):
         if line.get("id") == call_id:
             return line
+
         latest = line
+
     return latest if call_id == "last" else None
 
 
@@ -45,6 +47,7 @@ def _lines(path: Path) -> Iterator[Mapping[str, Any]]:
     for file in (*files, path):
         if not file.exists():
             continue
+
         with file.open(encoding="utf-8") as lines:
             for text in lines:
                 try:
@@ -57,6 +60,7 @@ def offer_of(kept: Mapping[str, Any] | None) -> ToolOffer | None:
     """Return the tools that were offered, as they are logged."""
     if kept is None:
         return None
+
     tools = tuple(ToolDefinition(**tool) for tool in kept["tools"])
     return ToolOffer(tools, kept["choice"], kept["parallel"])
 
@@ -71,6 +75,7 @@ async def replay(settings: Settings, call: Mapping[str, Any]) -> Completion:
     model = open_model(settings)
     if model is None:
         raise InvalidEndpoint("No model is set: OPENAI_API_KEY and OPENAI_MODEL name one.")
+
     try:
         return await model.complete(
             call["messages"], max_tokens=call["max_tokens"], offer=offer_of(call["offer"])
@@ -99,12 +104,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         settings = Settings.from_env()
         if given.model:
             settings = replace(settings, openai_model=given.model)
+
         log = given.log or settings.model_log_path
         if log is None:
             raise ConfigurationError("MODEL_LOG names no file: give one by --log.")
+
         call = find_call(log, given.id)
         if call is None:
             raise ConfigurationError(f"{log} has no line with the id {given.id!r}.")
+
         completion = asyncio.run(replay(settings, call))
     except (ConfigurationError, InvalidEndpoint) as error:
         sys.stderr.write(f"{error}\n")
@@ -112,6 +120,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except LlmUnavailable as error:
         sys.stderr.write(f"{error}\n")
         return 1
+
     before = f"(failed: {call['error']})" if call["reply"] is None else _shown(call["reply"])
     sys.stdout.write(
         f"--- {call['model']}, {call['time']}\n{before}\n"

@@ -39,6 +39,7 @@ class PromptBudget:
         halves = {}
         for part in fields(self):
             halves[part.name] = getattr(self, part.name) // 2
+
         halves["schema"] = schema // 2
         return PromptBudget(**halves)
 
@@ -58,8 +59,10 @@ def prompt_budget(context: int | None, reply_tokens: int, schema: int = 0) -> Pr
     for part, percent in _PERCENT.items():
         share = room * percent // 100
         shares[part] = min(getattr(most, part), share)
+
     if not schema:
         schema = schema_budget(context, reply_tokens)
+
     return PromptBudget(schema, **shares)
 
 
@@ -91,9 +94,11 @@ def fitting(text: str, quarters: int) -> str:
         return text
     if weight(text) <= quarters:
         return text
+
     left = quarters
     for index, char in enumerate(text):
         left -= weight(char)
         if left < 0:
             return text[:index]
+
     return text

@@ -38,6 +38,7 @@ class ToolDefinition:
         is_name = _NAME.fullmatch(self.name) is not None
         if not is_name or self.name in _CHOICES:
             raise ValueError(f"{self.name!r} can't be the name of a tool.")
+
         root = self.parameters.get("type")
         if root != "object":
             raise ValueError(f"The schema of {self.name} does not describe an object.")
@@ -72,6 +73,7 @@ class ToolOffer:
             raise ValueError(f"{count} tools can't be offered; 1 to {MAX_TOOLS} can.")
         if len(self.names) < count:
             raise ValueError("Two tools have the same name.")
+
         known = {*_CHOICES, *self.names}
         if self.choice not in known:
             kinds = ", ".join(_CHOICES)
@@ -116,6 +118,7 @@ class ToolCall:
         name = _NO_NAME_CHARACTER.sub("_", self.name)
         if not name:
             return "unnamed"
+
         return name[:64]
 
     @property
@@ -124,6 +127,7 @@ class ToolCall:
         sent = self.arguments
         if isinstance(self.arguments, InvalidArguments):
             sent = {}
+
         return json.dumps(sent, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -137,6 +141,7 @@ def read_arguments(text: str, *, is_cut: bool = False) -> Mapping[str, Any] | In
     is_blank = not text.strip()
     if is_blank and not is_cut:
         return {}
+
     try:
         value = json.loads(text, parse_float=_finite, parse_constant=_finite)
     except RecursionError:
@@ -144,11 +149,14 @@ def read_arguments(text: str, *, is_cut: bool = False) -> Mapping[str, Any] | In
     except ValueError as exc:
         if is_cut:
             return InvalidArguments(text, _INCOMPLETE, is_cut=True)
+
         return InvalidArguments(text, f"The arguments are not valid JSON: {exc}.")
+
     if not isinstance(value, dict):
         return InvalidArguments(text, "The arguments are not a JSON object.")
     if _is_too_deep(value):
         return InvalidArguments(text, _TOO_DEEP)
+
     return _encodable(value, text)
 
 
@@ -156,6 +164,7 @@ def _finite(number: str) -> float:
     value = float(number)
     if not math.isfinite(value):
         raise ValueError(f"{number[:20]} is not a number of JSON")
+
     return value
 
 
@@ -165,9 +174,12 @@ def _is_too_deep(value: Any) -> bool:
         deeper: list[Any] = []
         for outer in level:
             deeper.extend(_inside(outer))
+
         if not deeper:
             return False
+
         level = deeper
+
     return True
 
 
@@ -176,6 +188,7 @@ def _inside(value: Any) -> Iterable[Any]:
         return value.values()
     if isinstance(value, list):
         return value
+
     return ()
 
 
@@ -183,5 +196,6 @@ def _encodable(value: dict[str, Any], text: str) -> dict[str, Any]:
     """Return the value without single surrogates, which the text may spell as escapes."""
     if "\\ud" not in text.lower():
         return value
+
     cleaned: dict[str, Any] = json.loads(encodable(json.dumps(value, ensure_ascii=False)))
     return cleaned

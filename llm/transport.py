@@ -72,6 +72,7 @@ class LlmClient:
         uses_socks = any(proxy.startswith("socks") for proxy in proxies)
         if uses_socks:
             raise CallFailed("settings")  # aiohttp would talk to it as to an HTTP proxy
+
         try:
             # aiohttp instead of httpcore: it takes less than half the time, however many requests
             # are in flight.
@@ -86,6 +87,7 @@ class LlmClient:
         except (openai.OpenAIError, httpx2.InvalidURL, ValueError):
             # The address is malformed, or that of a proxy in the environment.
             raise CallFailed("settings") from None
+
         self._slots = slots
         self._first: httpx2.Request | None = None  # further requests are copies of it
 
@@ -116,6 +118,7 @@ class LlmClient:
         """
         if self._first is not None:
             return await _send(self._http, _copy(self._first, body))
+
         # Not `chat.completions.create`: that would walk through the messages by their types and
         # wrap the response.
         answer: object = await self._api.post(
@@ -162,6 +165,7 @@ class LlmClient:
             is_reachable = failure.kind in {"model", "request"}
             if is_reachable:
                 return ()
+
             raise failure from None
 
     async def aclose(self) -> None:
@@ -193,6 +197,7 @@ def _copy(request: httpx2.Request, body: dict[str, Any]) -> httpx2.Request:
     copy.headers = request.headers
     if continued := outgoing_headers():
         copy.headers = httpx2.Headers({**request.headers, **continued})
+
     copy.read()  # what was read is sent as it is, a stream in pieces
     return copy
 
@@ -205,17 +210,22 @@ async def _send(http: httpx2.AsyncClient, request: httpx2.Request) -> httpx2.Res
         raise openai.APITimeoutError(request) from exc
     except httpx2.TransportError as exc:
         raise openai.APIConnectionError(request=request) from exc
+
     if response.is_success:
         return response
+
     async with aclosing(response):
         await response.aread()
+
     try:
         body = response.json()
     except ValueError:
         body = None
+
     error = response.text
     if isinstance(body, dict):
         error = body.get("error", body)
+
     raise openai.APIStatusError("", response=response, body=error)
 
 
@@ -256,6 +266,7 @@ _BUILDERS: dict[
 def _failure(exc: Exception) -> CallFailed:
     if isinstance(exc, openai.APIStatusError):
         return _status_failure(exc)
+
     cause: BaseException | None = exc
     if isinstance(exc, openai.APIConnectionError):
         cause = exc.__cause__
@@ -266,6 +277,7 @@ def _failure(exc: Exception) -> CallFailed:
         # would hang again.
         if isinstance(cause, httpx2.ConnectTimeout):
             return CallFailed("connection")
+
         return CallFailed("timeout")
     if isinstance(exc, openai.APIConnectionError):
         return CallFailed("connection")
@@ -273,6 +285,7 @@ def _failure(exc: Exception) -> CallFailed:
         return CallFailed("timeout")
     if isinstance(exc, _BROKEN_OFF):
         return CallFailed("broken")
+
     return CallFailed("unusable")
 
 
@@ -290,7 +303,9 @@ def _retry_after(response: httpx2.Response) -> float | None:
         seconds = float(response.headers.get("retry-after", ""))
     except ValueError:
         return None
+
     is_usable = math.isfinite(seconds) and seconds >= 0
     if not is_usable:
         return None
+
     return seconds

@@ -28,6 +28,7 @@ def described_address(dsn: str) -> str:
     is_socket_folder = host.startswith("/")
     if port.isdigit() and not is_socket_folder:
         host = f"{host}:{port}"
+
     return f"{database} at {host}"
 
 
@@ -44,18 +45,22 @@ def with_addresses(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """
     if not parameters.get("host") or parameters.get("hostaddr"):
         return dict(parameters)
+
     hosts = str(parameters["host"]).split(",")
     ports = str(parameters.get("port", "")).split(",")
     if len(ports) == 1:
         ports = ports * len(hosts)
+
     columns: dict[str, list[str]] = {"host": [], "port": [], "hostaddr": []}
     for host, port in zip(hosts, ports, strict=False):
         found = _addresses(host)
         columns["host"] += [host] * len(found)
         columns["port"] += [port] * len(found)
         columns["hostaddr"] += found
+
     if not columns["host"]:
         raise psycopg2.OperationalError("the host name can't be looked up")
+
     named = {name: ",".join(values) for name, values in columns.items() if any(values)}
     return {**parameters, **named}
 
@@ -65,8 +70,10 @@ def _addresses(host: str) -> list[str]:
     is_socket_folder = host.startswith(("/", "@"))
     if is_socket_folder or not host:
         return [""]
+
     try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except OSError:
         return []
+
     return [str(address[0]) for *_, address in found]

@@ -37,6 +37,7 @@ def parse_array(text: str, element: Callable[[str], Any], delimiter: str = ",") 
             stack[-1].append(element(_ESCAPED.sub(r"\1", content[1:-1])))
         elif kind == "bare":
             stack[-1].append(None if content == "NULL" else element(content))
+
     result: list[Any] = top[0]
     return result
 

@@ -28,10 +28,12 @@ def _functions() -> ctypes.CDLL | None:
         libpq.PQcancelCreate.restype = ctypes.c_void_p
         for name in ("PQcancelStart", "PQcancelPoll", "PQcancelSocket"):
             getattr(libpq, name).argtypes = [ctypes.c_void_p]
+
         libpq.PQcancelFinish.argtypes = [ctypes.c_void_p]
         libpq.PQcancelFinish.restype = None
     except (AttributeError, OSError):
         return None
+
     return libpq
 
 
@@ -49,6 +51,7 @@ async def request_cancel(connection: extensions.connection, wait_for: WaitFor) -
     if _LIBPQ is None:
         await asyncio.to_thread(connection.cancel)
         return
+
     request = _LIBPQ.PQcancelCreate(connection.pgconn_ptr)
     try:
         state = _WRITING if _LIBPQ.PQcancelStart(request) else _FAILED
@@ -57,5 +60,6 @@ async def request_cancel(connection: extensions.connection, wait_for: WaitFor) -
             state = _LIBPQ.PQcancelPoll(request)
     finally:
         _LIBPQ.PQcancelFinish(request)
+
     if state != _OK:
         raise psycopg2.OperationalError("the cancel request did not reach the server")

@@ -121,6 +121,7 @@ async def connect(
     except psycopg2.Error as exc:
         _log.log(log_level, "can't connect to the database: %s", describe(exc))
         raise DatabaseUnavailable(UNREACHABLE) from exc
+
     return connection
 
 
@@ -155,7 +156,9 @@ def _open(source: UrlSource, timeout_s: float) -> extensions.connection:
         if not is_ready(raw.fileno(), event, left_s):
             raw.close()
             raise psycopg2.OperationalError("no answer in time")
+
         state = raw.poll()
+
     return raw
 
 

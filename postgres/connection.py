@@ -94,6 +94,7 @@ class Connection:
             return False
         if self._is_leaving or self._departure is not None:
             return True
+
         return self._raw.get_transaction_status() == extensions.TRANSACTION_STATUS_IDLE
 
     @property
@@ -109,12 +110,15 @@ class Connection:
         idle_s = time.monotonic() - self._used_at
         if idle_s > _MAX_IDLE_S or not self.is_at_rest:
             return False
+
         try:
             has_left = self._has_left()
         except (psycopg2.Error, AnswerTooLarge):
             return False
+
         if not has_left:
             return True
+
         # Nothing is to come any more, so that what can be read is the server hanging up.
         has_hung_up = is_ready(self._proxy.fileno(), select.POLLIN, 0)
         return self.is_at_rest and not has_hung_up
@@ -123,9 +127,11 @@ class Connection:
         """Tell whether the whole answer to what `leave` sent has come; raise as `_settle` does."""
         if not self._is_leaving:
             return True
+
         while self._take_in() != extensions.POLL_OK:
             if not self._proxy.receive():
                 return False
+
         self._is_leaving = False
         return True
 
@@ -144,6 +150,7 @@ class Connection:
         """
         if self._is_leaving:
             await self._settle()
+
         begin = LEAVE if self._call_off_leaving() else ""
         self.ahead = len(begin)
         self._proxy.allow(most_bytes)
@@ -165,6 +172,7 @@ class Connection:
         """Call off what `leave` has planned; tell whether there was something."""
         if self._departure is None:
             return False
+
         self._departure.cancel()
         self._departure = None
         return True
@@ -176,6 +184,7 @@ class Connection:
             self._send(LEAVE)
         except psycopg2.Error:  # the caller has its result already; only the connection is lost
             self.close()
+
         self._busy = False
         self._is_leaving = True
 
@@ -197,11 +206,13 @@ class Connection:
         except psycopg2.Error:
             if self._raw.closed:
                 self.close()
+
             self._busy = self._is_leaving = False
             raise
         except AnswerTooLarge:
             self.close()
             raise
+
         self._busy = self._is_leaving = False
         self._used_at = time.monotonic()
 
@@ -222,6 +233,7 @@ class Connection:
                 can_go_on = self._is_sent
             else:
                 can_go_on = False
+
         return state
 
     async def _next_piece(self) -> None:
@@ -231,6 +243,7 @@ class Connection:
             return
         if not self._proxy.holds_some:
             await self._readable()
+
         self._proxy.receive()
 
     async def _readable(self) -> None:
@@ -244,6 +257,7 @@ class Connection:
         if self._watched != watched:
             self._watched = watched
             loop.add_reader(self._proxy.fileno(), self._arrived)
+
         await self._arrival
 
     def _arrived(self) -> None:
@@ -258,10 +272,12 @@ class Connection:
         """Take in the answer to what `leave` has sent, if it is that which has arrived."""
         if self._busy or not self._is_leaving:
             return False
+
         try:
             self._has_left()
         except (psycopg2.Error, AnswerTooLarge):
             self.close()
+
         return True
 
     def _unwatch(self) -> None:
@@ -272,6 +288,7 @@ class Connection:
         """
         if self._watched is None:
             return
+
         loop, descriptor = self._watched
         self._watched = None
         if not loop.is_closed():
@@ -286,6 +303,7 @@ class Connection:
                 # the statement ends.
                 async with asyncio.timeout(_CANCEL_AGAIN_S):
                     await self._settle()
+
         self._leave_now()
         await self._settle()
 
@@ -297,6 +315,7 @@ class Connection:
         self._unwatch()
         with contextlib.suppress(psycopg2.Error):
             self._raw.close()
+
         self._proxy.close()
 
 
@@ -304,12 +323,14 @@ async def _fetch(cursor: extensions.cursor) -> TextRows:
     """Return the result that has arrived; one of a statement without rows is empty."""
     if cursor.description is None:
         return TextRows((), [])
+
     columns = tuple((column.name, column.type_code) for column in cursor.description)
     rows: list[Row] = []
     while some := cursor.fetchmany(_ROWS_AT_ONCE):
         rows += some
         if len(some) == _ROWS_AT_ONCE:
             await asyncio.sleep(0)
+
     return TextRows(columns, rows)
 
 
@@ -320,6 +341,7 @@ async def _socket_ready(fd: int, is_read: bool) -> None:
         add, remove = loop.add_reader, loop.remove_reader
     else:
         add, remove = loop.add_writer, loop.remove_writer
+
     add(fd, _resolve, ready)
     try:
         await ready

@@ -65,5 +65,6 @@ def describe(error: psycopg2.Error) -> str:
     lines = str(error)[-_MOST_CHARS:].strip().splitlines()
     if not lines:
         return type(error).__name__
+
     _, _, reason = lines[-1].rpartition("FATAL:")
     return re.sub(r'"[^"]*"|\([^()]*\)|\bport \d+', "…", reason).strip()

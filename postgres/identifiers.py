@@ -18,6 +18,7 @@ def quoted(name: str) -> str:
     """Return `name` as SQL takes it for the very same name, in quotes only when it needs them."""
     if _is_plain(name):
         return name
+
     escaped = name.replace('"', '""')
     return f'"{escaped}"'
 
@@ -30,4 +31,5 @@ def quoted_list(names: Iterable[str]) -> str:
 def _is_plain(name: str) -> bool:
     if not _PLAIN.fullmatch(name) or name in _UNITS_OF_TIME:
         return False
+
     return postgast.scan(name).tokens[0].keyword_kind in _WORDS_THAT_NAME

@@ -70,6 +70,7 @@ class Lingering:
         kept = self._of(caller)
         if not kept:
             return 0.0
+
         youngest = max(each.since for each in kept)
         return time.monotonic() - youngest
 
@@ -78,6 +79,7 @@ class Lingering:
         kept = list(self._kept.values())
         if caller is None:
             return kept
+
         return [each for each in kept if each.slot.caller == caller]
 
     def add(self, backend: Backend, slot: Slot) -> None:
@@ -103,6 +105,7 @@ class Lingering:
                         "%d connections stay taken: PostgreSQL does not stop their statements",
                         len(self),
                     )
+
                 pause = min(2 * pause, _LONGEST_PAUSE_S)
         finally:
             self._hang_up()
@@ -113,11 +116,13 @@ class Lingering:
             async with asyncio.timeout(_LOOK_S):
                 if self._connection is None:
                     self._connection = await self._connect()
+
                 there = await _still_there(self._connection, list(self._kept))
         except (CituError, psycopg2.Error, TimeoutError) as exc:
             _log.debug("can't look whether backends are gone: %s", type(exc).__name__)
             self._hang_up()
             return
+
         for backend in self._kept.keys() - there:
             self._kept.pop(backend).slot.release()
 
@@ -139,4 +144,5 @@ async def _still_there(connection: Connection, backends: list[Backend]) -> set[B
         there.add(Backend(int(pid), seen_at))
         with suppress(psycopg2.ProgrammingError):  # not allowed
             await connection.query(f"SELECT pg_catalog.pg_terminate_backend({pid})")
+
     return there

@@ -84,6 +84,7 @@ class Pool:
         """
         if self._lingering:
             self._lingering.watch()
+
         slot = self._slots.take() or await self._wait_for_turn()
         connection = self._take_idle() or await self._open_one(slot)
         self._lent[connection] = slot
@@ -102,6 +103,7 @@ class Pool:
     async def _wait_for_turn(self) -> Slot:
         if self._is_hopeless(caller_id.get()):
             raise self._none_free()
+
         try:
             return await self._slots.acquire(self._wait_s)
         except TimeoutError as exc:
@@ -115,6 +117,7 @@ class Pool:
             return self._lingering.youngest_s() > _HOPELESS_S
         if self._share_lingers(caller):
             return self._lingering.youngest_s(caller) > _HOPELESS_S
+
         return False
 
     @property
@@ -124,6 +127,7 @@ class Pool:
     def _share_lingers(self, caller: CallerId) -> bool:
         if self._lingering is None:
             return False
+
         return self._lingering.count_of(caller) >= self._slots.most_of(caller)
 
     def _none_free(self) -> DatabaseUnavailable:
@@ -135,6 +139,7 @@ class Pool:
             return DatabaseUnavailable(share_unstoppable(most), retry_after_s=_LATER_S)
         if self._slots.has_whole_share(caller):
             return DatabaseUnavailable(share_taken(most), retry_after_s=1)
+
         return DatabaseUnavailable(BUSY, retry_after_s=1)
 
     def _take_idle(self) -> Connection | None:
@@ -142,7 +147,9 @@ class Pool:
             connection = self._idle.pop()
             if connection.is_fresh():
                 return connection
+
             connection.close()
+
         return None
 
     async def _open_one(self, slot: Slot) -> Connection:
@@ -166,6 +173,7 @@ class Pool:
         has_failed = opening.cancelled() or opening.exception() is not None
         if has_failed:
             return
+
         connection = opening.result()
         self._lent[connection] = slot
         self.release(connection)
@@ -186,6 +194,7 @@ class Pool:
         if self._lingering is None or backend is None:
             slot.release()
             return
+
         self._lingering.add(backend, slot)
 
     def close(self) -> None:

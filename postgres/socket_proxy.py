@@ -30,6 +30,7 @@ class SocketProxy:
         self._ours, theirs = socket.socketpair()
         for end in (self._server, self._ours, theirs):
             end.setblocking(False)
+
         os.dup2(theirs.fileno(), descriptor, inheritable=False)
         theirs.close()
         self._to_server = _NOTHING
@@ -52,12 +53,14 @@ class SocketProxy:
             if not self._to_server:
                 is_more = self._take_from_libpq() == _PIECE
                 continue
+
             try:
                 self._to_server = self._to_server[self._server.send(self._to_server) :]
             except BlockingIOError:
                 return False
             except OSError:  # the server has hung up; its reason may be among what has arrived
                 self._to_server = _NOTHING
+
         return True
 
     def _take_from_libpq(self) -> int:
@@ -65,6 +68,7 @@ class SocketProxy:
             self._to_server = memoryview(self._ours.recv(_PIECE))
         except OSError:
             return 0
+
         return len(self._to_server)
 
     @property
@@ -80,21 +84,25 @@ class SocketProxy:
         """
         if not self._to_libpq and not self._take_from_server():
             return self._has_ended
+
         try:
             self._to_libpq = self._to_libpq[self._ours.send(self._to_libpq) :]
         except BlockingIOError:
             return True  # libpq has to read first
+
         return True
 
     def _take_from_server(self) -> bool:
         if self._has_ended:
             return False
+
         try:
             piece = self._server.recv(_PIECE)
         except BlockingIOError:
             return False
         except OSError:
             piece = b""
+
         if not piece:
             self._has_ended = True
             self._ours.shutdown(socket.SHUT_WR)
@@ -103,6 +111,7 @@ class SocketProxy:
             self._allowed -= len(piece)
             if self._allowed < 0:
                 raise AnswerTooLarge
+
         self._to_libpq = memoryview(piece)
         return True
 

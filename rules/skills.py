@@ -75,14 +75,17 @@ class OfflineSkills:
         pasted = pasted_sql(inquiry.question, inquiry.catalog)
         if pasted is not None:
             return SkillResult(Sql(pasted))
+
         inquiry = shortened(inquiry)
         operation = await computed(partial(_written_operation, inquiry), inquiry)
         if operation is not None:
             hint = _BUILDING if operation in _BUILDS else None
             raise ForbiddenStatement(operation, hint=hint)
+
         made = await computed(partial(understand_in_context, inquiry), inquiry)
         if isinstance(made, Refusal):  # its offers take a while to try
             return SkillResult(await asyncio.to_thread(_refused, inquiry, made))
+
         return SkillResult(Sql(made.sql, to_json(made.query)), warnings=made.warnings)
 
     async def can_answer(self, inquiry: Inquiry) -> bool:
@@ -103,6 +106,7 @@ class OfflineSkills:
         text = repaired(sql, error, inquiry.catalog)
         if text is None:
             return SkillResult(NoSql("unknown_generation_failure", _NOT_REPAIRED.to(inquiry.lang)))
+
         return SkillResult(Sql(text))
 
     async def summarize(
@@ -116,6 +120,7 @@ class OfflineSkills:
         else:
             pieces = summary_pieces(_answered(inquiry, sql, result, understanding.query))
             pieces += spoken_assumptions(understanding.assumptions, inquiry.lang)
+
         return SkillResult(_emitted(pieces, emit))
 
     async def chat(self, inquiry: Inquiry, emit: Emit | None = None) -> SkillResult[str]:
@@ -129,6 +134,7 @@ def _emitted(pieces: list[str], emit: Emit | None) -> str:
     if emit is not None:
         for piece in pieces:
             emit(piece)
+
     return "".join(pieces)
 
 
@@ -152,6 +158,7 @@ def _refused(inquiry: Inquiry, refusal: Refusal) -> NoSql:
         rewritten = _rewrites(inquiry, refusal)
         asked_instead = () if rewritten else _examples(inquiry, refusal)
         return NoSql(refusal.reason, text, rewrites=rewritten, examples=asked_instead)
+
     answers = within(OFFERS_S, lambda: choices(inquiry, pending), ())
     # after a clarifying question, the words in doubt are not those of this question
     is_resumed = pending.turns > 1
@@ -186,6 +193,7 @@ def _answered(inquiry: Inquiry, sql: str, result: QueryResult, query: Query | No
         dated = dated_by(query.conditions, schema, today)
     else:
         dated = dated_in(sql, catalog, today)
+
     return Answered(
         result,
         columns_of(query, sql, result, schema, lang, today),
@@ -206,4 +214,5 @@ def _understanding_of(inquiry: Inquiry, sql: str) -> Understanding | None:
     made = understand_in_context(shortened(inquiry))
     if isinstance(made, Understanding) and made.sql == sql:
         return made
+
     return None

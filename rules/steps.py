@@ -15,9 +15,13 @@ def is_quick(inquiry: Inquiry) -> bool:
     """Tell whether a step over the question surely takes few milliseconds."""
     if len(inquiry.question) > _SHORT_BYTES or len(inquiry.catalog.tables) > _FEW_TABLES:
         return False
+
     return len(inquiry.question.encode()) <= _SHORT_BYTES
 
 
 async def computed(work: Callable[[], T], inquiry: Inquiry) -> T:
     """Run a step over the question, so that others are served meanwhile."""
-    return work() if is_quick(inquiry) else await asyncio.to_thread(work)
+    if is_quick(inquiry):
+        return work()
+
+    return await asyncio.to_thread(work)

@@ -29,6 +29,7 @@ def send_some(connection: socket.socket, data: bytes | memoryview) -> int:
         if isinstance(connection, ssl.SSLSocket):
             connection.setblocking(False)  # encrypted connections take no flags
             return connection.send(data)
+
         return connection.send(data, socket.MSG_DONTWAIT)
     except _NOT_NOW:
         return 0
@@ -77,6 +78,7 @@ class OutgoingBytes:
             block = os.pread(file.fileno(), min(count, _FILE_BLOCK_BYTES), offset)
             if not block:  # the file has become shorter
                 return
+
             self.sendall(block)
             offset += len(block)
             count -= len(block)
@@ -100,12 +102,14 @@ class OutgoingBytes:
                 sent = send_some(self._connection, self._waiting[0])
                 if not sent:
                     return False
+
                 self._waiting[0] = self._waiting[0][sent:]
                 if not self._waiting[0]:
                     self._waiting.popleft()
         except OSError:
             self._waiting.clear()
             raise
+
         return True
 
 
@@ -119,4 +123,5 @@ class OutgoingResponse(wsgi.Response):  # type: ignore[misc]  # gunicorn has no 
         """Called before the first byte of the body, when the headers are known."""
         if not self.headers_sent:
             self.sock.begin_answer(self.response_length)
+
         super().send_headers()

@@ -30,16 +30,19 @@ class ConnectionLimits:
         """
         if self._trusted_proxies or not isinstance(address, tuple):
             return ""
+
         return network_of(str(address[0]))
 
     def client(self, headers: Iterable[tuple[str, str]]) -> str:
         """Return the network that a request counts for besides its connection; empty: none."""
         if not self._trusted_proxies:
             return ""
+
         values = (value for name, value in headers if name == _FORWARDED)
         named = [part.strip() for part in ",".join(values).split(",")]
         if len(named) < self._trusted_proxies:
             return ""
+
         return network_of(named[-self._trusted_proxies])
 
     def enter(self, who: str) -> bool:
@@ -48,12 +51,14 @@ class ConnectionLimits:
             return True
         if self._open[who] >= self._most:
             return False
+
         self._open[who] += 1
         return True
 
     def leave(self, who: str) -> None:
         if not who:
             return
+
         self._open[who] -= 1
         if self._open[who] <= 0:
             del self._open[who]
@@ -65,8 +70,10 @@ def network_of(address: str) -> str:
         found = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
         return address
+
     if isinstance(found, ipaddress.IPv4Address):
         return str(found)
     if found.ipv4_mapped is not None:
         return str(found.ipv4_mapped)
+
     return str(ipaddress.ip_network((found, _IPV6_PREFIX), strict=False))

@@ -124,7 +124,9 @@ class ConnectionLoop(ThreadWorker):  # type: ignore[misc]  # gunicorn has no typ
                 self._drop_longest_idle()
             elif error.errno not in (errno.EAGAIN, errno.ECONNABORTED):
                 raise
+
             return
+
         self.nr_conns += 1
         conn = ClientConnection(self.cfg, accepted, client, listener.getsockname())
         self._open.add(conn)
@@ -137,13 +139,16 @@ class ConnectionLoop(ThreadWorker):  # type: ignore[misc]  # gunicorn has no typ
         except OSError:  # TLS finds the client gone already
             self._close(conn)
             return
+
         peer = self._limits.peer(conn.client)
         if not self._limits.enter(peer):
             self._refuse_connection(conn)
             return
+
         conn.peer = peer
         if self.nr_conns >= self.worker_connections - 1:
             self._drop_longest_idle()
+
         self._rest(conn)
 
     def _refuse_connection(self, conn: ClientConnection) -> None:
@@ -151,6 +156,7 @@ class ConnectionLoop(ThreadWorker):  # type: ignore[misc]  # gunicorn has no typ
         if self._refused >= _MOST_REFUSED:
             self._close(conn)
             return
+
         self._refused += 1
         conn.is_refused = True
         self._end(conn)
@@ -176,6 +182,7 @@ class ConnectionLoop(ThreadWorker):  # type: ignore[misc]  # gunicorn has no typ
         patience = self.cfg.keepalive
         if self.is_draining or not self.alive:
             patience = min(patience, _STOP_IDLE_S)
+
         self._deadlines.set(conn, time.monotonic() + patience)
         self._idle[conn] = None
 
@@ -215,6 +222,7 @@ class ConnectionLoop(ThreadWorker):  # type: ignore[misc]  # gunicorn has no typ
         if conn.parser.has_body() or self._finds_body(conn):
             self._serve(conn)
             return
+
         self._watch(conn, selectors.EVENT_READ, self._receive)
         if conn.stage is Stage.BODY:
             self._deadlines.set(conn, self._body_deadline(conn))
@@ -225,6 +233,7 @@ class ConnectionLoop(ThreadWorker):  # type: ignore[misc]  # gunicorn has no typ
             conn.parser.feed(conn.receive())
         except OSError:  # nothing has come, or the poller will say what is wrong
             return False
+
         return bool(conn.parser.has_body())
 
     def _take_head(self, conn: ClientConnection) -> bool:
@@ -236,8 +245,10 @@ class ConnectionLoop(ThreadWorker):  # type: ignore[misc]  # gunicorn has no typ
                 return False
             if conn.stage is Stage.IDLE and not reader.is_empty:
                 self._begin_head(conn)
+
             self._watch(conn, selectors.EVENT_READ, self._receive)
             return False
+
         self._leave_idle(conn, Stage.BODY_SOON)
         try:
             request = reader.read_head()
@@ -246,6 +257,7 @@ class ConnectionLoop(ThreadWorker):  # type: ignore[misc]  # gunicorn has no typ
             self.handle_error(None, conn.sock, conn.client, error)
             self._end(conn)
             return False
+
         return self._admit_caller(conn, request) and self._expect_body(conn, request)
 
     def _leave_idle(self, conn: ClientConnection, stage: Stage) -> None:
@@ -260,6 +272,7 @@ class ConnectionLoop(ThreadWorker):  # type: ignore[misc]  # gunicorn has no typ
             self._say(conn, too_many_connections())
             self._end(conn)
             return False
+
         conn.caller = caller
         return True
 
@@ -272,6 +285,7 @@ class ConnectionLoop(ThreadWorker):  # type: ignore[misc]  # gunicorn has no typ
         if is_judged and (conn.parser.is_large or not conn.parser.has_body()):
             self._judge_head(conn)
             return conn.stage is not Stage.SERVED
+
         return True
 
     def _judge_head(self, conn: ClientConnection) -> None:
@@ -282,6 +296,7 @@ class ConnectionLoop(ThreadWorker):  # type: ignore[misc]  # gunicorn has no typ
         if is_answered:
             self._serve_in(self._head_pool, conn)
             return
+
         conn.stage = Stage.BODY
         self._deadlines.set(conn, self._body_deadline(conn))
         if expects_continue:
@@ -291,6 +306,7 @@ class ConnectionLoop(ThreadWorker):  # type: ignore[misc]  # gunicorn has no typ
         """Tell whether the application needs only the head to answer or refuse the request."""
         if self.screening is None:
             return False
+
         request = conn.parser.mesg
         expects, request._expected_100_continue = request._expected_100_continue, False
         try:
@@ -300,12 +316,14 @@ class ConnectionLoop(ThreadWorker):  # type: ignore[misc]  # gunicorn has no typ
             return False
         finally:
             request._expected_100_continue = expects
+
         return bool(environ[SCREENED])
 
     def _body_deadline(self, conn: ClientConnection) -> float:
         size = conn.parser.announced_bytes
         if not conn.parser.is_large:
             size = min(size, self.body_bytes)
+
         seconds: float = self.body_s + size / self.body_rate
         return conn.head_at + seconds
 
@@ -358,9 +376,11 @@ class ConnectionLoop(ThreadWorker):  # type: ignore[misc]  # gunicorn has no typ
             # The application refuses a body by its length; that of chunks is said nowhere.
             environ.pop("HTTP_TRANSFER_ENCODING", None)
             environ.setdefault("CONTENT_LENGTH", str(self.body_bytes + 1))
+
         self._count_request()
         if not self._may_keep(conn):
             response.force_close()
+
         try:
             self._answer(environ, response)
         except OSError:  # gunicorn logs it, unless the client has left
@@ -368,10 +388,12 @@ class ConnectionLoop(ThreadWorker):  # type: ignore[misc]  # gunicorn has no typ
         except Exception:
             if not response.headers_sent:
                 raise
+
             self.log.exception("Error handling request")
             raise StopIteration from None  # what was begun can't become an answer
         finally:
             self.cfg.post_request(self, req, environ, response)
+
         has_moved = response.status_code == HTTPStatus.SWITCHING_PROTOCOLS
         return not (has_moved or response.should_close())
 
@@ -384,6 +406,7 @@ class ConnectionLoop(ThreadWorker):  # type: ignore[misc]  # gunicorn has no typ
             else:
                 for part in body:
                     response.write(part)
+
             response.close()
         finally:
             self.log.access(response, response.req, environ, datetime.now() - started)
@@ -419,6 +442,7 @@ class ConnectionLoop(ThreadWorker):  # type: ignore[misc]  # gunicorn has no typ
         if not conn.outgoing.held_bytes:
             self._answered(conn)
             return
+
         conn.stage = Stage.SENDING
         self._sending[conn] = None
         self._send(conn)
@@ -431,11 +455,14 @@ class ConnectionLoop(ThreadWorker):  # type: ignore[misc]  # gunicorn has no typ
         except OSError as error:
             if isinstance(error, TimeoutError):  # the kernel was the first to give up
                 _log.info("a client took or sent nothing for too long and was dropped")
+
             self._close(conn)
             return
+
         if is_taken:
             self._answered(conn)
             return
+
         self._deadlines.set(conn, min(time.monotonic() + self.stall_s, conn.serve_until))
         self._watch(conn, selectors.EVENT_WRITE, self._send)
 
@@ -445,6 +472,7 @@ class ConnectionLoop(ThreadWorker):  # type: ignore[misc]  # gunicorn has no typ
         for conn in tuple(self._sending):
             if unsent <= self.unsent_bytes:
                 return
+
             unsent -= conn.outgoing.held_bytes
             _log.info("a client took too little for too long and was dropped")
             self._close(conn)
@@ -469,6 +497,7 @@ class ConnectionLoop(ThreadWorker):  # type: ignore[misc]  # gunicorn has no typ
             _log.info("a client sent no valid request: %s", type(exc).__name__)
         else:
             self.log.exception("Error handling request")
+
         with suppress(OSError):  # the client has left
             send_some(client, answer_to(exc))
 
@@ -495,6 +524,7 @@ class ConnectionLoop(ThreadWorker):  # type: ignore[misc]  # gunicorn has no typ
         except OSError:
             self._close(conn)
             return
+
         self._watch(conn, selectors.EVENT_READ, self._discard)
 
     def _discard(self, conn: ClientConnection) -> None:
@@ -506,11 +536,13 @@ class ConnectionLoop(ThreadWorker):  # type: ignore[misc]  # gunicorn has no typ
             return
         except OSError:
             pass
+
         self._close(conn)
 
     def _close(self, conn: ClientConnection) -> None:
         if conn not in self._open:
             return
+
         self._open.remove(conn)
         self._unwatch(conn)
         self._deadlines.clear(conn)
@@ -533,6 +565,7 @@ class ConnectionLoop(ThreadWorker):  # type: ignore[misc]  # gunicorn has no typ
         """Call `do` whenever the event happens on the connection's socket."""
         if conn.watched == (event, do):
             return
+
         self._unwatch(conn)
         self.poller.register(conn.sock, event, lambda _sock: self._notice(conn, event, do))
         conn.watched = (event, do)
@@ -542,6 +575,7 @@ class ConnectionLoop(ThreadWorker):  # type: ignore[misc]  # gunicorn has no typ
     ) -> None:
         if conn.watched != (event, do):  # it has moved on since the poller saw the event
             return
+
         self._guard(conn, do)
 
     def _guard(self, conn: ClientConnection, do: Callable[[ClientConnection], None]) -> None:
@@ -581,6 +615,7 @@ class ConnectionLoop(ThreadWorker):  # type: ignore[misc]  # gunicorn has no typ
         else:
             if conn.stage is Stage.SENDING:
                 _log.info("a client took or sent nothing for too long and was dropped")
+
             self._close(conn)
 
     def begin_draining(self) -> None:

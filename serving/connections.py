@@ -66,6 +66,7 @@ class ClientConnection(TConn):  # type: ignore[misc]  # gunicorn has no types
         self.initialized = True  # for gunicorn, which would wait for the client
         if self.cfg.is_ssl:
             self.sock = gunicorn_sock.ssl_wrap_socket(self.sock, self.cfg)
+
         self.parser = RequestReader(self.cfg, self.client, body_bytes, large)
         self.outgoing = OutgoingBytes(self.sock, stall_s)
 
@@ -86,7 +87,9 @@ class ClientConnection(TConn):  # type: ignore[misc]  # gunicorn has no types
             return bytes(self.sock.recv(_RECEIVED_BYTES))
         if self.is_shaking_hands:
             self.sock.do_handshake()
+
         received = self.sock.recv(_RECEIVED_BYTES)
         while self.sock.pending():  # the poller does not see what was decrypted already
             received += self.sock.recv(self.sock.pending())
+
         return received

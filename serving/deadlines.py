@@ -27,6 +27,7 @@ class Deadlines(Generic[Item]):
         if at == float("inf"):
             self.clear(item)
             return
+
         self._at[item] = at
         heapq.heappush(self._queue, (at, next(self._number), item))
         if len(self._queue) > 2 * len(self._at) + _SPARE_ENTRIES:
@@ -41,6 +42,7 @@ class Deadlines(Generic[Item]):
         """Return the earliest deadline; infinite: there is none."""
         while self._queue and not self._is_current(self._queue[0]):
             heapq.heappop(self._queue)
+
         return self._queue[0][0] if self._queue else float("inf")
 
     def passed(self, now: float) -> Iterator[Item]:

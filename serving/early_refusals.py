@@ -83,6 +83,7 @@ def answer_to(error: BaseException) -> bytes:
     for kind, known, code in _ANSWERS:
         if isinstance(error, kind):
             return _response(known, code)
+
     return _response(InternalError(INTERNAL_ERROR_TEXT))
 
 
@@ -109,4 +110,5 @@ def _response(error: CituError, code: int | None = None) -> bytes:
     ]
     if error.retry_after_s is not None:
         head.append(f"Retry-After: {error.retry_after_s}")
+
     return "\r\n".join([*head, "", ""]).encode() + body

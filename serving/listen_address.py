@@ -46,6 +46,7 @@ def _why(error: OSError, host: str, port: int, names: tuple[str, str]) -> str:
             f"{name_of_host}={host} is not an address of this machine: "
             "use 127.0.0.1, or an address of one of its interfaces."
         )
+
     return f"{name_of_host}={host} {name_of_port}={port} can't be listened on: {error.strerror}."
 
 
@@ -78,6 +79,7 @@ def refuse_strangers(listening: Iterable[Listening], *, keys: KeyFile, is_open: 
     """
     if is_open or keys.is_needed():
         return
+
     for one in listening:
         address = one.getsockname()
         if isinstance(address, tuple) and not is_loopback(str(address[0])):

@@ -35,6 +35,7 @@ def begin_measuring(settings: MeasuringSettings) -> None:
     global _listening
     if not settings.is_measured:
         return
+
     begin_folder(settings.data_path)
     if settings.metrics_port:
         names = ("METRICS_HOST", "METRICS_PORT")

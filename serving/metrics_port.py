@@ -47,6 +47,7 @@ class _MetricsRequest(BaseHTTPRequestHandler):
         if self.path.partition("?")[0] != _PATH:
             self.send_error(HTTPStatus.NOT_FOUND)
             return
+
         text = self.server.metrics.text()
         self.send_response(HTTPStatus.OK)
         self.send_header("Content-Type", CONTENT_TYPE)

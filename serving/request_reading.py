@@ -164,12 +164,14 @@ class RequestReader(RequestParser):  # type: ignore[misc]  # gunicorn has no typ
         pending = self.received.pending
         if not pending:
             return False
+
         start = max(0, self._searched - len(_HEAD_END) + 1)
         self._searched = len(pending)
         if pending.find(_HEAD_END, start) >= 0:
             return True
         if _FIRST_BYTE.match(pending) is None or _BARE_LINE_FEED.search(pending, start):
             return True
+
         return len(pending) > _HEAD_BYTES or self._line_is_too_long()
 
     def _line_is_too_long(self) -> bool:
@@ -187,10 +189,12 @@ class RequestReader(RequestParser):  # type: ignore[misc]  # gunicorn has no typ
         pending = self.received.pending
         if _FIRST_BYTE.match(pending) is None:
             raise InvalidRequestLine(repr(bytes(pending[:1])))
+
         has_end = pending.find(_HEAD_END, 0, _HEAD_BYTES + len(_HEAD_END)) >= 0
         is_too_long = len(pending) > _HEAD_BYTES and not has_end
         if is_too_long and not self._line_is_too_long():
             raise LimitRequestHeaders(f"more than {_HEAD_BYTES} bytes")
+
         try:
             request = super().__next__()
         except (NoMoreData, StopIteration) as exc:
@@ -198,13 +202,16 @@ class RequestReader(RequestParser):  # type: ignore[misc]  # gunicorn has no typ
         except InvalidHeader as exc:
             if exc.hdr == _HOST_NAME:  # it is there twice
                 raise InvalidHost from exc
+
             raise
+
         self._put_back()
         _check_host(request)
         self._request = request
         self._chunks = None
         if isinstance(request.body.reader, ChunkedReader):
             self._chunks = _ChunkScanner(self._body_bytes)
+
         self.is_whole = self.is_too_long = False
         reader = request.body.reader
         self._announced = int(reader.length) if isinstance(reader, LengthReader) else 0
@@ -215,6 +222,7 @@ class RequestReader(RequestParser):  # type: ignore[misc]  # gunicorn has no typ
         """Tell whether the body is to be kept on disk."""
         if self._large is None or self._announced <= self._body_bytes:
             return False
+
         return self._announced <= self._large.body_bytes and self._large.take(self.mesg)
 
     @property
@@ -222,6 +230,7 @@ class RequestReader(RequestParser):  # type: ignore[misc]  # gunicorn has no typ
         """Return the length of the body, as far as is known."""
         if self._chunks is not None:
             return len(self.received.pending)
+
         return self._announced
 
     def has_body(self) -> bool:
@@ -235,6 +244,7 @@ class RequestReader(RequestParser):  # type: ignore[misc]  # gunicorn has no typ
         if self.is_large:
             self.is_whole = self._has_stored(pending)
             return self.is_whole or self.is_ended
+
         self.is_whole = len(pending) >= self._announced
         self.is_too_long = self._announced > self._body_bytes
         return self.is_whole or self.is_too_long or self.is_ended
@@ -245,6 +255,7 @@ class RequestReader(RequestParser):  # type: ignore[misc]  # gunicorn has no typ
             assert self._large is not None
             self._stored = StoredBody(self._large.folder, self._announced)
             self.mesg.body.reader = self._stored
+
         self._stored.take(pending)
         return self._stored.missing == 0
 
@@ -259,6 +270,7 @@ class RequestReader(RequestParser):  # type: ignore[misc]  # gunicorn has no typ
         request, self._request = self._request, None
         if request is None:
             raise StopIteration
+
         return request
 
     def begin_next(self) -> None:
@@ -294,11 +306,13 @@ class _ChunkScanner:
             end = received.find(_LINE_END, self._at, self._at + _CHUNK_LINE_BYTES)
             if end < 0:
                 return len(received) - self._at > _CHUNK_LINE_BYTES or self._is_too_much(received)
+
             size = _CHUNK_SIZE.fullmatch(received, self._at, end)
             if size is None:
                 return True
             if not self._pass(int(size[1], 16), end, received):
                 return self._is_too_much(received)
+
         self.is_whole = received.find(_HEAD_END, self._at) >= 0
         return self.is_whole or self._is_too_much(received)
 
@@ -308,12 +322,14 @@ class _ChunkScanner:
             self._is_last = True
             self._at = line_end  # the empty line that ends the trailers may be the next one
             return True
+
         after = line_end + len(_LINE_END) + size + len(_LINE_END)
         if self.size + size > self._body_bytes:
             self.size += size
             return False
         if len(received) < after:
             return False
+
         self.size += size
         self._at = after
         return True
@@ -329,6 +345,7 @@ def _check_host(request: Any) -> None:
     if not hosts:
         if request.version >= _HTTP_1_1:
             raise InvalidHost
+
         return
     if not _is_host(hosts[0]):
         raise InvalidHost
@@ -338,6 +355,7 @@ def _is_host(value: str) -> bool:
     found = _HOST.fullmatch(value)
     if found is None or int(found["port"] or 0) > _MOST_PORT:
         return False
+
     return found["ipv6"] is None or _is_ipv6(found["ipv6"])
 
 
@@ -346,4 +364,5 @@ def _is_ipv6(text: str) -> bool:
         ipaddress.IPv6Address(text)
     except ValueError:
         return False
+
     return True

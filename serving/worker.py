@@ -77,6 +77,7 @@ class Worker(ConnectionLoop):
         hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
         with suppress(ValueError, OSError):  # on some systems even the hard limit is refused
             resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
         self._reload = _reloads[0]
         super().init_process()
 
@@ -94,6 +95,7 @@ class Worker(ConnectionLoop):
         """
         if self.is_draining:
             return
+
         self._drained_by = time.monotonic() + self.drain_s + LINGER_S
         self.is_replaced = _reloads[0] != self._reload
         self.is_draining = True
@@ -121,6 +123,7 @@ class Worker(ConnectionLoop):
             self.handle_exit()
         if self.is_draining and self._is_drained():
             self.alive = False
+
         return True
 
     def _is_drained(self) -> bool:
@@ -173,6 +176,7 @@ def gunicorn_options(
     }
     if is_measured:
         options["child_exit"] = end_worker
+
     return options
 
 

@@ -56,6 +56,7 @@ def restriction_of(sql: str, catalog: Catalog) -> Restriction:
     select = parse_query(sql, _MAX_CHARS)
     if select is None or "larg" in select:
         return Restriction(others=1)
+
     sources = tuple(named_sources(select.get("fromClause", ()), catalog, cte_names(select)))
     reading = _Conditions(sources)
     unread = [source for source in sources if source.table is None]
@@ -70,6 +71,7 @@ def restriction_of(sql: str, catalog: Catalog) -> Restriction:
             others += 1
         else:
             plain.append(found)
+
     return Restriction(tuple(plain), of_times, others)
 
 
@@ -91,6 +93,7 @@ class _Conditions:
                 return self._negated(inner)
             case "A_Expr":
                 return self._compared(inner)
+
         return None
 
     def is_of_time(self, node: Node) -> bool:
@@ -102,10 +105,12 @@ class _Conditions:
     def _negated(self, node: Node) -> ColumnCondition | None:
         if node.get("boolop") != "NOT_EXPR":
             return None
+
         (argument,) = node["args"]
         found = self.read(argument)
         if found is None or found.operator not in _NEGATED:
             return None
+
         return ColumnCondition(found.table, found.column, _NEGATED[found.operator], found.values)
 
     def _compared(self, node: Node) -> ColumnCondition | None:
@@ -121,6 +126,7 @@ class _Conditions:
             return None
         if column_name(without_casts(right)):
             left, right, operator = right, left, _TURNED[operator]
+
         return self._on(left, operator, tuple(_constants([right])), 1)
 
     def _on(
@@ -129,26 +135,31 @@ class _Conditions:
         """Return the condition if `node` is a column of one table and all values were read."""
         if count is not None and len(values) != count:
             return None
+
         found = self._column(column_name(without_casts(node)))
         if found is None:
             return None
+
         return ColumnCondition(*found, operator, values)
 
     def _column(self, parts: Sequence[str]) -> tuple[Table, Column] | None:
         """Return the column that a reference leads to, if that is certain."""
         if not parts:
             return None
+
         found = []
         for table in self._tables(parts[:-1]):
             column = table.column(parts[-1])
             if column is not None:
                 found.append((table, column))
+
         return found[0] if len(found) == 1 else None
 
     def _tables(self, qualifier: Sequence[str]) -> Iterator[Table]:
         for source in self._sources:
             if source.table is None or (qualifier and source.name != qualifier[-1]):
                 continue
+
             yield source.table
 
 

@@ -72,6 +72,7 @@ class Constant:
             return False
         if self.column:
             return True
+
         operator = self.operator[:-1]
         other_operator = other.operator[:-1]
         return operator == other_operator and "BETWEEN" in operator
@@ -84,9 +85,11 @@ def constants_of(sql: str) -> tuple[Constant, ...] | None:
     """
     if len(sql) > _MAX_CHARS:
         return None
+
     statement = parse_one(sql)
     if statement is None:
         return None
+
     ends = {token.start: token.end for token in scan(sql).tokens}
     places = _Places(sql, ends)
     found = []
@@ -94,7 +97,9 @@ def constants_of(sql: str) -> tuple[Constant, ...] | None:
         constant = places.constant(node, place)
         if constant is None:
             return None
+
         found.append(constant)
+
     found.sort(key=lambda one: one.start)
     return tuple(found)
 
@@ -110,6 +115,7 @@ def identifiers_of(sql: str) -> frozenset[str]:
         text = data[token.start : token.end].decode("utf-8", "replace")
         if _NAME.match(text):
             names.add(text.strip('"'))
+
     return frozenset(names)
 
 
@@ -122,17 +128,21 @@ def with_constants(sql: str, changes: Mapping[Constant, str]) -> str | None:
     for constant in sorted(changes, key=lambda one: -one.start):
         written = _written(constant, changes[constant])
         changed = changed[: constant.start] + written + changed[constant.end :]
+
     before = constants_of(sql)
     after = constants_of(changed)
     if before is None or after is None:
         return None
+
     wanted = []
     for constant in before:
         value = changes.get(constant, constant.value)
         wanted.append(replace(constant, value=value, start=0, end=0))
+
     found = []
     for constant in after:
         found.append(replace(constant, start=0, end=0))
+
     has_changed_only_values = found == wanted and _outline(sql) == _outline(changed)
     return changed if has_changed_only_values else None
 
@@ -140,6 +150,7 @@ def with_constants(sql: str, changes: Mapping[Constant, str]) -> str | None:
 def _written(constant: Constant, value: str) -> str:
     if constant.kind != "text":
         return value
+
     escaped = value.replace("'", "''")
     return f"'{escaped}'"
 
@@ -180,6 +191,7 @@ def _constants_in(root: Node) -> Iterator[tuple[Node, _Place]]:
         if child.field != "A_Const":
             pending.extend(_inside(*child))
             continue
+
         is_written = _UNWRITTEN.isdisjoint(child.node)
         if is_written:
             yield child.node, child.place
@@ -193,6 +205,7 @@ def _inside(key: str, node: Node, place: _Place) -> Iterator[_Child]:
     if key == "FuncCall":
         yield from _arguments(node)
         return
+
     type_names = node.get("typeName", {}).get("names", ())
     is_interval = key == "TypeCast" and last_name(type_names) == "interval"
     inner = _ANYWHERE
@@ -200,6 +213,7 @@ def _inside(key: str, node: Node, place: _Place) -> Iterator[_Child]:
         inner = _Place("interval")
     elif key in _CARRYING:
         inner = place
+
     for name, child in children_of(node):
         if name in _CLAUSES:
             yield _Child("", child, _CLAUSES[name])
@@ -212,9 +226,11 @@ def _operands(node: Node) -> Iterator[_Child]:
     if operator in _COMPARISONS:
         yield from _compared(node, operator)
         return
+
     role: Role = "other"
     if operator in _FACTORS:
         role = "factor"
+
     place = _Place(role, operator)
     for operand in operands_of(node):
         yield _Child("", operand, place)
@@ -231,6 +247,7 @@ def _compared(node: Node, operator: str) -> Iterator[_Child]:
     if "BETWEEN" not in kind:
         yield _Child("", right, _Place("compared", said, column))
         return
+
     ends = right.get("List", {}).get("items", ())
     for number, end in enumerate(ends):
         yield _Child("", end, _Place("compared", f"{said} {number}", column))
@@ -244,7 +261,9 @@ def _arguments(node: Node) -> Iterator[_Child]:
         place = argument
         if number == 1 and function in _DIGITS_ARGUMENTS:
             place = digits
+
         yield _Child("", item, place)
+
     for name, child in children_of(node):
         if name not in ("args", "funcname"):
             yield _Child(name, child, _ANYWHERE)
@@ -271,6 +290,7 @@ class _Places:
         end = self._end_of(start)
         if kind is None or end is None:
             return None
+
         return Constant(
             kind,
             value,
@@ -286,9 +306,11 @@ class _Places:
         end = self.ends.get(start)
         if end is None:
             return None
+
         token = self.data[start:end]
         if token != b"-":
             return end
+
         later = [one for one in self.ends if one >= end]
         number = min(later, default=end)
         return self.ends.get(number)
@@ -307,6 +329,7 @@ def _kind_and_value(node: Node) -> tuple[Literal["integer", "decimal", "text"] |
         return "integer" if is_whole else "decimal", value
     if "sval" in node:
         return "text", str(node["sval"].get("sval", ""))
+
     return None, ""
 
 
@@ -321,12 +344,15 @@ def _without_values(value: Any) -> Any:
         return list(map(_without_values, value))
     if not isinstance(value, dict):
         return value
+
     constant = value.get("A_Const", {})
     kind, _ = _kind_and_value(constant)
     if kind is not None:
         return kind
+
     fields = {}
     for key, item in value.items():
         if key != "location":
             fields[key] = _without_values(item)
+
     return fields

@@ -49,6 +49,7 @@ def days_of(sql: str, catalog: Catalog, today: date) -> Days | None:
     select = parse_query(sql, _MAX_CHARS)
     if select is None or "whereClause" not in select:  # a UNION has none of its own
         return None
+
     ctes = cte_names(select)
     from_clause = select.get("fromClause", ())
     sources = tuple(named_sources(from_clause, catalog, ctes))
@@ -80,11 +81,13 @@ def named_sources(
         if is_join:
             yield from named_sources([node["larg"], node["rarg"]], catalog, ctes)
             continue
+
         alias = node.get("alias", {})
         name = alias.get("aliasname", node.get("relname", ""))
         table = None
         if kind == "RangeVar":
             table = stored_table(node, catalog, ctes)
+
         yield NamedSource(name, table)
 
 
@@ -105,12 +108,15 @@ class _Reading:
             is_of_time = any(map(self._is_time, references))
             if is_of_time:
                 self._read(condition)
+
         if self._column is None:
             return None
+
         start = max(self._starts, default=None)
         end = min(self._ends, default=None)
         if start is not None and end is not None and end <= start:
             return None
+
         return Days(self._column, start, end)
 
     # --------------------------------------------------------------------------
@@ -119,6 +125,7 @@ class _Reading:
     def _read(self, condition: Node) -> None:
         if condition.get("NullTest", {}).get("nulltesttype") == "IS_NOT_NULL":
             return
+
         node = condition.get("A_Expr", {})
         kind = node.get("kind")
         if kind == "AEXPR_BETWEEN":
@@ -139,6 +146,7 @@ class _Reading:
         operator = last_name(node.get("name", ()))
         if operator not in _TURNED:
             raise _Untold
+
         left, right = node.get("lexpr", {}), node.get("rexpr", {})
         if "ColumnRef" in right:
             self._bound(self._time(right), _TURNED[operator], self._day(left))
@@ -152,6 +160,7 @@ class _Reading:
         is_rounded = operator not in (">=", "<") and column.type != "date"
         if is_rounded:
             raise _Untold
+
         self._of(column)
         day_after = day + timedelta(days=1)
         match operator:
@@ -173,6 +182,7 @@ class _Reading:
         arguments = call.get("args", ())
         if len(arguments) != 2:
             raise _Untold
+
         unit = string_constant(arguments[0]).lower()
         column = self._time(arguments[1])
         if (name, unit) in _YEARS:
@@ -181,6 +191,7 @@ class _Reading:
             start = self._first_day(value, unit)
         else:
             raise _Untold
+
         self._of(column)
         self._starts.append(start)
         self._ends.append(_shifted(start, _MONTHS[unit]))
@@ -190,11 +201,13 @@ class _Reading:
         day = self._day(value)
         if day != _cut(day, unit):
             raise _Untold
+
         return day
 
     def _of(self, column: Column) -> None:
         if self._column not in (None, column):
             raise _Untold
+
         self._column = column
 
     # --------------------------------------------------------------------------
@@ -204,6 +217,7 @@ class _Reading:
         column = self._column_of(node)
         if column is None or not column.type.startswith(_TIMES):
             raise _Untold
+
         return column
 
     def _is_time(self, node: Node) -> bool:
@@ -215,13 +229,16 @@ class _Reading:
         parts = column_name(node)
         if not parts:
             return None
+
         found = []
         for table in self._tables(parts[:-1]):
             column = table.column(parts[-1])
             if column is not None:
                 found.append(column)
+
         if len(found) != 1:
             return None
+
         return found[0]
 
     def _tables(self, qualifier: Sequence[str]) -> list[Table]:
@@ -232,7 +249,9 @@ class _Reading:
                 continue
             if source.table is None:
                 raise _Untold  # it may be a time of a subquery or the like
+
             tables.append(source.table)
+
         return tables
 
     # --------------------------------------------------------------------------
@@ -242,6 +261,7 @@ class _Reading:
         """Return the day that an expression of constants gives."""
         if not node:
             raise _Untold
+
         ((kind, value),) = node.items()
         match kind:
             case "TypeCast":
@@ -252,18 +272,22 @@ class _Reading:
                 return self._cut_day(value)
             case "A_Expr":
                 return self._moved_day(value)
+
         is_today = kind == "SQLValueFunction" and value.get("op") == "SVFOP_CURRENT_DATE"
         if is_today:
             return self._today
+
         raise _Untold
 
     def _cast_day(self, cast: Node) -> date:
         name = last_name(cast["typeName"].get("names", ()))
         if not name.startswith(_TIMES):
             raise _Untold
+
         argument = cast.get("arg", {})
         if name == "date":
             return self._instant(argument)
+
         return self._day(argument)
 
     def _cut_day(self, call: Node) -> date:
@@ -272,9 +296,11 @@ class _Reading:
         is_other = name != "date_trunc" or len(arguments) != 2
         if is_other:
             raise _Untold
+
         unit = string_constant(arguments[0]).lower()
         if unit not in ("day", *_MONTHS):
             raise _Untold
+
         return _cut(self._instant(arguments[1]), unit)
 
     def _instant(self, node: Node) -> date:
@@ -283,7 +309,9 @@ class _Reading:
             inner = node["TypeCast"].get("arg", {})
             if "A_Const" in inner:  # the cast says how the constant is read
                 return self._day(node)
+
             node = inner
+
         keyword = node.get("SQLValueFunction", {})
         function = node.get("FuncCall", {})
         called = last_name(function.get("funcname", ()))
@@ -292,6 +320,7 @@ class _Reading:
             return self._today
         if "A_Expr" in node:
             return self._moved_day(node["A_Expr"], of_instant=True)
+
         return self._day(node)
 
     def _moved_day(self, node: Node, *, of_instant: bool = False) -> date:
@@ -300,12 +329,14 @@ class _Reading:
         is_sum = node.get("kind") == "AEXPR_OP" and operator in _SIGNS
         if not is_sum or len(operands) != 2:
             raise _Untold
+
         left, right = operands
         day = self._instant(left) if of_instant else self._day(left)
         count, unit = _moved_by(right)
         signed_count = _SIGNS[operator] * count
         if unit in _MONTHS:
             return _shifted(day, signed_count * _MONTHS[unit])
+
         return day + timedelta(days=signed_count * _DAYS[unit])
 
 
@@ -313,6 +344,7 @@ def _written_day(node: Node) -> date:
     match = _DAY.fullmatch(string_constant(node))
     if match is None:
         raise _Untold
+
     return date.fromisoformat(match[1])
 
 
@@ -323,12 +355,15 @@ def _moved_by(node: Node) -> tuple[int, str]:
     """
     if "A_Const" in node:
         return _whole(node), "day"
+
     cast = node.get("TypeCast", {})
     if last_name(cast.get("typeName", {}).get("names", ())) != "interval":
         raise _Untold
+
     match = _INTERVAL.fullmatch(string_constant(cast.get("arg", {})))
     if match is None:
         raise _Untold
+
     return int(match[1]), match[2].lower()
 
 
@@ -338,6 +373,7 @@ def conjuncts(node: Node) -> Iterator[Node]:
     if junction.get("boolop") != "AND_EXPR":
         yield node
         return
+
     for part in junction.get("args", ()):
         yield from conjuncts(part)
 
@@ -349,10 +385,12 @@ def references_in(condition: Node) -> Iterator[Node]:
         node = pending.pop()
         if "ColumnRef" in node:
             yield node
+
         inner = []
         for field, child in children_of(node):
             if field != "SubLink":
                 inner.append(child)
+
         pending.extend(reversed(inner))
 
 
@@ -360,6 +398,7 @@ def _cut(day: date, unit: str) -> date:
     months = _MONTHS.get(unit)
     if months is None:
         return day
+
     first_month = (day.month - 1) // months * months + 1
     return date(day.year, first_month, 1)
 
@@ -384,4 +423,5 @@ def _whole(node: Node) -> int:
     constant = node.get("A_Const", {})
     if "ival" not in constant:
         raise _Untold
+
     return int(constant["ival"].get("ival", 0))

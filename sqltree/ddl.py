@@ -60,10 +60,12 @@ def read_ddl(sql: str) -> tuple[list[TableText], list[UnreadStatement]]:
         except StatementRejected as error:
             unread.append(UnreadStatement(line, error))
             continue
+
         for statement in found:
             name = _table_of(statement)
             if name is not None:
                 tables.setdefault(name, TableText(name)).statements.append(text.strip())
+
     return list(tables.values()), unread
 
 
@@ -71,11 +73,13 @@ def _statements(sql: str) -> Iterator[tuple[int, str]]:
     """Yield each statement with the number of its first line."""
     if "\0" in sql:
         raise InvalidSql(NOT_TEXT.en, detail_zh=NOT_TEXT.zh)
+
     sql = _COMMAND_OF_PSQL.sub("", sql)
     try:
         texts = split(sql, method="scanner")
     except (PgQueryError, UnicodeEncodeError) as exc:
         raise InvalidSql(str(exc)) from exc
+
     at = 0
     for text in texts:
         at = max(sql.find(text, at), at)
@@ -90,14 +94,17 @@ def _table_of(statement: ParsedStatement) -> str | None:
     if statement.kind == "CommentStmt":
         if node["objtype"] not in _COMMENTED:
             return None
+
         names = [each["String"]["sval"] for each in node["object"]["List"]["items"]]
         return ".".join(names[: len(names) - _COMMENTED[node["objtype"]]])
     if statement.kind == "AlterTableStmt":
         if node.get("objtype") == "OBJECT_TABLE":
             return _name(node["relation"])
+
         return None
     if statement.kind not in _MADE_BY:
         return None
+
     made = node[_MADE_BY[statement.kind]]
     return _name(made.get("relation", made.get("rel", made)))
 

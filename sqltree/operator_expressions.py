@@ -62,6 +62,7 @@ class Expression:
         text = self.text
         for place in reversed(self.places):
             text = f"{text[:place]}{alias}.{text[place:]}"
+
         return text
 
 
@@ -82,6 +83,7 @@ def expression(text: str) -> Expression:
     kinds = token_names(scan(text).tokens)
     if not COMMENTS.isdisjoint(kinds):
         raise NotAnExpression("comments are not allowed in it")
+
     data = f"SELECT {text}".encode()
     columns: dict[int, str] = {}
     calls = False
@@ -96,6 +98,7 @@ def expression(text: str) -> Expression:
             before = data[: node.get("location", 0)].decode("utf-8", "replace")
             place = len(before) - begin
             columns[place] = _column_name(node)
+
     ordered = sorted(columns)
     names = tuple(dict.fromkeys(columns[place] for place in ordered))
     return Expression(text, names, calls, tuple(ordered), _plain_call(alone))
@@ -108,9 +111,11 @@ def _plain_call(node: Node) -> str | None:
     is_plain = call.keys() <= _CALL_KEYS and len(names) == 1
     if not is_plain or len(arguments) > 1:
         return None
+
     for argument in arguments:
         if "ColumnRef" not in argument:
             return None
+
     return last_name(names)
 
 
@@ -122,19 +127,23 @@ def _only_value(text: str, before: str, after: str) -> Node:
         raise NotAnExpression(f"it is no SQL expression ({error.detail})") from None
     except CituError as error:
         raise NotAnExpression(str(error).rstrip(".")) from None
+
     kinds = [statement.kind for statement in statements]
     if kinds != ["SelectStmt"]:
         raise NotAnExpression("it is not one SQL expression")
+
     select = statements[0].node
     targets = select.get("targetList", ())
     is_union = select.get("op", "SETOP_NONE") != "SETOP_NONE"
     has_more = len(targets) != 1 or not select.keys() <= _SELECT_KEYS
     if is_union or has_more:
         raise NotAnExpression("it is not one SQL expression")
+
     target: Node = targets[0].get("ResTarget", {})
     is_named = not target.keys() <= _TARGET_KEYS or "val" not in target
     if is_named:
         raise NotAnExpression("it is not one SQL expression: it gives itself a name")
+
     value: Node = target["val"]
     return value
 
@@ -145,4 +154,5 @@ def _column_name(node: Node) -> str:
     is_plain = len(names) == len(fields) == 1
     if not is_plain:
         raise NotAnExpression("write its columns as plain names, without the table's")
+
     return names[0]

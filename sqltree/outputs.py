@@ -113,9 +113,11 @@ def outputs(sql: str, columns: Sequence[str], catalog: Catalog) -> tuple[OutputC
         found = _Reader(catalog).select(query, _Names())
     if len(found) != len(columns):
         return tuple(map(_unknown, columns))
+
     described = []
     for column, name in zip(found, columns, strict=True):
         described.append(replace(column, name=name))
+
     return tuple(described)
 
 
@@ -140,19 +142,23 @@ class _Names:
         """Return the column that a reference leads to, if that is certain."""
         if not parts:
             return None
+
         *qualifier, name = parts
         found = []
         for column in self.all(qualifier):
             if column.name == name:
                 found.append(column)
+
         if len(found) != 1:
             return None
+
         return found[0]
 
     def all(self, parts: Sequence[str]) -> tuple[OutputColumn, ...]:
         """Return the columns of `*` or `name.*`."""
         if parts:
             return self.sources.get(parts[-1], ())
+
         return tuple(chain.from_iterable(self.sources.values()))
 
 
@@ -164,10 +170,12 @@ class _Reader:
         """Describe the columns of a SELECT; none when it can't be told."""
         if around.depth > _MAX_DEPTH:
             return ()
+
         inner = replace(around, depth=around.depth + 1, sources={})
         names = self._with_ctes(select, inner)
         if "larg" in select:  # a UNION has the columns of its first part
             return _not_added(self.select(select["larg"], names))
+
         from_clause = select.get("fromClause", [])
         sources = dict(self._sources(from_clause, names))
         names = replace(names, sources=sources)
@@ -175,8 +183,10 @@ class _Reader:
         for target in select.get("targetList", []):
             columns = self._targeted(target.get("ResTarget", {}), names)
             found.extend(columns)
+
         if any("GroupingSet" in group for group in select.get("groupClause", ())):
             return _not_added(found)
+
         return tuple(found)
 
     def _targeted(self, target: Node, names: _Names) -> tuple[OutputColumn, ...]:
@@ -186,9 +196,11 @@ class _Reader:
         is_star = bool(fields) and "A_Star" in fields[-1]
         if is_star:
             return names.all(names_in(fields))
+
         described = self._described(value, names)
         if "name" in target:
             return (replace(described, name=target["name"], is_named=True),)
+
         return (replace(described, is_named=False),)
 
     def _with_ctes(self, select: Node, names: _Names) -> _Names:
@@ -200,6 +212,7 @@ class _Reader:
             columns = _renamed(selected, new_names)
             ctes = {**names.ctes, node["ctename"]: columns}
             names = replace(names, ctes=ctes)
+
         return names
 
     def _sources(
@@ -217,6 +230,7 @@ class _Reader:
                 columns = self.select(query, names)
             else:
                 continue
+
             alias = node.get("alias", {})
             name = alias.get("aliasname", node.get("relname", ""))
             new_names = names_in(alias.get("colnames", ()))
@@ -227,19 +241,23 @@ class _Reader:
         is_cte = len(parts) == 1 and parts[0] in names.ctes
         if is_cte:
             return names.ctes[parts[0]]
+
         table = table_named(parts, self._catalog)
         if table is None:
             return ()
+
         columns = []
         for stored in table.columns:
             column = OutputColumn(stored.name, table=table, column=stored)
             columns.append(column)
+
         return tuple(columns)
 
     def _described(self, value: Node, names: _Names) -> OutputColumn:
         """Describe what the expression gives, without its name in the result."""
         if not value:
             return _unknown()
+
         ((kind, node),) = value.items()
         match kind:
             case "TypeCast":
@@ -255,6 +273,7 @@ class _Reader:
                 return self._calculated(node, names)
             case "SubLink":
                 return self._subquery(node, names)
+
         return _unknown()
 
     def _subquery(self, node: Node, names: _Names) -> OutputColumn:
@@ -262,6 +281,7 @@ class _Reader:
         columns = self.select(query, names)
         if not columns:
             return _unknown()
+
         return replace(columns[0], is_total=False)
 
     def _called(self, node: Node, names: _Names) -> OutputColumn:
@@ -269,6 +289,7 @@ class _Reader:
         arguments = node.get("args", [])
         if function in _OF_ROWS:
             return OutputColumn(function, is_rank=True)
+
         aggregate = _AGGREGATES.get(function)
         if aggregate is not None:
             return self._aggregated(aggregate, node, names)
@@ -277,12 +298,15 @@ class _Reader:
                 return self._part_of_time(function, arguments, names)
             if function == "to_char":
                 return self._written_time(arguments, names)
+
         inners = []
         for argument in arguments:
             inner = self._described(argument, names)
             inners.append(inner)
+
         if inners and function in _PASSING:
             return replace(inners[0], name=function)
+
         return OutputColumn(function, function=_first_function(inners), is_computed=True)
 
     def _written_time(self, arguments: Sequence[Node], names: _Names) -> OutputColumn:
@@ -301,6 +325,7 @@ class _Reader:
             return OutputColumn(function, function=inner.function, is_computed=True)
         if function == "date_trunc":
             return replace(inner, name=function, period=_UNITS.get(unit, inner.period))
+
         return replace(
             inner,
             name=function,
@@ -316,13 +341,16 @@ class _Reader:
             ordered = node.get("agg_order", [])
         if ordered:  # percentile_cont(0.5) WITHIN GROUP (ORDER BY x)
             arguments = [ordered[0].get("SortBy", {}).get("node", {})]
+
         is_total = _adds_up(function, node)
         if not arguments:
             counted = _tables_of(names)
             return OutputColumn(function, function=function, counted=counted, is_total=is_total)
+
         inner = self._described(arguments[0], names)
         if "over" in node and inner.function:  # figures of groups, put together over all of them
             return replace(inner, name=function, is_total=False)
+
         counts_again = inner.function == "count"  # a sum of counts is no count of values
         return replace(
             inner,
@@ -336,6 +364,7 @@ class _Reader:
     def _calculated(self, node: Node, names: _Names) -> OutputColumn:
         if node.get("kind") == "AEXPR_NULLIF":  # only keeps a division from failing
             return self._described(node.get("lexpr", {}), names)
+
         operator = last_name(node.get("name", ()))
         sides = self._sides(node, names)
         if len(sides) == 1:
@@ -344,6 +373,7 @@ class _Reader:
             return _quotient(*sides)
         if operator in _SIGNS:
             return _sum(sides)
+
         return _mixture(sides)
 
     def _sides(self, node: Node, names: _Names) -> list[OutputColumn]:
@@ -353,6 +383,7 @@ class _Reader:
             is_constant = "A_Const" in without_casts(operand)
             if not is_constant:
                 found.append(self._described(operand, names))
+
         return found
 
 
@@ -363,6 +394,7 @@ def _with_constant(node: Node, operator: str, column: OutputColumn) -> OutputCol
     if operator in _FACTORS:
         is_percent = operator == "*" and _has_hundred(node)
         return _multiple(column, is_percent=is_percent)
+
     return _mixture([column])
 
 
@@ -378,6 +410,7 @@ def _referred(node: Node, names: _Names) -> OutputColumn:
     found = names.column(names_in(fields))
     if found is None:
         return _unknown(last_name(fields))
+
     return replace(found, is_named=False)
 
 
@@ -403,10 +436,12 @@ def _sum(sides: Sequence[OutputColumn]) -> OutputColumn:
     for side in sides:
         if side.table is not None:
             sources.add((side.table.key, side.column))
+
     if len(sources) == 1:
         combined = replace(sides[0], name="", is_computed=True)
     else:
         combined = _mixture(sides)
+
     return replace(combined, is_total=is_total)
 
 
@@ -419,6 +454,7 @@ def _first_function(columns: Iterable[OutputColumn]) -> Aggregate | None:
     for column in columns:
         if column.function:
             return column.function
+
     return None
 
 
@@ -433,10 +469,12 @@ def _written_period(form: str, cut_to: PeriodUnit | None) -> PeriodUnit | None:
     """
     if form in _FORMATS:
         return _FORMATS[form]
+
     units = _BETWEEN.sub("", form.upper())
     is_in_order = _IN_ORDER.fullmatch(units) is not None
     if is_in_order:
         return cut_to
+
     return None
 
 
@@ -454,6 +492,7 @@ def _adds_up(function: Aggregate, node: Node) -> bool:
         return False
     if node.get("agg_distinct"):
         return False
+
     return "over" not in node
 
 
@@ -464,6 +503,7 @@ def _tables_of(names: _Names) -> tuple[Table, ...]:
         table = _table_of(columns)
         if table is not None:
             tables[table.key] = table
+
     return tuple(tables.values())
 
 
@@ -471,9 +511,11 @@ def _table_of(columns: tuple[OutputColumn, ...]) -> Table | None:
     """Return the table whose rows these columns are; None for those of a subquery."""
     if not columns:
         return None
+
     table = columns[0].table
     if table is None:
         return None
+
     is_whole = len(columns) == len(table.columns)
     return table if is_whole else None
 
@@ -482,6 +524,7 @@ def _renamed(columns: tuple[OutputColumn, ...], names: Sequence[str]) -> tuple[O
     renamed = []
     for one, name in zip(columns, names, strict=False):
         renamed.append(replace(one, name=name, is_named=True))
+
     return (*renamed, *columns[len(renamed) :])
 
 
@@ -497,4 +540,5 @@ def _has_hundred(node: Node) -> bool:
         number = str(whole) or str(decimal)
         if _HUNDRED.fullmatch(number):
             return True
+
     return False

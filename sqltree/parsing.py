@@ -93,6 +93,7 @@ def nodes(value: Any) -> Iterator[tuple[str, Node]]:
             for key, child in each.items():
                 if isinstance(child, dict):
                     yield key, child
+
             pending.extend(each.values())
 
 
@@ -135,11 +136,13 @@ def parse(sql: str, most_chars: int = MAX_CHARS) -> list[ParsedStatement]:
         _refuse_long_runs(sql)
     if len(sql) > _SURELY_SHALLOW_CHARS:
         _refuse_deep(sql)
+
     tree = _decoded(_json_tree(data))
     statements = []
     for raw in tree.get("stmts", ()):
         statement = _statement(raw, data)
         statements.append(statement)
+
     return statements
 
 
@@ -168,12 +171,15 @@ def without_literals(sql: str) -> str:
 def _encoded(sql: str, most_chars: int) -> bytes:
     if len(sql) > most_chars:
         raise ValidationFailed(TOO_LONG)
+
     try:
         data = sql.encode("utf-8")
     except UnicodeEncodeError as exc:
         raise ValidationFailed(NOT_TEXT) from exc
+
     if b"\0" in data:
         raise ValidationFailed(NOT_TEXT)
+
     return data
 
 
@@ -190,6 +196,7 @@ def _refuse_deep(sql: str) -> None:
         tokens = scan(sql).tokens
     except PgQueryError as exc:
         raise InvalidSql(_first_line(exc.message), sqlstate="42601") from exc
+
     if not tokens:
         return
     if _depth_bound(token_names(tokens)) > _MAX_LEXICAL_DEPTH:
@@ -200,6 +207,7 @@ def token_names(tokens: Any) -> list[str]:
     """Return libpg_query's name of each token; empty for characters that no SQL has, as `{`."""
     if not tokens:
         return []
+
     field = tokens[0].DESCRIPTOR.fields_by_name["token"]
     kinds = field.enum_type.values_by_number
     names = []
@@ -207,6 +215,7 @@ def token_names(tokens: Any) -> list[str]:
         kind = kinds.get(token.token)
         name = kind.name if kind is not None else ""
         names.append(name)
+
     return names
 
 
@@ -244,6 +253,7 @@ class _DepthBound:
     def read(self, name: str) -> None:
         if name in COMMENTS:
             return
+
         is_name = self.is_name and name in _CASE_WORDS
         self.is_name = name in _BEFORE_NAMES
         if is_name:
@@ -281,6 +291,7 @@ class _DepthBound:
         """End a pair of brackets, and with it every CASE that has no END: it was a name."""
         while self.levels[-1].is_case:
             self.fold()
+
         if len(self.levels) > 1:
             self.fold()
 
@@ -297,6 +308,7 @@ def _depth_bound(names: list[str]) -> int:
     bound = _DepthBound()
     for name in names:
         bound.read(name)
+
     return bound.total()
 
 
@@ -313,6 +325,7 @@ def _json_tree(data: bytes) -> str:
         # refuse them.
         if len(result.parse_tree) > _MAX_TREE_BYTES:
             raise ValidationFailed(TOO_MANY_PARTS)
+
         text: str = result.parse_tree.decode("utf-8", "replace")
         return text
     finally:
@@ -324,10 +337,12 @@ def _decoded(text: str) -> Node:
     hook = None
     if len(text) > _BIG_TREE_CHARS:
         hook = _Breaks().node
+
     try:
         tree: Node = json.loads(text, object_hook=hook)
     except RecursionError:
         tree = _decoded_flat(text)
+
     return tree
 
 
@@ -341,6 +356,7 @@ class _Breaks:
         self.nodes += 1
         if self.nodes % _NODES_AT_A_TIME == 0:
             time.sleep(0)
+
         return node
 
 
@@ -367,10 +383,12 @@ def _decoded_flat(text: str) -> Node:
         if mark not in _BEGUN:
             _put(stack[-1], names[-1], json.loads(mark))
             continue
+
         begun = _BEGUN[mark]()
         _put(stack[-1], names[-1], begun)
         stack.append(begun)
         names.append(None)
+
     tree: Node = outermost[0]
     return tree
 
@@ -388,6 +406,7 @@ def _statement(raw: Node, data: bytes) -> ParsedStatement:
     end = len(data)
     if "stmt_len" in raw:  # left out where the statement reaches to the end
         end = start + raw["stmt_len"]
+
     return ParsedStatement(kind, node, data, start, end)
 
 
@@ -395,5 +414,6 @@ def _first_line(message: str) -> str:
     """Return the first line of PostgreSQL's message, cut: it may quote the rest of the text."""
     if not message:
         return "syntax error"
+
     first, *_ = message.splitlines()
     return first[:_MAX_MESSAGE_CHARS]

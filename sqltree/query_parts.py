@@ -57,6 +57,7 @@ def parts_of(sql: str) -> QueryParts:
     statement = parse_one(sql)
     if statement is None:
         return QueryParts()
+
     return _Reading({statement.kind: statement.node}).parts()
 
 
@@ -70,9 +71,11 @@ def differences(wrong: str, right: str) -> tuple[Difference, ...]:
         after = getattr(right_parts, field.name)
         if before == after:
             continue
+
         only_before = tuple(sorted(before - after))
         only_after = tuple(sorted(after - before))
         found.append(Difference(field.name, only_before, only_after))
+
     return tuple(found)
 
 
@@ -96,6 +99,7 @@ class _Reading:
                 joins.append(self._link(condition))
             else:
                 filters.append(self._said(condition))
+
         tables = [".".join(relation_parts(node)) for node in self._all("RangeVar")]
         return QueryParts(
             tables=frozenset(tables),
@@ -112,12 +116,14 @@ class _Reading:
         for each, node in self._nodes:
             if each == kind:
                 found.append(node)
+
         return found
 
     def _conditions(self, selects: Iterable[Node]) -> Iterator[Node]:
         for select in selects:
             yield from _conjuncts(select.get("whereClause"))
             yield from _conjuncts(select.get("havingClause"))
+
         for join in self._all("JoinExpr"):
             yield from _conjuncts(join.get("quals"))
 
@@ -157,10 +163,12 @@ class _Reading:
                 expression = _shown_as(key["node"], select)
                 direction = _DIRECTIONS.get(key.get("sortby_dir"), "")
                 keys.append(self._said(expression) + direction)
+
             limit = ""
             if "limitCount" in select:
                 count = self._said(select["limitCount"])
                 limit = f" LIMIT {count}"
+
             order = ", ".join(keys) + limit
             if order:
                 yield order
@@ -169,23 +177,28 @@ class _Reading:
         """Return the text of an expression."""
         if not node or depth > _MAX_DEPTH:
             return _CUT
+
         kind, value = next(iter(node.items()))
         if kind == "ColumnRef":
             return self._column(value)
+
         operands = []
         for operand in _operands(kind, value):
             text = self._said(operand, depth + 1)
             operands.append(text)
+
         write = _WRITERS.get(kind)
         if write is None:
             listed = ", ".join(operands)
             return f"{kind}({listed})"
+
         return write(value, operands)
 
     def _column(self, value: Node) -> str:
         names = [_field_name(field) for field in value["fields"]]
         if len(names) > 1:
             names[0] = self._tables_by_alias.get(names[0], names[0])
+
         return ".".join(names)
 
 
@@ -196,6 +209,7 @@ def _nodes(tree: Node) -> Iterator[tuple[str, Node]]:
         kind, node = pending.pop()
         if kind[:1].isupper():  # the names of fields are in lower case
             yield kind, node
+
         inner = list(children_of(node))
         pending.extend(reversed(inner))
 
@@ -204,6 +218,7 @@ def _conjuncts(condition: Node | None) -> Iterator[Node]:
     """Yield the conditions that a chain of AND joins."""
     if not condition:
         return
+
     pending = [condition]
     while pending:
         each = pending.pop()
@@ -221,6 +236,7 @@ def _shown_at(key: Node, select: Node) -> Node:
     shown = select.get("targetList", [])
     if not 0 < number <= len(shown):
         return key
+
     target = shown[number - 1]["ResTarget"]
     found: Node = target.get("val")
     return found
@@ -234,6 +250,7 @@ def _shown_as(key: Node, select: Node) -> Node:
         if (target.get("name"),) == names:
             found: Node = target["val"]
             return found
+
     return _shown_at(key, select)
 
 
@@ -243,6 +260,7 @@ def _links(condition: Node) -> bool:
     is_equation = node.get("kind") == "AEXPR_OP" and _operator(node) == "="
     if not is_equation:
         return False
+
     left = column_name(node.get("lexpr", {}))
     right = column_name(node.get("rexpr", {}))
     are_qualified = len(left) > 1 and len(right) > 1
@@ -253,11 +271,13 @@ def _operands(kind: str, value: Node) -> list[Node]:
     """Return the parts of an expression that its text shows."""
     if kind == "A_Expr":
         return operands_of(value)
+
     shown_field = _SHOWN_FIELDS.get(kind, "args")
     operands = []
     for field, child in children_of(value):
         if field == shown_field:
             operands.append(child)
+
     return operands
 
 
@@ -266,9 +286,11 @@ def _call(value: Node, arguments: Sequence[str]) -> str:
     distinct = ""
     if value.get("agg_distinct"):
         distinct = "DISTINCT "
+
     listed = "*"
     if not value.get("agg_star"):
         listed = ", ".join(arguments)
+
     return f"{function}({distinct}{listed})"
 
 
@@ -276,6 +298,7 @@ def _boolean(value: Node, operands: Sequence[str]) -> str:
     operator = value["boolop"]
     if operator == "NOT_EXPR":
         return f"NOT {operands[0]}"
+
     word = operator.removesuffix("_EXPR")
     joined = f" {word} ".join(operands)
     return f"({joined})"
@@ -286,9 +309,11 @@ def _constant(value: Node) -> str:
         return "NULL"
     if "sval" in value:
         return f"'{value['sval'].get('sval', '')}'"
+
     for kind, held in children_of(value):
         number = held.get(kind, "0")  # the tree leaves out what is zero
         return str(number)
+
     return "0"
 
 
@@ -297,6 +322,7 @@ def _operator(value: Node) -> str:
     name = last_name(value["name"])
     if kind != "AEXPR_IN":
         return name
+
     return "IN" if name == "=" else "NOT IN"
 
 
@@ -310,7 +336,9 @@ def _texts(said: Iterable[str]) -> frozenset[str]:
     for text in said:
         if len(text) > _MAX_CHARS:
             text = text[: _MAX_CHARS - 1] + _CUT
+
         texts.add(text)
+
     first = sorted(texts)[:_MAX_TEXTS]
     return frozenset(first)
 

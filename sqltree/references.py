@@ -66,6 +66,7 @@ class ColumnComparison:
         if self.folds_case:
             text = text.casefold()
             value = value.casefold()
+
         match (self.before, self.after):
             case ("%", "%"):
                 return text in value
@@ -97,13 +98,16 @@ def references(sql: str, catalog: Catalog) -> ColumnReferences:
     """Read what `sql` refers to: nothing when it can't be parsed, or is too long to be read."""
     if len(sql) > _MAX_CHARS:
         return ColumnReferences()
+
     try:
         statements = parse(sql)
     except StatementRejected:
         return ColumnReferences()
+
     reader = _Reader(sql, catalog)
     for statement in statements:
         reader.read({statement.kind: statement.node})
+
     comparisons = sorted(reader.comparisons, key=lambda found: found.start)
     return ColumnReferences(
         sources=reader.sources,
@@ -116,6 +120,7 @@ def relation_parts(node: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the name of a relation as it is written: with its schema, or alone."""
     if "schemaname" in node:
         return (node["schemaname"], node["relname"])
+
     return (node["relname"],)
 
 
@@ -127,6 +132,7 @@ def stored_table(node: Node, catalog: Catalog, ctes: Collection[str]) -> Table |
         return None
     if "colnames" in node.get("alias", {}):
         return None
+
     return table_named(parts, catalog)
 
 
@@ -137,6 +143,7 @@ def cte_names(select: Node) -> set[str]:
     for cte in with_clause.get("ctes", ()):
         name = cte["CommonTableExpr"]["ctename"]
         names.add(name)
+
     return names
 
 
@@ -144,10 +151,12 @@ def table_named(parts: tuple[str, ...], catalog: Catalog) -> Table | None:
     """Return the table that (`name`,) or (`schema`, `name`) leads to."""
     if len(parts) > 1:
         return catalog.by_key.get((parts[-2], parts[-1]))
+
     for schema in catalog.search_path:
         table = catalog.by_key.get((schema, parts[0]))
         if table is not None:
             return table
+
     return None
 
 
@@ -173,12 +182,15 @@ class _Scope:
             found = _columns_named(name[-1], tables)
             if len(found) == 1:
                 return found[0]
+
             is_ambiguous = len(found) > 1
             may_be_unread = None in tables
             is_qualified = len(name) > 1 and bool(tables)
             if is_ambiguous or may_be_unread or is_qualified:
                 return None
+
             scope = scope.outer
+
         return None
 
     def tables(self, qualifier: tuple[str, ...]) -> list[Table | None]:
@@ -187,6 +199,7 @@ class _Scope:
             return list(self.sources.values())
         if qualifier[-1] in self.sources:
             return [self.sources[qualifier[-1]]]
+
         return []
 
 
@@ -195,9 +208,11 @@ def _columns_named(name: str, tables: Iterable[Table | None]) -> list[tuple[Tabl
     for table in tables:
         if table is None:
             continue
+
         column = table.column(name)
         if column is not None:
             found.append((table, column))
+
     return found
 
 
@@ -231,12 +246,14 @@ class _Reader:
         if key in _SELECT_FIELDS and "op" in node:
             self._enter_select(node, place)
             return
+
         must_hold = place.is_filter and not place.is_negated
         if key == "A_Expr" and must_hold:
             compared = self._compared(node, place.scope)
             self.comparisons.extend(compared)
         elif key == "ResTarget" and "name" in node:
             self.labels.add(node["name"])
+
         inside = _inside(key, node, place)
         self._pending.append((node, inside))
 
@@ -275,17 +292,21 @@ class _Reader:
         operator = (node.get("kind"), last_name(node.get("name", ())))
         if operator not in _COMPARING:
             return
+
         left = without_casts(node.get("lexpr", {}))
         right = without_casts(node.get("rexpr", {}))
         is_turned = operator == _EQUALS and "ColumnRef" not in left
         if is_turned:
             left, right = right, left
+
         name = column_name(left)
         if not name:
             return
+
         found = scope.column(name)
         if found is None:
             return
+
         table, column = found
         for item in _items(right):
             literal = self._literal(without_casts(item))
@@ -297,15 +318,18 @@ class _Reader:
         value = string_constant(node)
         if not value:
             return None
+
         location = node["A_Const"].get("location", 0)
         text_before = self._data[:location].decode("utf-8", "replace")
         start = len(text_before)
         written = _LITERAL.match(self._sql, start)
         if written is None:
             return None
+
         written_value = written.group()[1:-1].replace("''", "'")
         if written_value != value:
             return None
+
         return _Literal(value, start, written.end())
 
 
@@ -324,6 +348,7 @@ def _items(node: Node) -> list[Node]:
         members: list[Node] = node.get(kind, {}).get(key, [])
         if members:
             return members
+
     return [node]
 
 
@@ -333,6 +358,7 @@ def _comparison(
     if operator not in (_LIKE, _ILIKE):
         yield ColumnComparison(table, column, literal.value, literal.start, literal.end)
         return
+
     pattern = _PATTERN.fullmatch(literal.value)
     if pattern is not None:
         before, text, after = pattern.groups()
@@ -358,4 +384,5 @@ def _inside(key: str, node: Node, place: _Place) -> _Place:
         return replace(place, is_negated=True)
     if (key, node.get("subLinkType")) == ("SubLink", "ALL_SUBLINK"):
         return replace(place, is_negated=True)
+
     return place

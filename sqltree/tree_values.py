@@ -12,8 +12,10 @@ def parse_one(sql: str) -> ParsedStatement | None:
         statements = parse(sql)
     except StatementRejected:
         return None
+
     if len(statements) != 1:
         return None
+
     return statements[0]
 
 
@@ -21,9 +23,11 @@ def parse_query(sql: str, max_chars: int) -> Node | None:
     """Return the tree of one SELECT; None for any other text, and for one that is too long."""
     if len(sql) > max_chars:
         return None
+
     statement = parse_one(sql)
     if statement is None:
         return None
+
     is_query = statement.kind == "SelectStmt"
     return statement.node if is_query else None
 
@@ -46,6 +50,7 @@ def names_in(parts: Iterable[Node]) -> tuple[str, ...]:
             string = part["String"]
             name = str(string.get("sval", ""))
             names.append(name)
+
     return tuple(names)
 
 
@@ -64,6 +69,7 @@ def column_name(node: Node) -> tuple[str, ...]:
 def without_casts(node: Node) -> Node:
     while "TypeCast" in node:
         node = node["TypeCast"].get("arg", {})
+
     return node
 
 
@@ -81,4 +87,5 @@ def operands_of(node: Node) -> list[Node]:
     for side in ("lexpr", "rexpr"):
         if side in node:
             operands.append(node[side])
+
     return operands

@@ -52,6 +52,7 @@ def holds_values(sql: str, said: str = "") -> bool:
         return True
     if any(map(_may_be_stored, constants)):
         return True
+
     return _is_annotated(sql, said)
 
 
@@ -61,9 +62,11 @@ def _may_be_stored(constant: Constant) -> bool:
         return not is_interval and not _is_unit(constant)
     if constant.role in _OTHER_ROLES:
         return False
+
     number = Decimal(constant.value)
     if number in _NO_NUMBERS:
         return False
+
     is_factor = constant.role == "factor"
     return not is_factor or not _converts(number)
 
@@ -92,12 +95,15 @@ def _is_annotated(sql: str, said: str) -> bool:
     kinds = token_names(tokens)
     if not COMMENTS.isdisjoint(kinds):
         return True
+
     for token, kind in zip(tokens, kinds, strict=True):
         if kind not in _NAMES:
             continue
+
         name = data[token.start : token.end].decode("utf-8", "replace")
         if not _is_plain(name, said):
             return True
+
     return False
 
 
@@ -107,5 +113,6 @@ def _is_plain(name: str, said: str) -> bool:
         plain = name[1:-1].replace('""', '"')
     if _LABEL.fullmatch(plain):
         return True
+
     parts = _FIGURES.split(plain.lower())
     return all(part in said for part in parts)

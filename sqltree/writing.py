@@ -47,6 +47,7 @@ def text_of(select: Node) -> str:
         raise ValidationFailed(TOO_DEEP) from error
     except (PgQueryError, InvalidSql, KeyError, TypeError, ValueError) as error:
         raise ValidationFailed(NOT_WRITABLE) from error
+
     raise ValidationFailed(NOT_WRITABLE)
 
 
@@ -64,6 +65,7 @@ def _written(select: Node) -> str:
         alone = {**_EMPTY_SELECT, "targetList": [{"ResTarget": {"val": part}}]}
         written = _written(alone).removeprefix("SELECT ")
         text = text.replace(f"${number}", f"({written})", 1)
+
     return text
 
 
@@ -71,6 +73,7 @@ def _is_same(text: str, select: Node) -> bool:
     statements = parse(text)
     if len(statements) != 1:
         return False
+
     return is_equal(statements[0].node, select)
 
 
@@ -86,6 +89,7 @@ def is_equal(one: Any, other: Any) -> bool:
     if isinstance(one, list):
         has_one_length = len(one) == len(other)
         return has_one_length and all(map(is_equal, one, other))
+
     return bool(one == other)
 
 
@@ -106,6 +110,7 @@ def _fill(message: Any, node: Node, subscripted: list[Node]) -> None:
         parameter = {"ParamRef": {"number": _FIRST_PARAMETER + len(subscripted)}}
         subscripted.append(subscripts["arg"])
         node = {"A_Indirection": {**subscripts, "arg": parameter}}
+
     for key, value in node.items():
         field = fields[key]
         if isinstance(value, list):
@@ -119,6 +124,7 @@ def _fill(message: Any, node: Node, subscripted: list[Node]) -> None:
             number_or_text = value
             if field.enum_type is not None:
                 number_or_text = field.enum_type.values_by_name[value].number
+
             setattr(message, field.name, number_or_text)
 
 
@@ -128,4 +134,5 @@ def _fields(descriptor: Any) -> dict[str, Any]:
     fields = {}
     for field in descriptor.fields:
         fields[field.json_name] = field
+
     return fields

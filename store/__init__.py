@@ -244,6 +244,7 @@ class RunWrite:
         """Return the state of the run after this write."""
         if self.end:
             return self.end.state
+
         return "waiting" if self.waiting else "running"
 
 

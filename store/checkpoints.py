@@ -104,6 +104,7 @@ class StateSerializer(JsonPlusSerializer):
         kinds = set(self._kinds)
         for each in extra_allowlist:
             kinds.add(name_of(each) if isinstance(each, type) else each)
+
         return StateSerializer(kinds)
 
     def dumps_typed(self, obj: Any) -> tuple[str, bytes]:
@@ -120,6 +121,7 @@ class StateSerializer(JsonPlusSerializer):
             room[0] -= len(data)
             if room[0] < 0:
                 raise StateTooLarge(MAX_BYTES)
+
         return kind, data
 
     def _encode(self, value: Any) -> bytes:
@@ -138,10 +140,12 @@ class StateSerializer(JsonPlusSerializer):
                 [value.node, value.arg] if timeout is None else [value.node, value.arg, timeout]
             )
             return self._made(EXT_CONSTRUCTOR_POS_ARGS, kind, arguments)
+
         self._check(value)
         if dataclasses.is_dataclass(value) and not hasattr(value, "model_dump"):
             fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
             return self._made(EXT_CONSTRUCTOR_KW_ARGS, kind, fields)
+
         # LangGraph writes everything else, as an extension, which is copied here.
         return ormsgpack.unpackb(_plain.dumps_typed(value)[1], ext_hook=ormsgpack.Ext)
 
@@ -153,9 +157,11 @@ class StateSerializer(JsonPlusSerializer):
         kind = type(value)
         if name_of(kind) in self._kinds:
             return
+
         library = kind.__module__.partition(".")[0]
         if library in _LIBRARIES or not _is_made_by_name(value):
             return
+
         raise TypeError(
             f"{kind.__module__}.{kind.__name__} is none of the types that a checkpoint may hold"
         )
@@ -165,6 +171,7 @@ def _is_made_by_name(value: Any) -> bool:
     """Tell whether LangGraph would write the value with the name of its type."""
     if isinstance(value, Enum) or dataclasses.is_dataclass(value):
         return True
+
     return any(hasattr(value, method) for method in _NAMING_METHODS)
 
 

@@ -47,7 +47,9 @@ class _Lane:
             size += _size(self.pending[0][0])
             if batch and size > _MAX_BYTES:
                 break
+
             batch.append(self.pending.popleft())
+
         return batch
 
 
@@ -112,6 +114,7 @@ class Journal:
         for lane in (self._running, self._ending):
             while lane.pending:
                 _refuse(lane.pending.popleft()[1], failure)
+
         if self._looking is None:
             self._looking = asyncio.create_task(self._look())
 
@@ -121,6 +124,7 @@ class Journal:
             with suppress(Exception):  # any exception means that the store is not back
                 await self._store.ping()
                 self._failure = None
+
         self._looking = None
         self._recovered.set()
         if self._lost:
@@ -139,6 +143,7 @@ class Journal:
         lane.pending.append((write, kept))
         if lane.flushing is None:
             lane.flushing = asyncio.create_task(self._flush(lane))
+
         return await kept
 
     async def _flush(self, lane: _Lane) -> None:
@@ -156,6 +161,7 @@ class Journal:
         except Exception as exc:  # noqa: BLE001
             self._fail(exc, [kept for _, kept in batch])
             return
+
         for write, kept in batch:
             if not kept.done():  # the caller may have been cancelled
                 kept.set_result(unkept.get(write.head.run_id))
@@ -164,8 +170,10 @@ class Journal:
         failure = exc if isinstance(exc, StoreUnavailable) else StoreUnavailable(UNREACHABLE)
         if failure is not exc:
             _log.error("the store failed in an unknown way", exc_info=exc)
+
         for kept in waiting:
             _refuse(kept, failure)
+
         self.fail(failure)
 
 

@@ -110,6 +110,7 @@ class Learning:
         """Return what was asked, as `Example.asked` gives it."""
         if self.meaning is not None:
             return self.meaning
+
         return same_question(self.question)
 
 

@@ -75,15 +75,18 @@ class LearnedCache:
                 parts[number] = _NOTHING
             elif revision != parts[number][0]:
                 changed[number] = record_sets[number]
+
         if changed:
             read = await self._record_sets.read(list(changed.values()))
             for number, found in zip(changed, read, strict=True):
                 parts[number] = await _part(found)
+
         return tuple(parts)
 
     def _remember(self, user: _User, own: _Held) -> None:
         if user in self._own:
             self._own_items -= self._own.pop(user).size
+
         self._own[user] = own
         self._own_items += own.size
         while len(self._own) > 1 and self._holds_too_much():
@@ -103,6 +106,7 @@ def _held(before: _Held | None, parts: tuple[_Part, ...]) -> _Held:
     revision = ".".join(part_revision for part_revision, _ in parts)
     if before is not None and before.learned.revision == revision:
         return before
+
     examples: list[Example] = []
     lessons: list[Lesson] = []
     documents: list[Document] = []
@@ -115,6 +119,7 @@ def _held(before: _Held | None, parts: tuple[_Part, ...]) -> _Held:
                     lessons.append(item)
                 case Document():
                     documents.append(item)
+
     learned = LearnedItems(revision, tuple(examples), tuple(lessons), tuple(documents))
     return _Held(parts, learned)
 
@@ -124,6 +129,7 @@ async def _part(record_set: RecordSet) -> _Part:
         items = await asyncio.to_thread(_items, record_set)
     else:
         items = _items(record_set)
+
     return record_set.revision, items
 
 
@@ -133,4 +139,5 @@ def _items(record_set: RecordSet) -> tuple[Item, ...]:
         item = item_of(record)
         if isinstance(item, Document) or not item.is_rejected:
             items.append(item)
+
     return tuple(items)

@@ -38,15 +38,18 @@ def learnt(
         noted = Noted(learning.feedback)
         if before is not None:
             noted = replace(before, feedback=learning.feedback)
+
         return noted, {}
     if _brings_rejected(learning, known):
         learning = replace(learning, example=None)
+
     example = _kept_example(learning.example, known)
     lesson = _kept_lesson(learning.lesson, known)
     changes: Changes = dict.fromkeys(_withdrawn(learning, before, own))
     for item in (example, lesson):
         if item is not None:
             changes[item_id(item)] = item
+
     return _noted(learning.feedback, example, lesson), _without_known(changes, known)
 
 
@@ -54,6 +57,7 @@ def _noted(feedback: Feedback, example: Example | None, lesson: Lesson | None) -
     example_id = None
     if example is not None and example.source in _MADE_BY_FEEDBACK:
         example_id = example.example_id
+
     lesson_id = lesson.lesson_id if lesson else None
     return Noted(feedback, example_id, lesson_id)
 
@@ -64,12 +68,14 @@ def _without_known(changes: Changes, known: Mapping[str, Item]) -> Changes:
     for changed, item in changes.items():
         if item is None or item != known.get(changed):
             left[changed] = item
+
     return left
 
 
 def _brings_rejected(learning: Learning, known: Mapping[str, Item]) -> bool:
     if learning.example is None:
         return False
+
     there = known.get(learning.example.example_id)
     return isinstance(there, Example) and there.is_rejected
 
@@ -82,6 +88,7 @@ def _withdrawn(
     for item in own:
         if item.is_rejected:
             continue
+
         is_replaced = item_id(item) in made_before
         if is_replaced or _is_settled(item, learning):
             yield item_id(item)
@@ -91,6 +98,7 @@ def _is_settled(item: Example | Lesson, learning: Learning) -> bool:
     """Tell whether the feedback says something else about the item's question or statement."""
     if item.asked != learning.asked:
         return False
+
     is_same_sql = item.sql == learning.sql
     rating = learning.feedback.rating
     if isinstance(item, Lesson):
@@ -98,6 +106,7 @@ def _is_settled(item: Example | Lesson, learning: Learning) -> bool:
         return is_same_sql and has_newer
     if learning.example is not None:
         return True
+
     return is_same_sql and rating in _CALLED_WRONG
 
 
@@ -105,11 +114,13 @@ def _kept_example(example: Example | None, known: Mapping[str, Item]) -> Example
     """Return the example to keep; None when the same is shared already."""
     if example is None:
         return None
+
     there = known.get(example.example_id)
     if not isinstance(there, Example):
         return example
     if there.is_shared:
         return None
+
     return replace(
         example,
         trust=_higher(there.trust, example.trust),
@@ -125,11 +136,13 @@ def _kept_lesson(lesson: Lesson | None, known: Mapping[str, Item]) -> Lesson | N
     """Return the lesson to keep; None when the same was shared or rejected."""
     if lesson is None:
         return None
+
     there = known.get(lesson.lesson_id)
     if not isinstance(there, Lesson):
         return lesson
     if there.is_shared or there.is_rejected:
         return None
+
     return replace(lesson, created_at=there.created_at)
 
 
@@ -148,6 +161,7 @@ def added(item: Item, there: Item | None) -> Item | None:
         return None
     if isinstance(item, Example) and isinstance(there, Example):
         return _raised(item, there)
+
     return item if item != there else None
 
 
@@ -156,6 +170,7 @@ def _raised(item: Example, there: Example) -> Example | None:
     may_change = item.is_shared if there.is_rejected else is_higher
     if not may_change:
         return None
+
     return replace(item, created_at=there.created_at, uses=there.uses)
 
 
@@ -171,10 +186,12 @@ def decided(
         return ("done" if item.reviewer == reviewer else "changed"), None
     if _was_decided_otherwise(item, verdict, seen):
         return "changed", None
+
     is_rejected = verdict == "reject"
     reviewed = replace(item, is_rejected=is_rejected, reviewer=reviewer)
     if isinstance(reviewed, Lesson):
         return "done", replace(reviewed, is_shared=not is_rejected)
+
     return "done", replace(reviewed, trust=_TRUSTS[verdict])
 
 
@@ -182,6 +199,7 @@ def _was_decided_otherwise(item: Example | Lesson, verdict: Verdict, seen: Trust
     trust = trust_of(item)
     if seen is not None and trust != seen:
         return True
+
     return verdict == "approve" and trust in SHARED
 
 
@@ -190,6 +208,7 @@ def _is_so(item: Example | Lesson, verdict: Verdict) -> bool:
         return item.is_rejected
     if item.is_rejected:
         return False
+
     return trust_of(item) == _TRUSTS[verdict]
 
 

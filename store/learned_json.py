@@ -66,6 +66,7 @@ def item_id(item: Item) -> str:
         return item.example_id
     if isinstance(item, Lesson):
         return item.lesson_id
+
     return item.document_id
 
 
@@ -112,6 +113,7 @@ def trust_of(item: Example | Lesson) -> Trust:
     """Return an example's trust; a lesson's is `reviewed` when it is shared, else `personal`."""
     if isinstance(item, Example):
         return item.trust
+
     return "reviewed" if item.is_shared else "personal"
 
 
@@ -120,6 +122,7 @@ def state_of(item: Example | Lesson) -> State:
         return "rejected"
     if isinstance(item, Example) and item.is_stale:
         return "stale"
+
     return "active"
 
 
@@ -137,6 +140,7 @@ def record_of(item: Item, position: int = 0) -> Record:
         positions = {shared_set(item.datasource, kind): position}
     else:
         positions = _positions(item, kind)
+
     return Record(item_key(item_id(item)), to_text(values), positions)
 
 
@@ -146,6 +150,7 @@ def _positions(item: Example | Lesson, kind: str) -> dict[bytes, int]:
     seen_in = shared_set(item.datasource, kind)
     if trust not in SHARED:
         seen_in = own_set(item.datasource, kind, item.author)
+
     is_upper = isinstance(item, Example) and trust in _UPPER
     return {
         seen_in: listed + _UPPER_HALF if is_upper else listed,
@@ -164,6 +169,7 @@ def item_of(found: KeptRecord) -> Item:
         known["uses"] = found.uses
     if kind is EtlExample:
         known["code"] = tuple((node, sql) for node, sql in known["code"])
+
     item: Item = kind(**known)
     return item
 

@@ -84,7 +84,9 @@ class LearnedRepository:
                 return kept
             if applied == "full":
                 learning, kept = replace(learning, example=None, lesson=None), "full"
+
             await _pause()
+
         raise StoreUnavailable(BUSY)
 
     async def _keep_once(self, learning: Learning) -> Applied:
@@ -104,6 +106,7 @@ class LearnedRepository:
         changes = [*_changes(changed, there), *_note_changes(before, note_record(noted))]
         if not changes:
             return "done"
+
         retention = self._retention
         latest = {
             notes_set(feedback.user_id): retention.feedback,
@@ -120,6 +123,7 @@ class LearnedRepository:
             most[all_set(datasource, lessons)] = retention.all_lessons
             most[shared_set(datasource, examples)] = retention.shared_examples
             most[shared_set(datasource, lessons)] = retention.shared_lessons
+
         return most
 
     # --------------------------------------------------------------------------
@@ -131,6 +135,7 @@ class LearnedRepository:
         for start in range(0, len(items), _BATCH):
             batch = {item_id(item): item for item in items[start : start + _BATCH]}
             outcomes |= await self._add(datasource, batch)
+
         return outcomes
 
     async def _add(self, datasource: str, items: Mapping[str, Item]) -> dict[str, Added]:
@@ -142,22 +147,27 @@ class LearnedRepository:
             outcomes |= dict.fromkeys(changed, "added")
             if not changed:
                 return outcomes
+
             most = self._most(datasource) | self._own_most(datasource, changed.values())
             applied = await self._record_sets.apply(_changes(changed, there), RecordLimits(most))
             if applied == "done":
                 return outcomes
             if applied == "full":
                 return await self._add_singly(datasource, items)
+
             await _pause()
+
         raise StoreUnavailable(BUSY)
 
     async def _add_singly(self, datasource: str, items: Mapping[str, Item]) -> dict[str, Added]:
         """Add as many as there is room for, when there is none for all of them."""
         if len(items) == 1:
             return dict.fromkeys(items, "full")
+
         outcomes: dict[str, Added] = {}
         for known, item in items.items():
             outcomes |= await self._add(datasource, {known: item})
+
         return outcomes
 
     def _own_most(self, datasource: str, items: Iterable[Item]) -> dict[bytes, int]:
@@ -166,11 +176,13 @@ class LearnedRepository:
         for examples, lessons in OWN_KINDS.values():
             allowed[examples] = self._retention.own_examples
             allowed[lessons] = self._retention.own_lessons
+
         most: dict[bytes, int] = {}
         for item in _decidable(items):
             if trust_of(item) not in SHARED:
                 kind = kind_of(item)
                 most[own_set(datasource, kind, item.author)] = allowed[kind]
+
         return most
 
     async def replace_documents(
@@ -187,11 +199,14 @@ class LearnedRepository:
             changed: dict[str, Item | None] = {**dict.fromkeys(sorted(gone)), **new}
             if not changed:
                 return {}
+
             limits = RecordLimits(self._most(datasource))
             applied = await self._record_sets.apply(_changes(changed, there), limits)
             if applied != "changed":
                 return dict.fromkeys(new, "added" if applied == "done" else "full")
+
             await _pause()
+
         raise StoreUnavailable(BUSY)
 
     # --------------------------------------------------------------------------
@@ -217,19 +232,23 @@ class LearnedRepository:
             item = _decidable_item(there, datasource, item_id)
             if item is None:
                 return Reviewed("unknown")
+
             outcome, new = decided(item, reviewer, verdict, seen)
             if outcome != "done" or new is None:
                 return Reviewed(outcome, item)
             if first is not None and not is_same_state(first, item):
                 return Reviewed("changed", item)
+
             limits = RecordLimits(self._most(datasource))
             applied = await self._record_sets.apply(_changes({item_id: new}, there), limits)
             if applied == "done":
                 return Reviewed("done", new)
             if applied == "full":
                 return Reviewed("full", item)
+
             first = first or item
             await _pause()
+
         raise StoreUnavailable(BUSY)
 
     async def delete(self, datasource: str, item_id: str, by: str | None) -> bool:
@@ -242,10 +261,13 @@ class LearnedRepository:
                 return tries > 0
             if by is not None and (item.author != by or trust_of(item) in SHARED):
                 return False
+
             changes = _changes({item_id: None}, there)
             if await self._record_sets.apply(changes, RecordLimits()) == "done":
                 return True
+
             await _pause()
+
         raise StoreUnavailable(BUSY)
 
     # --------------------------------------------------------------------------
@@ -283,11 +305,14 @@ class LearnedRepository:
                 altered = alter(example)
                 if altered != example:
                     changed[example.example_id] = altered
+
             if not changed:
                 return
             if await self._record_sets.apply(_changes(changed, there), RecordLimits()) == "done":
                 return
+
             await _pause()
+
         raise StoreUnavailable(BUSY)
 
     async def count_use(
@@ -319,6 +344,7 @@ class LearnedRepository:
             item = item_of(record)
             if not isinstance(item, Document) and _is_wanted(item, wanted):
                 items[listed_at(item), record.key] = item
+
         following = sorted((place for place in items if place < before), reverse=True)
         shown = following[:limit]
         cursor = place_cursor(*shown[-1]) if len(following) > limit else None
@@ -336,6 +362,7 @@ class LearnedRepository:
         trusts = wanted.trusts
         if wanted.seen_by is not None:
             trusts = [trust for trust in trusts if trust in SHARED]
+
         found: list[KeptRecord] = []
         record_sets = lists(datasource, kind, trusts, wanted.states)
         if record_sets:
@@ -344,6 +371,7 @@ class LearnedRepository:
             own_sets = [own_set(datasource, name, wanted.seen_by) for name in LISTED_KINDS[kind]]
             for own in await self._record_sets.read(own_sets):
                 found += own.records
+
         return found
 
     async def _found(self, ids: Iterable[str]) -> Mapping[bytes, KeptRecord]:
@@ -365,6 +393,7 @@ def _decidable_item(
     item = _item(there, known)
     if not isinstance(item, Example | Lesson) or item.datasource != datasource:
         return None
+
     return item
 
 
@@ -380,6 +409,7 @@ def _documents_of(source: str, records: Iterable[KeptRecord]) -> set[str]:
     for item in map(item_of, records):
         if isinstance(item, Document) and item.source == source:
             ids.add(item.document_id)
+
     return ids
 
 
@@ -389,6 +419,7 @@ def _examples_of(datasource: str, records: Iterable[KeptRecord]) -> list[Example
     for item in map(item_of, records):
         if isinstance(item, Example) and item.datasource == datasource:
             examples.append(item)
+
     return examples
 
 
@@ -403,6 +434,7 @@ def _additions(items: Mapping[str, Item], there: Mapping[bytes, KeptRecord]) -> 
         new = added(item, _item(there, known))
         if new is not None:
             changed[known] = new
+
     return changed
 
 
@@ -421,6 +453,7 @@ def _changes(
         before = found.text if found else None
         after = record_of(item, now - number) if item else None
         changes.append(RecordChange(key, before, after))
+
     return changes
 
 
@@ -430,6 +463,7 @@ def _note_changes(before: KeptRecord | None, note: Record) -> list[RecordChange]
         return [RecordChange(note.key, None, note)]
     if before.text == note.text:
         return []
+
     return [RecordChange(note.key, before.text, note)]
 
 

@@ -111,7 +111,9 @@ def open_store(
             raise InvalidRedisUrl(
                 "REDIS_URL is not a URL such as redis://localhost:6379/0."
             ) from exc
+
         return BACKENDS["redis"](lambda: redis_url, retention, timeout_s)
+
     return BACKENDS["postgresql"](
         app_source if callable(app_source) else lambda: app_source, retention, timeout_s
     )

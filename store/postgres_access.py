@@ -69,6 +69,7 @@ class PostgresAccess:
         except psycopg2.Error as exc:
             self._trouble.fails(describe(exc))
             raise StoreUnavailable(UNREACHABLE) from exc
+
         self._trouble.works()
         return rows
 
@@ -79,6 +80,7 @@ class PostgresAccess:
             # No SQLSTATE: the connection broke, perhaps while it was idle.
             if exc.pgcode is not None and not isinstance(exc, _PASSING):
                 raise
+
         return await self._rows_once(sql, parameters)
 
     async def _rows_once(self, sql: str, parameters: Sequence[Any]) -> list[Row]:
@@ -107,6 +109,7 @@ class PostgresAccess:
         except BaseException:
             connection.close()
             raise
+
         return connection
 
     def close(self) -> None:

@@ -52,5 +52,6 @@ class PostgresArtefacts:
         rows = await self._access.rows(_FIND, (key(run_id), key(user_id)))
         if not rows:
             return None
+
         data, preview = (read_bytes(value) for value in rows[0])
         return KeptArtefact(data, preview)

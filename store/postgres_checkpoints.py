@@ -186,6 +186,7 @@ class PostgresCheckpoints(Checkpoints):
         for opened in self._held:
             if opened.loop is asyncio.get_running_loop():
                 await opened.pool.close(self._timeout_s)
+
         self._held.clear()
 
     async def _call(
@@ -211,6 +212,7 @@ class PostgresCheckpoints(Checkpoints):
             except (psycopg.OperationalError, psycopg.InterfaceError, psycopg.ProgrammingError):
                 if clock() >= ends_at:
                     raise
+
                 await self._begin_anew()
                 found = await self._attempt(operation, held)
         except TimeoutError as exc:
@@ -219,11 +221,13 @@ class PostgresCheckpoints(Checkpoints):
         except psycopg.Error as exc:
             if exc.sqlstate == _NOT_HELD:
                 raise LeaseLost from exc
+
             # Its message names hosts.
             self._trouble.fails(f"{type(exc).__name__} {exc.sqlstate or ''}".strip())
             raise StoreUnavailable(SLOW if clock() >= ends_at else UNREACHABLE) from exc
         finally:
             deadline.reset(token)
+
         self._trouble.works()
         return found
 
@@ -234,6 +238,7 @@ class PostgresCheckpoints(Checkpoints):
         saver = Saver(opened.pool, self.serde, held)
         if not opened.is_set_up:
             await self._set_up(opened, saver)
+
         return await operation(saver)
 
     async def _set_up(self, opened: _Opened, saver: "Saver") -> None:
@@ -242,13 +247,16 @@ class PostgresCheckpoints(Checkpoints):
 
         async with asyncio.timeout_at(deadline.get()):
             await opened.setting_up.acquire()
+
         try:
             if opened.is_set_up:
                 return
+
             async with asyncio.timeout_at(deadline.get()):
                 await opened.pool.open()
                 # Opening the connection creates the schema.
                 await self._access.rows("SELECT FROM citu.version")
+
             await saver.setup()
             opened.is_set_up = True
         finally:
@@ -269,13 +277,17 @@ class PostgresCheckpoints(Checkpoints):
         if not self._held:
             pool = pool_of(self._source, size=_POOL_SIZE, timeout_s=self._timeout_s)
             self._held.append(_Opened(loop, pool, asyncio.Lock()))
+
         return self._held[0]
 
 
 def _held(thread_id: str, *, is_deletion: bool = False) -> Held | None:
     """Return what a write has to find; None when any may write."""
     worker_id = holder.get()
-    return None if worker_id is None else (key(thread_id), key(worker_id), is_deletion)
+    if worker_id is None:
+        return None
+
+    return (key(thread_id), key(worker_id), is_deletion)
 
 
 async def _import() -> None:
@@ -305,14 +317,17 @@ class CheckpointSweep:
         now = time.monotonic()
         if now - self._swept_at < _SWEEP_EVERY_S:
             return
+
         self._swept_at = now
         ((table,),) = await self._access.rows(_ARE_THERE)
         if table is None:
             return
+
         idle = await self._next_idle()
         rows = await self._access.rows(_NEEDED, (list(idle),))
         for (run_key,) in rows:
             del idle[read_bytes(run_key)]
+
         gone = list(idle.values())
         if gone:
             await self._access.rows(_DELETE, (gone, gone, gone))
@@ -323,5 +338,6 @@ class CheckpointSweep:
         self._after = ""
         if len(found) == _SWEPT_AT_ONCE:
             self._after, _ = found[-1]
+
         idle = [thread for thread, is_idle in found if is_idle == "t"]
         return {key(thread): thread for thread in idle}

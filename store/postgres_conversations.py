@@ -92,6 +92,7 @@ class PostgresConversations:
         found = tuple(map(_conversation, rows[:limit]))
         if len(rows) <= limit:
             return ConversationPage(found, None)
+
         *_, last_updated_us, _, last_key = rows[limit - 1]
         return ConversationPage(found, place_cursor(int(last_updated_us), read_bytes(last_key)))
 
@@ -102,12 +103,14 @@ class PostgresConversations:
         rows = await self._access.rows(_TURNS, (before, limit + 1, key(user_id, conversation_id)))
         if not rows:
             return None
+
         conversation = _conversation(rows[0])
         found = [row[-2:] for row in rows if row[-1] is not None]  # a NULL row stands for no turns
         shown = found[:limit]
         turns = tuple(turn_from_text(data) for _, data in reversed(shown))
         if len(found) <= limit:
             return TurnPage(conversation, turns, None)
+
         earliest_shown, _ = shown[-1]
         return TurnPage(conversation, turns, earliest_shown)
 

@@ -61,6 +61,7 @@ class PostgresRecords:
             revisions[record_set] = revision
             if record[0] is not None:  # the set is not empty
                 records[record_set].append(_found(record))
+
         return tuple(
             RecordSet(revisions.get(each, ""), tuple(records[each])) for each in record_sets
         )
@@ -84,9 +85,11 @@ class PostgresRecords:
             if after is None:
                 texts.append((change.key, change.before, None))
                 continue
+
             texts.append((change.key, change.before, after.text))
             for record_set, position in after.positions.items():
                 positions.append((after.key, record_set, position))
+
         columns = (
             *columns_of(texts, 3),
             *columns_of(positions, 3),

@@ -208,6 +208,7 @@ class PostgresRuns:
         unkept: dict[str, Unkept] = {}
         for batch in _batches(writes):
             unkept |= await self._write(batch)
+
         return unkept
 
     async def _write(self, writes: Sequence[RunWrite]) -> dict[str, Unkept]:
@@ -222,10 +223,12 @@ class PostgresRuns:
             # transaction.
             statement = _PROLONG_KEYS + statement
             parameters = [*columns_of(held_keys, 3), *parameters]
+
         unkept: dict[str, Unkept] = {}
         for run_key, is_lost in await self._access.rows(statement, parameters):
             run_id = by_key[read_bytes(run_key)].head.run_id
             unkept[run_id] = "lost" if is_lost == "t" else "taken"
+
         return unkept
 
     def _limits(self) -> tuple[float, ...]:
@@ -260,11 +263,13 @@ class PostgresRuns:
                 if frame.seq > last_seq:  # pages may overlap
                     found.append(frame)
                     last_seq = frame.seq
+
         return tuple(found[:limit])
 
     async def renew(self, run_ids: Collection[str], worker_id: str) -> Collection[str]:
         if not run_ids:
             return ()
+
         keys = {key(run_id): run_id for run_id in run_ids}
         retention = self._retention
         rows = await self._access.rows(
@@ -286,6 +291,7 @@ class PostgresRuns:
         )
         if not rows:
             return "unknown"
+
         return "resumed" if rows[0][0] == "t" else "answered"
 
     async def take_over(self, run_id: str, worker_id: str) -> bool:
@@ -320,6 +326,7 @@ class PostgresRuns:
         page = (frame.seq, frame.seq, pack([frame]))
         if turn is None:
             return bool(await self._access.rows(statement + _ENDED, (*ended, *page)))
+
         _, user_key, *about, data = _turn(key(head.run_id), head, turn)
         conversation_key, conversation_id, title = about
         retention = self._retention
@@ -341,6 +348,7 @@ class PostgresRuns:
         if is_due:
             self._removed_at = now
             await self._sweep.run()
+
         return tuple(map(_record, rows))
 
     async def end_abandoned(
@@ -360,6 +368,7 @@ class PostgresRuns:
         )
         if not rows:  # it was freed between the two statements
             return await self.reserve_key(user_id, key, wanted)
+
         return IdempotencyRecord(*map(from_text, rows[0]))
 
     async def release_key(self, user_id: str, key: str, run_id: str) -> None:
@@ -376,7 +385,9 @@ def _batches(writes: Sequence[RunWrite]) -> Iterator[Sequence[RunWrite]]:
         if write.head.run_id in batch:
             yield tuple(batch.values())
             batch = {}
+
         batch[write.head.run_id] = write
+
     if batch:
         yield tuple(batch.values())
 
@@ -390,6 +401,7 @@ def _write_columns(writes: Mapping[bytes, RunWrite]) -> list[list[Any]]:
             pages.append(_page(run_key, write.frames))
         if write.end and write.end.turn:
             turns.append(_turn(run_key, write.head, write.end.turn))
+
     return [*columns_of(runs, 8), *columns_of(pages, 4), *columns_of(turns, 6)]
 
 
@@ -400,6 +412,7 @@ def _run(run_key: bytes, write: RunWrite) -> tuple[Any, ...]:
     if write.waiting:
         interrupt_key = key(write.waiting.interrupt_id)
         waiting = waiting_to_text(write.waiting)
+
     return (
         run_key,
         key(head.user_id),

@@ -57,6 +57,7 @@ async def ensure_schema(connection: Connection) -> None:
     """Create or migrate the tables if needed; any number of processes may do so at once."""
     if await _version(connection) >= _LATEST:
         return
+
     # Whoever gets the lock first applies the migrations; the others then find them applied.
     found = await connection.query(_BEGIN + _VERSION)
     version = int(found.rows[0][0] or 0)
@@ -64,6 +65,7 @@ async def ensure_schema(connection: Connection) -> None:
         if migration.number > version:
             await connection.query(migration.sql())
             await connection.query(_RECORD, (migration.number, migration.name))
+
     await connection.query("COMMIT")
 
 
@@ -73,4 +75,5 @@ async def _version(connection: Connection) -> int:
         found = await connection.query(_VERSION)
     except (errors.UndefinedTable, errors.InvalidSchemaName):
         return 0
+
     return int(found.rows[0][0] or 0)

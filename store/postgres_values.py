@@ -34,6 +34,7 @@ def pack(frames: Sequence[EventFrame]) -> bytes:
     plain = b"".join(_HEAD.pack(frame.seq, len(frame.data)) + frame.data for frame in frames)
     if _MIN_DEFLATED <= len(plain) <= _MAX_DEFLATED:
         return _DEFLATED + zlib.compress(plain, _LEVEL)
+
     return _PLAIN + plain
 
 
@@ -42,6 +43,7 @@ def unpack(page: bytes) -> Iterator[EventFrame]:
     content = page[1:]
     if page.startswith(_DEFLATED):
         content = zlib.decompress(content)
+
     rest = memoryview(content)
     while rest:
         seq, length = _HEAD.unpack_from(rest)

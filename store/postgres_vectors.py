@@ -70,12 +70,14 @@ class PostgresVectors:
         try:
             if not await self._is_there():
                 return {}
+
             for start in range(0, len(keys), _AT_ONCE):
                 some = list(keys[start : start + _AT_ONCE])
                 rows = await self._access.rows(_READ, (some, some))
                 found |= {bytes.fromhex(key): array("f", json.loads(text)) for key, text in rows}
         except StoreUnavailable:
             _log.info("kept vectors can't be read")
+
         return found
 
     async def write(self, vectors: Mapping[bytes, "array[float]"]) -> None:
@@ -89,8 +91,10 @@ class PostgresVectors:
     async def _is_there(self) -> bool:
         if self._type:
             return True
+
         ((is_there,),) = await self._access.rows(_ENSURE)
         if is_there != "t":
             return False
+
         ((self._type,),) = await self._access.rows(_TYPE)
         return True

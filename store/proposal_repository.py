@@ -46,9 +46,11 @@ class ProposalRepository:
             found = (await self._records.find([known])).get(known)
             if found is None or _proposal(found).state != "open":
                 return False
+
             change = RecordChange(known, found.text, _record(datasource, settled))
             if await self._records.apply([change], RecordLimits()) == "done":
                 return True
+
         raise StoreUnavailable(BUSY)
 
 

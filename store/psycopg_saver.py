@@ -77,7 +77,9 @@ class Saver(AsyncPostgresSaver):
                 if not pipeline:
                     async with connection.cursor(binary=True, row_factory=dict_row) as cursor:
                         yield cursor
+
                     return
+
                 async with (
                     connection.pipeline(),
                     connection.transaction(),
@@ -85,6 +87,7 @@ class Saver(AsyncPostgresSaver):
                 ):
                     if self._held is not None:
                         await cursor.execute(_REQUIRE_LEASE, self._held)
+
                     yield cursor
 
     async def aput(
@@ -108,7 +111,9 @@ class Saver(AsyncPostgresSaver):
         async with self._cursor(pipeline=True) as cursor:
             if blobs:
                 await cursor.executemany(self.UPSERT_CHECKPOINT_BLOBS_SQL, blobs)
+
             await cursor.execute(self.UPSERT_CHECKPOINTS_SQL, (*names, rest, about))
+
         return {
             "configurable": {
                 "thread_id": thread_id,
@@ -125,6 +130,7 @@ class Saver(AsyncPostgresSaver):
         found = await super()._load_checkpoint_tuple({**value, "checkpoint": kept})
         if not found.checkpoint["channel_values"].keys() >= set(channels):
             raise StateLost
+
         return found
 
     async def setup(self) -> None:
@@ -137,6 +143,7 @@ class Saver(AsyncPostgresSaver):
         async with self._cursor() as cursor:
             if await _version(cursor) == len(self.MIGRATIONS) - 1:
                 return
+
             async with cursor.connection.transaction():
                 await cursor.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
                 await cursor.execute(self.MIGRATIONS[0])
@@ -156,6 +163,7 @@ async def _version(cursor: AsyncCursor[DictRow]) -> int:
     row = await cursor.fetchone()
     if row is None or not row["is_there"]:
         return -1
+
     await cursor.execute("SELECT coalesce(max(v), -1) AS v FROM checkpoint_migrations")
     row = await cursor.fetchone()
     return int(row["v"]) if row else -1

@@ -35,6 +35,7 @@ def key(*ids: str) -> bytes:
         data = text.encode("utf-8", "surrogatepass")
         digest.update(len(data).to_bytes(8, "big"))
         digest.update(data)
+
     return digest.digest()
 
 
@@ -122,6 +123,7 @@ def turn_from_text(text: str | bytes) -> Turn:
     values = _known(Turn, from_text(text))
     for name in ("rows", "all_rows"):
         values[name] = tuple(tuple(row) for row in values.get(name, ()))
+
     return Turn(**{**values, "columns": tuple(values.get("columns", ()))})
 
 
@@ -153,6 +155,7 @@ def parse_place_cursor(cursor: str) -> tuple[int, bytes]:
     match = _PLACE_CURSOR.fullmatch(cursor)
     if match is None:
         raise InvalidCursor
+
     return int(match[1]), bytes.fromhex(match[2])
 
 
@@ -164,4 +167,5 @@ def parse_turn_cursor(cursor: str) -> int:
     """
     if not _TURN_CURSOR.fullmatch(cursor):
         raise InvalidCursor
+
     return int(cursor)

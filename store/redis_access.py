@@ -80,6 +80,7 @@ class RedisAccess:
         except (RedisError, OSError) as exc:  # don't log their messages, which name hosts
             self._trouble.fails(type(exc).__name__)
             raise StoreUnavailable(UNREACHABLE) from exc
+
         self._trouble.works()
         return replies
 
@@ -90,12 +91,14 @@ class RedisAccess:
             await self._replies_once([("SCRIPT LOAD", text) for text in _scripts.values()])
         except (RedisConnectionError, OSError):
             pass  # the connection broke, perhaps while it was idle
+
         return await self._replies_once(commands)
 
     async def _replies_once(self, commands: Sequence[Command]) -> list[Any]:
         async with self._redis().pipeline(transaction=False) as pipeline:
             for command in commands:
                 pipeline.execute_command(*command)
+
             replies: list[Any] = await pipeline.execute()
             return replies
 
@@ -114,6 +117,7 @@ class RedisAccess:
                     client_name="citu",
                 )
             )
+
         return self._client
 
     async def aclose(self) -> None:

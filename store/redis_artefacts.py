@@ -55,4 +55,5 @@ class RedisArtefacts:
         owner, data, preview = await self._access.reply(command)
         if owner is None or owner.decode() != redis_keys.digest(user_id):
             return None
+
         return KeptArtefact(bytes(data), bytes(preview))

@@ -102,6 +102,7 @@ class RedisCheckpoints(Checkpoints):
             if channel in values:
                 field = ("value", namespace, channel, str(version))
                 fields.append((_REPLACE, field, values[channel]))
+
         about = [rest, dict(get_checkpoint_metadata(config, metadata)), parent_id, list(values)]
         fields.append((_REPLACE, ("checkpoint", namespace, checkpoint["id"]), about))
         await self._put(thread_id, fields)
@@ -124,13 +125,16 @@ class RedisCheckpoints(Checkpoints):
             number = WRITES_IDX_MAP.get(channel, position)
             field = ("write", namespace, checkpoint_id or "", task_id, str(number))
             fields.append((_KEEP if number >= 0 else _REPLACE, field, [task_path, channel, value]))
+
         await self._put(thread_id, fields)
 
     async def _put(self, thread_id: str, fields: Sequence[tuple[str, _Field, Any]]) -> None:
         if not fields:
             return
+
         with limited():
             arguments = await asyncio.to_thread(self._written, fields)
+
         await self._write(thread_id, _PUT, self._ttl, *arguments)
 
     async def _write(self, thread_id: str, script: Script, *arguments: Any) -> None:
@@ -145,6 +149,7 @@ class RedisCheckpoints(Checkpoints):
         for how, field, value in fields:
             _, data = self.serde.dumps_typed([value])
             parts += [how, to_text(field), data]
+
         return parts
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
@@ -162,6 +167,7 @@ class RedisCheckpoints(Checkpoints):
             checkpoint_id = max(ids, default=None)
         if not checkpoint_id:
             return None
+
         return await self._tuple(thread_id, namespace, checkpoint_id, fields)
 
     async def alist(
@@ -180,6 +186,7 @@ class RedisCheckpoints(Checkpoints):
         """
         if config is None:
             raise NotImplementedError("checkpoints are listed thread by thread")
+
         thread_id, *_ = _names(config)
         fields = await self._fields(thread_id)
         bound = get_checkpoint_id(before) if before else None
@@ -188,6 +195,7 @@ class RedisCheckpoints(Checkpoints):
         for checkpoint_id, namespace in _listed(fields, config, bound):
             if left <= 0:
                 return
+
             each = await self._tuple(thread_id, namespace, checkpoint_id, fields)
             if each is None:
                 continue
@@ -209,6 +217,7 @@ class RedisCheckpoints(Checkpoints):
         found = await self._values(thread_id, [("checkpoint", namespace, checkpoint_id)])
         if not found:  # deleted meanwhile, or never there
             return None
+
         checkpoint: Checkpoint
         checkpoint, metadata, parent_id, channels = found[0]
         versions = checkpoint["channel_versions"]
@@ -219,11 +228,13 @@ class RedisCheckpoints(Checkpoints):
         kept = await self._values(thread_id, [*values.values(), *writes])
         if len(kept) < len(values) + len(writes):
             raise StateLost
+
         checkpoint["channel_values"] = dict(zip(values, kept, strict=False))
         written = []
         for field, each in zip(writes, kept[len(values) :], strict=True):
             _, _, _, task_id, number = field
             written.append((task_id, int(number), *each))
+
         written.sort(key=lambda each: writes_sort_key(each[2], each[0], each[1]))
         return CheckpointTuple(
             config=_config(thread_id, namespace, checkpoint_id),
@@ -237,6 +248,7 @@ class RedisCheckpoints(Checkpoints):
         """Return the values of the fields that exist."""
         if not fields:
             return []
+
         found = await self._access.reply(("HMGET", _key(thread_id), *map(to_text, fields)))
         return [self.serde.loads_typed(("msgpack", data))[0] for data in found if data is not None]
 
@@ -255,6 +267,7 @@ def _listed(
     for kind, namespace, *rest in fields:
         if kind != "checkpoint":
             continue
+
         checkpoint_id = rest[0]
         if only_id not in (None, checkpoint_id):
             continue
@@ -262,6 +275,7 @@ def _listed(
             continue
         if before is None or checkpoint_id < before:
             found.append((checkpoint_id, namespace))
+
     return sorted(found, reverse=True)
 
 

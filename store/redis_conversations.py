@@ -132,6 +132,7 @@ class RedisConversations:
         if cursor is not None:
             updated_us, conversation_key = parse_place_cursor(cursor)
             latest, before = str(updated_us), conversation_key.hex()
+
         keys = [redis_keys.conversations(redis_keys.digest(user_id))]
         names, turns = redis_keys.conversation(""), redis_keys.turns("")
         found = await self._access.reply(
@@ -140,6 +141,7 @@ class RedisConversations:
         listed = tuple(map(_conversation, found[:limit]))
         if len(found) <= limit:
             return ConversationPage(listed, None)
+
         *_, updated, _, last = found[limit - 1]
         return ConversationPage(listed, place_cursor(int(updated), bytes.fromhex(last.decode())))
 
@@ -152,6 +154,7 @@ class RedisConversations:
         )
         if found is None:
             return None
+
         turns, following = found[5:]
         return TurnPage(
             _conversation(found), tuple(map(turn_from_text, turns)), following.decode() or None

@@ -174,11 +174,14 @@ class RedisRecords:
             if change.after is None:
                 arguments += ["", 0]
                 continue
+
             arguments += [change.after.text, len(change.after.positions)]
             for record_set, position in change.after.positions.items():
                 arguments += [record_set.hex(), position]
+
         for record_set, count in chain(limits.most.items(), limits.latest.items()):
             arguments += [record_set.hex(), count]
+
         return _APPLIED[await self._access.reply(_APPLY.command([], *_PREFIXES, *arguments))]
 
     async def count_use(self, keys: Collection[bytes]) -> None:

@@ -274,6 +274,7 @@ class RedisRuns:
     async def write(self, writes: Sequence[RunWrite]) -> Mapping[str, Unkept]:
         if not writes:
             return {}
+
         stopped = [write for write in writes if write.state != "running"]
         held_keys = [self._keep_key(write) for write in stopped if write.head.key]
         # Keys first: when the connection breaks in between, a run that is kept has its key.
@@ -283,6 +284,7 @@ class RedisRuns:
         for write, outcome in zip(writes, outcomes, strict=True):
             if outcome:
                 unkept[write.head.run_id] = _UNKEPT[outcome]
+
         return unkept
 
     def _write(self, write: RunWrite) -> Command:
@@ -293,6 +295,7 @@ class RedisRuns:
             ttl = self._waiting_ttl
             interrupt = redis_keys.digest(write.waiting.interrupt_id)
             waiting = waiting_to_text(write.waiting)
+
         arguments: list[Any] = [
             digest,
             head_to_text(head),
@@ -307,6 +310,7 @@ class RedisRuns:
         ]
         for frame in write.frames:
             arguments += [frame.seq, frame.data]
+
         turn_keys, turn_arguments = self._saying(head, write.end.turn if write.end else None)
         return _WRITE.command([*_run_keys(digest), *turn_keys], *arguments, *turn_arguments)
 
@@ -314,6 +318,7 @@ class RedisRuns:
         """Return keys and arguments that add the turn to its conversation; none without one."""
         if turn is None:
             return [], []
+
         conversation = redis_keys.digest(head.user_id, head.conversation_id)
         keys = [
             redis_keys.conversation(conversation),
@@ -357,6 +362,7 @@ class RedisRuns:
         )
         if owner is None or owner.decode() != redis_keys.digest(user_id):
             return ()
+
         return tuple(
             EventFrame(int(entry.partition(b"-")[0]), fields[b"data"]) for entry, fields in entries
         )
@@ -364,10 +370,12 @@ class RedisRuns:
     async def renew(self, run_ids: Collection[str], worker_id: str) -> Collection[str]:
         if not run_ids:
             return ()
+
         digests = {redis_keys.digest(run_id): run_id for run_id in run_ids}
         keys = [redis_keys.LEASES]
         for digest in digests:
             keys += [redis_keys.run(digest), redis_keys.frames(digest)]
+
         command = _RENEW.command(
             keys, redis_keys.digest(worker_id), self._lease, self._run_ttl, *digests
         )

@@ -24,6 +24,7 @@ def title_of_question(question: str) -> str:
     asked = line
     for _ in range(_MOST_BEGINNINGS):
         asked = _without_beginning(asked)
+
     return _cut(asked or line)
 
 
@@ -33,6 +34,7 @@ def _without_beginning(line: str) -> str:
         found = beginning.match(line)
         if found is not None and found.end() < len(line):
             return line[found.end() :]
+
     return line
 
 
@@ -41,10 +43,12 @@ def _cut(line: str) -> str:
     end = _fitting(line, _MOST_COLUMNS)
     if end == len(line):
         return line
+
     end = _fitting(line, _MOST_COLUMNS - 1)
     between = line.rfind(" ", 0, end)
     if between >= _LEAST_COLUMNS:
         end = between
+
     return line[:end].rstrip() + "…"
 
 
@@ -55,4 +59,5 @@ def _fitting(line: str, columns: int) -> int:
         taken += 2 if unicodedata.east_asian_width(character) in "WF" else 1
         if taken > columns:
             return place
+
     return len(line)

@@ -43,6 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if given.question is None:
             converse(conversation, input)
             return 0
+
         is_answered = conversation.ask(given.question)
         if is_answered and given.export is not None:
             conversation.export(given.export)
@@ -51,12 +52,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     except KeyboardInterrupt:
         return 130
+
     return 0 if is_answered else 1
 
 
 def _connection(given: argparse.Namespace) -> ServiceConnection:
     if not given.here:
         return ServerConnection(given.url, given.key)
+
     # Only here: the service takes seconds to import.
     from unified_api import app
 

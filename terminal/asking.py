@@ -46,7 +46,9 @@ class TerminalConversation:
                 if event["type"] == "progress":
                     details = event.get("sub_status") or event.get("details") or ""
                     status.update(f"{event['display_name']} {details}".strip())
+
                 last = event
+
         self.conversation_id = last.get("conversation_id") or self.conversation_id
         self.run_id = last.get("run_id") or self.run_id
         self._asked = last if last.get("type") == "question" else None
@@ -61,9 +63,11 @@ class TerminalConversation:
         if asked is not None:
             answer = {"interrupt_id": asked["interrupt_id"], "answer": answer_in(asked, said)}
             return self.connection.answer(asked["run_id"], answer)
+
         body: dict[str, Any] = {"question": said, **self.options, "stream_tokens": False}
         if self.conversation_id is not None:
             body["conversation_id"] = self.conversation_id
+
         return self.connection.ask(body)
 
     def _show(self, last: Event) -> bool:
@@ -78,6 +82,7 @@ class TerminalConversation:
         else:
             message = last.get("error") or "The connection ended before the answer."
             self.notes.print(str(message), style="red", markup=False)
+
         return last.get("type") in ("completed", "question")
 
     def export(self, path: Path) -> None:
@@ -91,15 +96,18 @@ class TerminalConversation:
             raise CannotAsk(f"The file's name must end in {', '.join(_FORMATS)}.")
         if self.run_id is None:
             raise CannotAsk("There is no answer yet.")
+
         query = {"format": file_format}
         if self.conversation_id is not None:
             query["conversation_id"] = self.conversation_id
+
         with closing(self.connection.export(self.run_id, query)) as pieces:
             first = next(pieces, b"")
             with path.open("wb") as file:
                 file.write(first)
                 for piece in pieces:
                     file.write(piece)
+
         self.notes.print(f"{path}", style="dim", markup=False)
 
 
@@ -113,9 +121,11 @@ def converse(conversation: TerminalConversation, read: Callable[[str], str]) -> 
             line = read("? ").strip()
         except EOFError:
             return
+
         command, _, rest = line.partition(" ")
         if command in ("/quit", "/exit"):
             return
+
         try:
             if command == "/new":
                 conversation.begin_anew()

@@ -81,6 +81,7 @@ class ServerConnection:
     def answer(self, run_id: str, body: Mapping[str, Any]) -> Events:
         with closing(self._open(_resume_path(run_id), json.dumps(body).encode())) as response:
             run = json.load(response)["data"]
+
         with closing(self._open(_events_path(run))) as response:
             yield from _events(response)
 
@@ -122,6 +123,7 @@ class LocalConnection:
         with closing(self._client.post(_resume_path(run_id), json=dict(body))) as response:
             _check(response, 202)
             run = json.loads(response.get_data())["data"]
+
         with closing(self._client.get(_events_path(run))) as response:
             _check(response)
             yield from _events(_lines(response.iter_encoded()))

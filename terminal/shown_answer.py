@@ -29,8 +29,10 @@ def show_answer(console: Console, answer: Mapping[str, Any], *, with_sql: bool) 
                 console.print(bars)
     if with_sql and answer.get("sql"):
         console.print(Syntax(answer["sql"], "sql", word_wrap=True, background_color="default"))
+
     for warning in answer.get("warnings") or ():
         console.print(_plain(warning), style="yellow")
+
     for name in ("choices", "rewrites", "follow_ups"):
         for offered in answer.get(name) or ():
             console.print(Styled(f"  › {offered}".translate(_CONTROLS), style="dim"))
@@ -51,17 +53,21 @@ def _table(result: Mapping[str, Any]) -> RenderableType:
         heading = f"{label} ({unit})" if unit else str(label)
         justify: JustifyMethod = "left" if number_format is None else "right"
         table.add_column(escape(heading.translate(_CONTROLS)), justify=justify)
+
     rows: Sequence[Sequence[Any]] = result["rows"]
     for row in rows[:_MOST_ROWS]:
         table.add_row(*map(_cell, row))
+
     if len(rows) <= _MOST_ROWS:
         return table
+
     return Group(table, Styled(f"… {len(rows) - _MOST_ROWS} more", style="dim"))
 
 
 def _cell(value: Any) -> Styled:
     if value is None:
         return Styled("")
+
     return Styled(str(value).translate(_CONTROLS))
 
 
@@ -69,19 +75,23 @@ def _bars(chart: Mapping[str, Any], result: Mapping[str, Any]) -> RenderableType
     """Return a chart's figures as bars; None where it has no groups, or a second one."""
     if chart.get("x") is None or chart.get("series") is not None:
         return None
+
     columns = list(result["columns"])
     if chart["x"] not in columns or chart["y"] not in columns:
         return None
+
     x, y = columns.index(chart["x"]), columns.index(chart["y"])
     figures = [(str(row[x]), _number(row[y])) for row in result["rows"][:_MOST_BARS]]
     longest = max((abs(figure) for _, figure in figures), default=Decimal(0))
     if not longest:
         return None
+
     table = Table.grid(padding=(0, 1))
     for label, figure in figures:
         width = int(abs(figure) / longest * _BAR_WIDTH)
         style = "red" if figure < 0 else "green"
         table.add_row(_cell(label), Styled("█" * max(width, 1), style=style), _cell(figure))
+
     return table
 
 

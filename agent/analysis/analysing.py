@@ -120,6 +120,7 @@ class Analyst:
         }
         if work.forecast:
             body["forecast"] = work.forecast
+
         body["warnings"] = [notice.to(request.lang) for notice in notices]
         return body
 
@@ -141,6 +142,7 @@ class _Work:
         if not self.subject.measures:
             self.notices.append(_NO_MEASURE)
             return
+
         kinds = self.request.what or _BY_DEFAULT
         if "describe" in kinds:
             await self._describe()
@@ -166,6 +168,7 @@ class _Work:
                 found += page
         finally:
             await stream.aclose()
+
         return found
 
     async def _describe(self) -> None:
@@ -177,6 +180,7 @@ class _Work:
         for number, measure in enumerate(measures):
             facts = describing.facts_of(cells[number * size : (number + 1) * size])
             self.findings.append(describing.describe(measure, rows, facts, sql, lang))
+
         told = cells[len(measures) * size :]
         for (one, other), count, r in zip(pairs, told[::2], told[1::2], strict=True):
             found = describing.correlation(one, other, count, r, sql, lang)
@@ -186,11 +190,13 @@ class _Work:
         if not self.subject.groups:
             self._miss("shares", _NO_GROUP)
             return
+
         group = self.subject.groups[0]
         for measure in self.subject.measures:
             if not measure.adds_up:
                 self._miss("shares", filled(_NOT_ADDED, name=measure.label))
                 continue
+
             sql = analysis_sql.shares(self.rows, measure, group)
             found = sharing.shared(
                 measure, group, await self._fetch(sql, MOST_NAMED), sql, self.request.lang
@@ -220,10 +226,12 @@ class _Work:
         if not self.subject.times:
             self._miss_over_time(_NO_TIME)
             return
+
         time = self.subject.times[0]
         unit = None
         if time.is_timestamp:
             unit = await self._unit(time)
+
         for number, measure in enumerate(self.subject.measures):
             sql = analysis_sql.series(self.rows, measure, time, unit)
             series = await self._series(measure, time, unit, sql)
@@ -248,12 +256,15 @@ class _Work:
         count, first, last, *aligned = rows[0]
         if not count:
             return None
+
         begins, ends = parsed(first, "hour"), parsed(last, "hour")
         if begins is None or ends is None:
             return None
+
         period = time.column.period
         if period is not None:  # one January alone is no series of years
             aligned = [unit == period for unit in ALIGNED]
+
         return fitting_unit(begins, ends, aligned, MOST_PERIODS)
 
     async def _series(
@@ -263,18 +274,22 @@ class _Work:
         no_series = filled(_NO_SERIES, name=time.label, most=MOST_PERIODS)
         if time.is_timestamp and unit is None:
             return no_series
+
         found = await self._fetch(sql, MOST_PERIODS + 1)
         unit = unit or _written_unit(found)
         if unit is None or len(found) > MOST_PERIODS:
             return no_series
         if _has_rows_to_add(found) and not measure.adds_up:
             return filled(_NOT_ADDED_OVER_TIME, name=measure.label)
+
         points = _points(found, unit)
         if not points:
             return no_series
+
         series = series_of(unit, points, datetime.fromisoformat(found[0][-1]))
         if _is_sparse(series, time):
             return filled(_SPARSE, name=time.label)
+
         return series
 
     async def _contribute(
@@ -284,6 +299,7 @@ class _Work:
         step = series_changes.last_step(series)
         if step is None or not self.subject.groups or not measure.adds_up:
             return
+
         group = self.subject.groups[0]
         kind = "timestamp " if time.is_timestamp else ""
         before, last = (f"{kind}'{point.written.replace('T', ' ')}'" for point in step)
@@ -313,6 +329,7 @@ class _Work:
         except CannotForecast as error:
             self.notices.append(error.text)
             return
+
         self.notices += notices
         self.findings.append(finding)
 
@@ -342,4 +359,5 @@ def _points(rows: Sequence[Sequence[Any]], unit: PeriodUnit) -> list[Point]:
             return []
         if figures:
             points.append(Point(start, value, written))
+
     return points

@@ -77,8 +77,10 @@ def described(
             f"{function}({value})" for function in ("sum", "avg", "stddev_samp", "min", "max")
         ]
         parts += [_QUARTILE.format(part=part, value=value) for part in ("0.25", "0.5", "0.75")]
+
     for one, other in pairs:
         parts += _correlated(f"v{one.number}", f"v{other.number}")
+
     return f"SELECT {', '.join(parts)} FROM {rows.figures(*measures)}"
 
 
@@ -127,6 +129,7 @@ def period(time: SubjectColumn, unit: PeriodUnit | None) -> str:
     """Return the period that a row belongs to."""
     if time.is_timestamp:
         return f"date_trunc('{unit}', c{time.number}::timestamp)"
+
     return f"c{time.number}::text"
 
 

@@ -81,6 +81,7 @@ def _described(measure: SubjectColumn, facts: dict[str, Any], lang: Lang) -> str
     name, count = measure.label, facts["count"]
     if count == 0:
         return Text(f"“{name}”没有任何数值。", f"{name} has no figures.").to(lang)
+
     total = (
         Text(f"合计 {said('sum')}，", f"sum {said('sum')}, ") if "sum" in facts else Text("", "")
     )
@@ -108,6 +109,7 @@ def correlation(
     """Correlate two measures; None when there are too few rows, or one of them does not vary."""
     if r is None or count < _LEAST_PAIRS:
         return None
+
     strength = next(text for least, text in _STRENGTHS if abs(r) >= least)
     direction = (
         Text("同向", "in the same direction") if r >= 0 else Text("反向", "in opposite directions")
@@ -138,6 +140,7 @@ def outlying(
         return filled(_TOO_FEW, name=measure.label, n=count, least=_LEAST_SPREAD)
     if q1 == q3:
         return filled(_NO_SPREAD, name=measure.label)
+
     fence = float(IQR_FENCE) * (q3 - q1)
     low, high = q1 - fence, q3 + fence
     found = [{"value": row[0], "row": _said_names(names, row[1:-4])} for row in rows if outside]
@@ -159,6 +162,7 @@ def outlying(
             f"{fences[0]} to {fences[1]}).",
         )
         return Finding("outliers", text.to(lang), _IQR.to(lang), figures, sql)
+
     told = [_named(one["row"], figure(one["value"], unit, lang), lang) for one in found[:3]]
     more = Text("等", " and others") if outside > len(told) else Text("", "")
     text = Text(
@@ -179,6 +183,7 @@ def _said_names(names: Sequence[SubjectColumn], cells: Sequence[str | None]) -> 
 
 
 def _named(row: Sequence[str], value: str, lang: Lang) -> str:
-    return (
-        Text(f"{' '.join(row)}（{value}）", f"{' '.join(row)} ({value})").to(lang) if row else value
-    )
+    if row:
+        return Text(f"{' '.join(row)}（{value}）", f"{' '.join(row)} ({value})").to(lang)
+
+    return value

@@ -64,10 +64,15 @@ def figure(value: Number | None, unit: str | None, lang: Lang) -> str:
     """Return a figure for a sentence: digits in groups, two decimals, its unit behind it."""
     if value is None:
         return _NONE.to(lang)
+
     text = _grouped(Decimal(str(value)))
     if not unit:
         return text
-    return f"{text} {unit}" if unit[0].isalnum() and not has_han(unit) else f"{text}{unit}"
+
+    if unit[0].isalnum() and not has_han(unit):
+        return f"{text} {unit}"
+
+    return f"{text}{unit}"
 
 
 def filled(text: Text, **values: object) -> Text:
@@ -87,5 +92,6 @@ def _grouped(number: Decimal) -> str:
         return f"{int(number):,}"
     if abs(number) >= 1:
         return f"{number:,.{_DECIMALS}f}"
+
     places = _SMALL_DIGITS - 1 - number.adjusted()
     return f"{round(number, places).normalize():f}"

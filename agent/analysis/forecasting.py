@@ -157,9 +157,11 @@ def forecast(values: Sequence[float], season: int, horizon: int, *, limit_s: flo
         raise CannotForecast(
             Text(*(form.format(n=len(values), least=LEAST_PERIODS) for form in _SHORT))
         )
+
     values = values[-MOST_FITTED:]
     if min(values) == max(values):
         raise CannotForecast(_CONSTANT)
+
     return _Forecaster(values, season, horizon, time.monotonic() + limit_s).forecast()
 
 
@@ -184,6 +186,7 @@ class _Forecaster:
                 for form, naive in zip(_WORSE, backtest.naive, strict=True)
             )
             raise CannotForecast(Text(zh, en))
+
         steps = self._predicted(model)
         is_clipped = min(self._values) >= 0 and any(
             low < 0 for step in steps for low, _ in step.intervals
@@ -196,6 +199,7 @@ class _Forecaster:
                 )
                 for one in steps
             )
+
         return Forecast(model, steps, backtest, is_clipped)
 
     def _origins(self, model: Model) -> list[int]:
@@ -209,13 +213,17 @@ class _Forecaster:
         candidates = [Model(None), Model("straight"), Model("damped")]
         if self._season and len(self._values) >= _SEASONS * self._season + _LEAST_ORIGINS:
             candidates += [Model(one.trend, self._season) for one in candidates]
+
         fitted = [(self._fit(model, self._values), model) for model in candidates]
         scored = [
             (_aicc(result.llf, model, len(self._values)), model)
             for result, model in fitted
             if result
         ]
-        return min(scored, key=lambda one: one[0])[1] if scored else candidates[0]
+        if scored:
+            return min(scored, key=lambda one: one[0])[1]
+
+        return candidates[0]
 
     def _fit(self, model: Model, training: Sequence[float]) -> Any:
         """Return the fitted model; None when it can't be fitted to so little."""
@@ -225,6 +233,7 @@ class _Forecaster:
 
         if time.monotonic() > self._until:
             raise CannotForecast(_TOO_LONG)
+
         options = {"seasonal": "add", "seasonal_periods": model.season} if model.season else {}
         try:
             with np.errstate(all="ignore"):
@@ -247,17 +256,20 @@ class _Forecaster:
         naives = [(_LAST, _Errors(), 1)]
         if season and origins[0] >= season:
             naives.append((_SEASON_AGO, _Errors(), season))
+
         for known in origins:
             truth = self._values[known : known + self._horizon]
             fitted = self._fit(model, self._values[:known])
             if fitted is None:
                 raise CannotForecast(_UNFIT)
+
             errors.add([float(one) for one in fitted.forecast(len(truth))], truth)
             for _, naive, period in naives:
                 naive.add(
                     [self._values[known - period + step % period] for step in range(len(truth))],
                     truth,
                 )
+
         name, naive, _ = min(naives, key=lambda one: one[1].mae)
         scale = self._scale
         return Backtest(
@@ -274,6 +286,7 @@ class _Forecaster:
         fitted = self._fit(model, self._values)
         if fitted is None:
             raise CannotForecast(_UNFIT)
+
         first = len(self._values)
         predicted = fitted.get_prediction(start=first, end=first + self._horizon - 1)
         frames = [predicted.summary_frame(alpha=1 - level / 100) * self._scale for level in LEVELS]
@@ -307,6 +320,7 @@ def _aicc(likelihood: float, model: Model, count: int) -> float:
     parameters = states + smoothing + 1  # the variance
     if count - parameters - 1 <= 0 or not math.isfinite(likelihood):
         return math.inf
+
     return (
         2 * parameters
         - 2 * likelihood
@@ -344,4 +358,7 @@ class _Errors:
     def mape(self) -> float | None:
         """Return the mean error in percent of the truth; None where one of these is zero."""
         parts = [part for part in self._parts if part is not None]
-        return 100 * sum(parts) / len(parts) if len(parts) == len(self._parts) else None
+        if len(parts) == len(self._parts):
+            return 100 * sum(parts) / len(parts)
+
+        return None

@@ -65,6 +65,7 @@ def predicted(
     """
     if series.gaps:
         raise CannotForecast(filled(_GAPS, gaps=series.gaps))
+
     values = [float(point.value) for point in series.points]
     made = forecast(values, SEASONS[series.unit], horizon, limit_s=FORECAST_S)
     try:
@@ -73,6 +74,7 @@ def predicted(
         ]
     except OverflowError as exc:
         raise CannotForecast(_LATE) from exc
+
     body = _body(measure, series, made, [named(start, series.unit) for start in starts], lang)
     text = _text(measure, series, made, body["points"], lang)
     figures = {
@@ -136,6 +138,7 @@ def _text(
     note = Text("", "")
     if pending is not None and named(pending, series.unit) == first["period"]:
         note = Text("（该周期尚未结束，按整个周期预测）", " (not over yet; forecast as a whole)")
+
     clipped = _CLIPPED if made.is_clipped else Text("", "")
     return Text(
         f"预测 {first['period']}{note.zh} 的“{measure.label}”约为 {said(first['value'])}，"

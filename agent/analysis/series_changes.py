@@ -75,6 +75,7 @@ class _Teller:
         """Yield the periods that are not over yet."""
         if not self._series.unfinished:
             return
+
         first = self._series.unfinished[0]
         periods = [
             {"period": self._when(point), "value": point.value} for point in self._series.unfinished
@@ -99,6 +100,7 @@ class _Teller:
             yield self._compared("change", step[1], step[0])
         if not self._series.points:
             return
+
         last = self._series.points[-1]
         then = year_before(last.start, self._series.unit)
         same = next((point for point in self._series.points if point.start == then), None)
@@ -133,6 +135,7 @@ class _Teller:
         """Return how the value differs, in Chinese and English."""
         if change == 0:
             return _SAME.zh, "the same as"
+
         amount = self._said(abs(change))
         how = _MORE if change > 0 else _LESS
         return f"{how.zh} {amount}", f"{amount} {how.en} than"
@@ -142,6 +145,7 @@ class _Teller:
         points = self._series.points
         if len(points) < 2:
             return
+
         best, worst = (
             max(points, key=lambda point: point.value),
             min(points, key=lambda point: point.value),
@@ -168,6 +172,7 @@ class _Teller:
                 f"({self._said(best.value)}) and lowest in {self._when(worst)} "
                 f"({self._said(worst.value)}).",
             )
+
         yield self._finding("extremes", text, figures)
 
     def rise(self) -> Iterator[Finding]:
@@ -177,9 +182,11 @@ class _Teller:
         runs = _rises(self._series)
         if not runs:
             return
+
         first, last, steps = max(reversed(runs), key=lambda run: run[2])
         if steps < _LEAST_RISE:
             return
+
         figures = {
             "from": {"period": self._when(first), "value": first.value},
             "to": {"period": self._when(last), "value": last.value},
@@ -213,6 +220,7 @@ def _rises(series: Series) -> list[tuple[Point, Point, int]]:
         rises = other.value > one.value
         run += not (follows and rising[-1][0] == rises)
         rising.append((rises, run, (one, other)))
+
     runs = [list(group) for _, group in groupby(rising, key=lambda step: step[1])]
     return [(run[0][2][0], run[-1][2][1], len(run)) for run in runs if run[0][0]]
 
@@ -238,6 +246,7 @@ def contributed(
     moved = [one for one in moved if one[1] != one[2]]
     if not moved:
         return None
+
     unit = measure.column.unit
 
     def said(value: Decimal) -> str:

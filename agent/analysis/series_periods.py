@@ -81,6 +81,7 @@ def series_of(unit: PeriodUnit, points: Sequence[Point], now: datetime) -> Serie
     unfinished = tuple(ordered[len(over) :])
     if not over:
         return Series(unit, over, unfinished)
+
     periods = distance(over[0].start, over[-1].start, unit) + 1
     return Series(unit, over, unfinished, gaps=periods - len(over))
 
@@ -95,6 +96,7 @@ def later(start: datetime, unit: PeriodUnit, count: int = 1) -> datetime:
     """
     if unit in _DELTAS:
         return start + count * _DELTAS[unit]
+
     years, month = divmod(start.month - 1 + count * _MONTHS[unit], 12)
     try:
         return start.replace(year=start.year + years, month=month + 1)
@@ -111,6 +113,7 @@ def year_before(start: datetime, unit: PeriodUnit) -> datetime | None:
         return None
     if unit == "week":
         return start - timedelta(weeks=52)
+
     try:
         return start.replace(year=start.year - 1)
     except ValueError:  # 29 February, or year 1
@@ -121,6 +124,7 @@ def distance(first: datetime, last: datetime, unit: PeriodUnit) -> int:
     """Return how many periods `last` begins after `first`."""
     if unit in _DELTAS:
         return (last - first) // _DELTAS[unit]
+
     return ((last.year - first.year) * 12 + last.month - first.month) // _MONTHS[unit]
 
 
@@ -128,9 +132,11 @@ def written_unit(texts: Sequence[str]) -> PeriodUnit | None:
     """Return the unit of periods written as text, such as 2026-10; None if they share none."""
     if not texts:
         return None
+
     for unit, pattern in _WRITTEN:
         if all(pattern.fullmatch(text) for text in texts):
             return unit
+
     return None
 
 
@@ -140,6 +146,7 @@ def parsed(text: str, unit: PeriodUnit) -> datetime | None:
         start = _start(text, unit)
     except ValueError:  # before Christ, after 9999, month 13
         return None
+
     # Then a period before it and one after it can be told as well.
     is_within_calendar = MINYEAR < start.year < MAXYEAR
     return start if is_within_calendar else None
@@ -150,6 +157,7 @@ def _start(text: str, unit: PeriodUnit) -> datetime:
     match = pattern.fullmatch(text) if pattern else None
     if match is None:
         return datetime.fromisoformat(text)
+
     parts = {name: int(number) for name, number in match.groupdict().items()}
     month = parts.get("quarter", 1) * 3 - 2
     return datetime(parts["year"], parts.get("month", month), parts.get("day", 1))
@@ -167,9 +175,11 @@ def fitting_unit(
     longest = _longest_aligned(aligned)
     if longest is None:
         longest = ALIGNED.index("hour" if last - first <= _DAY_SPAN else "day")
+
     for unit in reversed(ALIGNED[: longest + 1]):
         if distance(first, last, unit) < most:
             return unit
+
     return None
 
 
@@ -178,6 +188,7 @@ def _longest_aligned(aligned: Sequence[bool]) -> int | None:
     for index, begins in enumerate(aligned):
         if begins:
             return index
+
     return None
 
 
@@ -185,6 +196,7 @@ def named(start: datetime, unit: PeriodUnit) -> str:
     """Return the period as people write it: 2026-10, 2026-Q4."""
     if unit == "hour":
         return start.isoformat(" ", "minutes")
+
     return str(as_period(start.isoformat(), unit))
 
 
@@ -194,6 +206,7 @@ def neighbours(points: Sequence[Point], unit: PeriodUnit) -> list[tuple[Point, P
     for one, following in pairwise(points):
         if later(one.start, unit) == following.start:
             pairs.append((one, following))
+
     return pairs
 
 

@@ -40,11 +40,13 @@ def shared(
     """
     if not rows:
         return []
+
     _, _, _, groups, total, least, enough, concentration = rows[0]
     if least < 0 or total <= 0:
         return Text(
             _NEGATIVE.zh.format(name=measure.label), _NEGATIVE.en.format(name=measure.label)
         )
+
     return list(_findings(measure, group, rows, sql, lang))
 
 
@@ -74,6 +76,7 @@ def _findings(
     yield Finding("shares", text.to(lang), _SHARES.to(lang), {**of, "top": top, "rest": rest}, sql)
     if groups < _LEAST_GROUPS:
         return
+
     part = percent(enough / groups)
     text = Text(
         f"{groups:,} 组中的 {enough:,} 组（{part}）占“{measure.label}”总计的 {float(PARETO):.0%}。",
@@ -94,4 +97,7 @@ def _findings(
 
 
 def _name(name: str | None, lang: Lang) -> str:
-    return name if name is not None else Text("（空）", "(none)").to(lang)
+    if name is not None:
+        return name
+
+    return Text("（空）", "(none)").to(lang)

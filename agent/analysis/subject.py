@@ -53,6 +53,7 @@ class SubjectColumn:
             return False
         if self.column.unit == "%" or not output.column:
             return False
+
         return not is_averaged(output.column)
 
 
@@ -85,12 +86,14 @@ def subject_of(
     typed = zip(columns, result.column_types, strict=True)
     for number, (column, kind) in enumerate(typed, 1):
         by_role[column.role].append(SubjectColumn(number, column, kind))
+
     measures, groups, times = by_role["measure"], by_role["category"], by_role["time"]
     if measure is not None:
         measures = [_chosen("measure", measure, measures)]
     if by is not None:
         chosen = _chosen("by", by, [*groups, *times])
         groups, times = ([chosen], []) if chosen in groups else ([], [chosen])
+
     groups.sort(key=_is_key)
     return Subject(tuple(measures[:MOST_MEASURES]), tuple(groups), tuple(times))
 
@@ -99,9 +102,11 @@ def _chosen(field: str, said: str, columns: Sequence[SubjectColumn]) -> SubjectC
     for column in columns:
         if column.name == said:
             return column
+
     for column in columns:
         if column.label == said:
             return column
+
     names = [column.name for column in columns]
     zh, en = "、".join(names) or _NOTHING.zh, ", ".join(names) or _NOTHING.en
     problem = Text(
@@ -117,6 +122,7 @@ def _is_key(column: SubjectColumn) -> bool:
         return False
     if stored.name in table.primary_key:
         return True
+
     return any(stored.name in key.columns for key in table.foreign_keys)
 
 

@@ -42,6 +42,7 @@ def chart_of(columns: Sequence[ResultColumn], result: QueryResult, lang: Lang) -
     """Return the chart for `result`, whose columns are `columns`; None when a table is better."""
     if len(columns) > MOST_READ:
         return None
+
     table = Roles(columns, result)
     if not table.measures or not table.has_unique_names:
         return None
@@ -49,6 +50,7 @@ def chart_of(columns: Sequence[ResultColumn], result: QueryResult, lang: Lang) -
         return _number(table) if len(table.measures) == 1 else None
     if table.is_listing or result.is_limited:
         return None
+
     return _grouped_chart(table, lang)
 
 
@@ -71,6 +73,7 @@ class Roles:
                 categories.append(column)
             elif column.role == "measure" and self._varies(column):
                 self.measures.append(column)
+
         self.categories = _without_keys(categories)
 
     @property
@@ -78,6 +81,7 @@ class Roles:
         """Tell whether rows are shown as they are stored, several facts of each."""
         if any(one.output.function or one.output.is_computed for one in self.measures):
             return False
+
         return len(self.columns) > _MOST_LISTED and not self._is_pair_of_figures
 
     @property
@@ -106,6 +110,7 @@ class Roles:
     def _varies(self, column: ResultColumn) -> bool:
         if not self.holds_figures(column):
             return False
+
         has_only_zeros = not any(self.values(column))
         return self.count == 1 or not has_only_zeros
 
@@ -114,12 +119,17 @@ def _grouped_chart(table: Roles, lang: Lang) -> Chart | None:
     groups = [*table.times, *table.categories]
     y = main_measure(table)
     if len(groups) == 0:
-        return _scatter(table, lang) if len(table.measures) == 2 else None
+        if len(table.measures) == 2:
+            return _scatter(table, lang)
+
+        return None
     if len(groups) > 2:
         return None
+
     x, *rest = groups
     if not rest:
         return _by_one(table, x, y, lang)
+
     return _by_two(table, x, rest[0], y, lang)
 
 
@@ -127,6 +137,7 @@ def _by_one(table: Roles, x: ResultColumn, y: ResultColumn, lang: Lang) -> Chart
     # Several figures for one x can't be told apart.
     if table.distinct(x) < table.count:
         return None
+
     title = OVER.to(lang).format(y=y.label, x=x.label)
     if x.role == "time":
         is_course = table.count >= LEAST_POINTS and _is_sorted(table.values(x))
@@ -137,12 +148,14 @@ def _by_one(table: Roles, x: ResultColumn, y: ResultColumn, lang: Lang) -> Chart
         return _scatter(table, lang)
     if table.count > MOST_BARS:
         return None
+
     return spec("bar", x, y, None, title)
 
 
 def _has_two_units(table: Roles) -> bool:
     if len(table.measures) != 2:
         return False
+
     first, second = table.measures
     return first.unit != second.unit
 
@@ -154,17 +167,20 @@ def _by_two(
         return None
     if x.role != "time" and table.distinct(series) > table.distinct(x):
         x, series = series, x
+
     x_count = table.distinct(x)
     if x_count == table.count:  # the second only says more of the first
         return _by_one(table, x, y, lang)
     if table.distinct(series) > MOST_SERIES or x_count > 4 * MOST_BARS:
         return None
+
     title = SPLIT.to(lang).format(y=y.label, x=x.label, series=series.label)
     if x.role == "time":
         kind = "line" if x_count >= LEAST_POINTS else "bar"
         return spec(kind, x, y, series, title)
     if x_count > MOST_BARS:
         return None
+
     return spec("bar", x, y, series, title)
 
 
@@ -172,6 +188,7 @@ def _scatter(table: Roles, lang: Lang) -> Chart | None:
     x, y = table.measures
     if table.count < _LEAST_DOTS:
         return None
+
     title = AGAINST.to(lang).format(y=y.label, x=x.label)
     return spec("scatter", x, y, None, title)
 
@@ -189,9 +206,11 @@ def main_measure(table: Roles) -> ResultColumn:
     for measure in table.measures:
         if measure.output.is_share:
             return measure
+
     for measure in table.measures:
         if _is_sorted(table.values(measure)):
             return measure
+
     return table.measures[0]
 
 
@@ -202,11 +221,14 @@ def _steps(columns: Sequence[ResultColumn]) -> list[ResultColumn]:
     for column in columns:
         if column.role != "measure":
             continue
+
         is_aggregate = bool(column.output.function) or column.output.is_share
         (aggregates if is_aggregate else others).append(column)
+
     stored = [one for one in others if one.output.column is not None]
     if aggregates and stored:
         return stored
+
     counts = [one for one in aggregates if one.output.function == "count"]
     has_only_figures = len(aggregates) + len(others) == len(columns)
     is_histogram = bool(counts) and len(others) == 1 and has_only_figures
@@ -223,9 +245,11 @@ def _is_whole(table: Roles, y: ResultColumn) -> bool:
     """Tell whether the figures are all the shares of one whole."""
     if not y.output.is_share:
         return False
+
     figures = [float(value or 0) for value in table.values(y)]
     if min(figures) < 0:
         return False
+
     total = sum(figures)
     percent = total if y.output.is_percent else total * 100
     least, most = _WHOLE
@@ -244,12 +268,14 @@ def _is_key(column: ResultColumn) -> bool:
         return False
     if stored.name in table.primary_key:
         return True
+
     return any(stored.name in key.columns for key in table.foreign_keys)
 
 
 def _is_figure(value: Any) -> bool:
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         return False
+
     return -_LARGEST <= value <= _LARGEST
 
 

@@ -64,6 +64,7 @@ def drawn(
     with matplotlib.rc_context(settings):
         file = io.BytesIO()
         agg.FigureCanvasAgg(figure_of(chart, columns, result, lang)).print_png(file)
+
     return file.getvalue()
 
 
@@ -83,6 +84,7 @@ def figure_of(
         _write(axes, _one_figure(chart, columns, result, lang))
     else:
         _DRAWINGS[chart["type"]](axes, chart, _values(chart, columns, result))
+
     # One figure alone has its unit beside it.
     unit = f" ({chart['unit']})" if chart["unit"] and chart["type"] != "number" else ""
     axes.set_title(f"{chart['title']}{unit}")
@@ -147,7 +149,10 @@ def _text(value: Any) -> str:
 
 def _label(text: str) -> str:
     """Return the text as it is drawn: the beginning of a long one, so that others have room."""
-    return text if len(text) <= _LONGEST_LABEL else f"{text[:_LONGEST_LABEL]}…"
+    if len(text) <= _LONGEST_LABEL:
+        return text
+
+    return f"{text[:_LONGEST_LABEL]}…"
 
 
 def _pie(axes: Any, chart: Mapping[str, Any], values: _Values) -> None:
@@ -176,6 +181,7 @@ def _bars(axes: Any, chart: Mapping[str, Any], values: _Values) -> None:
     for number, figures in enumerate(sets.values()):
         shift = (number - (len(sets) - 1) / 2) * width
         drawings.append(axes.bar([place + shift for place in range(len(places))], figures, width))
+
     _dress(axes, places)
     _name(axes, drawings, sets)
 
@@ -206,6 +212,7 @@ def _sets(chart: Mapping[str, Any], values: _Values) -> tuple[list[str], dict[st
     sets = {name: [float("nan")] * len(places) for name in dict.fromkeys(names)}
     for x, name, figure in zip(xs, names, values[chart["y"]], strict=True):
         sets[name][at[x]] = figure
+
     return places, sets
 
 

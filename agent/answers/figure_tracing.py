@@ -117,11 +117,13 @@ def traced_figures(
     for figure in stated_figures(text):
         if figure.start in items:
             continue
+
         source = tracer.source_of(figure)
         if source is not None:
             traced[figure.written, source.call_id] = None
         else:
             untraced.append(figure)
+
     asked = known_figures((question,), ())
     untraced = [figure for figure in untraced if not is_known(figure, asked)]
     in_turns = known_of_turns(turns if untraced else ())
@@ -130,6 +132,7 @@ def traced_figures(
     for figure in untraced:
         kind = earlier if is_known(figure, in_turns) else unknown
         kind[figure.written] = None
+
     return Traced(tuple(traced), tuple(earlier), tuple(unknown))
 
 
@@ -152,6 +155,7 @@ def tracing_warnings(traced: Traced, lang: Lang) -> list[str]:
             f"and were not queried again: {named}",
         )
         warnings.append(said.to(lang))
+
     return warnings
 
 
@@ -180,6 +184,7 @@ class _Tracer:
             count = source.row_count
             if count and is_count_or_rank(figure, self._text, {count}):
                 return source
+
         return None
 
     def _dated_by(self, figure: Stated) -> FigureSource | None:
@@ -191,12 +196,14 @@ class _Tracer:
             return None
         if figure.value >= _LEAST_YEAR and abs(figure.value - self._today.year) > 1:
             return None
+
         return self._first(lambda source: bool(_CLOCK.search(source.sql)))
 
     def _quoted_from(self, figure: Stated) -> FigureSource | None:
         """Return the call whose SQL the text shows as code."""
         if not _is_within(figure, self._code):
             return None
+
         return self._first(lambda source: is_known(figure, source.in_sql))
 
     def _first(self, is_meant: Callable[[FigureSource], bool]) -> FigureSource | None:

@@ -71,6 +71,7 @@ def doubtful_figures_about(turns: Sequence[Turn], text: str, *sources: str) -> l
     """
     if not any(turn.sql for turn in turns):
         return []
+
     counts = {turn.row_count for turn in turns if turn.row_count}
     return _doubtful(text, lambda: known_of_turns(turns, *sources), counts)
 
@@ -84,6 +85,7 @@ def known_of_turns(turns: Sequence[Turn], *sources: str) -> KnownFigures:
         rows += turn.rows
         if turn.row_count:
             rows.append([turn.row_count])
+
     return known_figures(texts, rows)
 
 
@@ -126,6 +128,7 @@ def _doubtful(
     ]
     if not stated:  # spares collecting the figures of all rows
         return []
+
     known_ones = known()
     return [figure.written for figure in stated if not is_known(figure, known_ones)]
 
@@ -136,9 +139,11 @@ def known_figures(sources: Iterable[str], rows: Iterable[Iterable[Any]]) -> Know
     figures = set(_of_cells(rows))
     for text in texts:
         figures.update(figures_of_text(text))
+
     quarters: set[int] = set()
     for text in (*texts, *_texts_of(rows)):
         quarters |= quarters_of_dates(text)
+
     return KnownFigures(sorted(filter(isfinite, figures)), frozenset(quarters))
 
 
@@ -150,6 +155,7 @@ def is_known(figure: Stated, known: KnownFigures) -> bool:
     """Tell whether one of the figures is the stated one, at the precision it is written with."""
     if figure.is_quarter and figure.value in known.quarters:
         return True
+
     decimals = len(figure.digits.partition(".")[2])
     scales = {1.0, UNITS[figure.unit.lower()]} if figure.unit else {1.0}
     for scale in scales:
@@ -158,6 +164,7 @@ def is_known(figure: Stated, known: KnownFigures) -> bool:
         # Beyond twelve digits a float is less precise than what is written.
         if _contains(known.figures, value, rounding + 2 * ulp(value)):
             return True
+
     return False
 
 
@@ -179,7 +186,9 @@ def _of_cells(rows: Iterable[Iterable[Any]]) -> Iterator[float]:
                 texts.add(written[:_READ_OF_CELL])
             elif cell is not None and not isinstance(cell, bool):
                 numbers.add(cell)
+
     for text in texts:
         yield from figures_of_text(text)
+
     for number in numbers:
         yield abs(float(str(number)))  # an int may be too large to be converted directly

@@ -128,13 +128,16 @@ def stated_figures(text: str) -> list[Stated]:
         before = max(0, match.start() - 2)
         if not _IN_NAME.search(text, before, match.start()):
             found.append(_stated(match))
+
     for match in _CHINESE_FIGURE.finditer(text):
         if len(match[0]) <= _LONGEST_NUMERAL:
             found.append(_stated_in_chinese(match))
+
     for match in _ENGLISH_FIGURE.finditer(text):
         in_words = _stated_in_english(match)
         if in_words is not None:
             found.append(in_words)
+
     return sorted(found, key=lambda figure: figure.start)
 
 
@@ -147,6 +150,7 @@ def _stated(match: re.Match[str]) -> Stated:
 def _is_beside_quarter(text: str, start: int, end: int) -> bool:
     if _BEFORE_QUARTER.search(text, max(0, start - 10), start):
         return True
+
     return _AFTER_QUARTER.match(text, end) is not None
 
 
@@ -156,11 +160,14 @@ def _stated_in_chinese(match: re.Match[str]) -> Stated:
         digits = str(_chinese(match["percent"]))
         if match["decimals"]:
             digits += "." + "".join(str(_chinese(digit)) for digit in match["decimals"])
+
         return Stated(written, digits, "%", start, end)
+
     value = _chinese(written)
     for unit in ("万亿", "亿", "万"):
         if written.endswith(unit) and written != unit:
             return Stated(written, str(value // int(UNITS[unit])), unit, start, end)
+
     return Stated(written, str(value), None, start, end)
 
 
@@ -170,6 +177,7 @@ def _stated_in_english(match: re.Match[str]) -> Stated | None:
     is_vague = all(word in _ENGLISH_POWERS for word in words)  # "a million"
     if is_vague or value < _LEAST_ENGLISH:
         return None
+
     return Stated(match[0], str(value), match[1], match.start(), match.end())
 
 
@@ -184,6 +192,7 @@ def _english(numeral: str) -> int:
             section = (section or 1) * number
         else:
             total, section = total + (section or 1) * number, 0
+
     return total + section
 
 
@@ -203,8 +212,10 @@ def list_items(text: str, most: int) -> set[int]:
         expected = len(run) + 1
         if int(match[1]) == expected and expected <= most:
             run.append(match.start(1))
+
     if len(run) > 1:
         at_lines.update(run)
+
     return at_lines
 
 
@@ -212,6 +223,7 @@ def is_count_or_rank(figure: Stated, text: str, row_counts: Collection[int]) -> 
     """Tell whether the text uses the figure as the number of rows, or as a rank among them."""
     if figure.unit is not None or figure.is_quarter or not figure.value.is_integer():
         return False
+
     before = text[max(0, figure.start - 24) : figure.start]
     after = text[figure.end : figure.end + 40]
     if _BEFORE_RANK.search(before) or _AFTER_RANK.match(after):
@@ -220,12 +232,14 @@ def is_count_or_rank(figure: Stated, text: str, row_counts: Collection[int]) -> 
         return False
     if _BEFORE_COUNT.search(before):
         return True
+
     return _counts_things(figure, after) and not _NOT_A_COUNT.search(before)
 
 
 def _counts_things(figure: Stated, after: str) -> bool:
     if _COUNTED.match(after):
         return True
+
     return figure.value == 1 and _COUNTED_ONE.match(after) is not None
 
 
@@ -241,6 +255,7 @@ def _chinese(numeral: str) -> int:
         else:
             total = (total + section + digit or 1) * _MYRIADS[sign]
             section = digit = 0
+
     return total + section + digit
 
 
@@ -251,15 +266,19 @@ def figures_of_text(text: str) -> Iterator[float]:
         yield value
         if unit:
             yield value * UNITS[unit.lower()]
+
     for percent, numeral in _CHINESE_WORDS.findall(text):
         if len(numeral) > _LONGEST_NUMERAL:
             continue
+
         number = _chinese(numeral)
         yield number
         if percent:
             yield number / 100
+
     for word in re.findall(r"[a-z]+", text.lower()):
         if word in _ENGLISH:
             yield _ENGLISH[word]
+
     for match in _ENGLISH_FIGURE.finditer(text):
         yield _english(match[0])

@@ -28,6 +28,7 @@ def shown(item: Example | Lesson) -> dict[str, Any]:
             "avoidance_hint": item.avoidance_hint,
             "etl": {"meaning": item.meaning} if isinstance(item, EtlLesson) else None,
         }
+
     return {
         "kind": "etl" if isinstance(item, EtlExample) else "example",
         "example_id": item.example_id,

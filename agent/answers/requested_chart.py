@@ -98,6 +98,7 @@ def requested_chart_of(
     """
     if result.is_limited:
         raise InvalidRequest(_LIMITED)
+
     table = Roles(columns, result)
     if not table.has_unique_names:
         raise InvalidRequest(_SAME_NAMES)
@@ -105,13 +106,16 @@ def requested_chart_of(
         chart = chart_of(columns, result, lang)
         if chart is None:
             raise InvalidRequest(_with_fits(_TABLE, table))
+
         return chart
+
     x = _named(request.x, table) if request.x is not None else None
     y = _figures(request.y, table) if request.y is not None else None
     for kind in _kinds_to_try(request.type, table):
         chosen = _CHECKS[kind](table, x, y)
         if chosen is not None:
             return spec(kind, chosen.x, chosen.y, chosen.series, _title(chosen, lang, kind))
+
     problem = _TABLE if request.type is None else _WHY[request.type]
     raise InvalidRequest(_with_fits(problem, table), field="type")
 
@@ -124,6 +128,7 @@ def _fitting(table: Roles) -> list[str]:
         if chosen is not None:
             x = f"x={chosen.x.output.name}, " if chosen.x else ""
             fits.append(f"{kind} ({x}y={chosen.y.output.name})")
+
     return fits
 
 
@@ -140,12 +145,14 @@ def _named(name: str, table: Roles) -> ResultColumn:
         for column in table.columns:
             if spell(name) in (spell(column.output.name), spell(column.label)):
                 return column
+
     raise InvalidRequest(_filled(_NO_COLUMN, name, table.columns))
 
 
 def _kinds_to_try(asked: ChartType | None, table: Roles) -> tuple[ChartType, ...]:
     if asked is not None:
         return (asked,)
+
     return _KINDS_OF_ONE_ROW if table.count == 1 else _KINDS_OF_ROWS
 
 
@@ -153,6 +160,7 @@ def _figures(name: str, table: Roles) -> ResultColumn:
     column = _named(name, table)
     if column in table.measures or table.holds_figures(column):
         return column
+
     with_figures = [one for one in table.columns if table.holds_figures(one)]
     raise InvalidRequest(_filled(_NO_FIGURES, name, with_figures))
 
@@ -161,6 +169,7 @@ def _filled(text: Text, name: str, columns: Sequence[ResultColumn]) -> Text:
     named = ", ".join(column.output.name for column in columns[:_MOST_NAMED])
     if len(columns) > _MOST_NAMED:
         named += " …"
+
     said = one_line(name, _MOST_NAME_CHARS)
     return Text(text.zh.format(said, named or _NONE.zh), text.en.format(said, named or _NONE.en))
 
@@ -176,6 +185,7 @@ def _number(table: Roles, _x: ResultColumn | None, y: ResultColumn | None) -> _C
     y = y or _measure(table)
     if y is None or table.count != 1:
         return None
+
     return _ChartColumns(None, y)
 
 
@@ -183,6 +193,7 @@ def _line(table: Roles, x: ResultColumn | None, y: ResultColumn | None) -> _Char
     x = x or next(iter(table.times), None)
     if x is None or x.role != "time" or table.distinct(x) < LEAST_POINTS:
         return None
+
     return _grouped(table, x, y)
 
 
@@ -190,6 +201,7 @@ def _bar(table: Roles, x: ResultColumn | None, y: ResultColumn | None) -> _Chart
     x = x or _group(table)
     if x is None or table.distinct(x) > MOST_BARS:
         return None
+
     return _grouped(table, x, y)
 
 
@@ -197,6 +209,7 @@ def _pie(table: Roles, x: ResultColumn | None, y: ResultColumn | None) -> _Chart
     chosen = _pair(x or _group(table), y or _measure(table))
     if chosen is None or not _has_slices(table, x=chosen[0], y=chosen[1]):
         return None
+
     return _ChartColumns(*chosen)
 
 
@@ -206,6 +219,7 @@ def _pair(
     """Return both columns; None when one is missing or they are the same."""
     if x is None or y is None or x is y:
         return None
+
     return x, y
 
 
@@ -213,9 +227,11 @@ def _has_slices(table: Roles, x: ResultColumn, y: ResultColumn) -> bool:
     """Tell whether each x has one share of a whole."""
     if table.count > MOST_SLICES or table.distinct(x) != table.count:
         return False
+
     figures = [value for value in table.values(y) if value is not None]
     if len(figures) < 2 or min(figures) < 0:
         return False
+
     return any(figures)
 
 
@@ -231,6 +247,7 @@ def _scatter(table: Roles, x: ResultColumn | None, y: ResultColumn | None) -> _C
         return None
     if not table.holds_figures(chosen[0]):
         return None
+
     return _ChartColumns(*chosen)
 
 
@@ -250,11 +267,13 @@ def _grouped(table: Roles, x: ResultColumn, y: ResultColumn | None) -> _ChartCol
         return None
     if table.distinct(x) == table.count:
         return _ChartColumns(x, y)
+
     for series in (*table.categories, *table.times):
         if series is x or series is y or table.distinct(series) > MOST_SERIES:
             continue
         if table.distinct(x, series) == table.count:
             return _ChartColumns(x, y, series)
+
     return None
 
 
@@ -263,6 +282,7 @@ def _measure(table: Roles, besides: ResultColumn | None = None) -> ResultColumn 
     measures = [one for one in table.measures if one is not besides]
     if not measures:
         return None
+
     main = main_measure(table)
     return main if main in measures else measures[0]
 
@@ -273,5 +293,6 @@ def _title(chosen: _ChartColumns, lang: Lang, kind: ChartType) -> str:
         return y.label
     if series is not None:
         return SPLIT.to(lang).format(y=y.label, x=x.label, series=series.label)
+
     pattern = AGAINST if kind == "scatter" else OVER
     return pattern.to(lang).format(y=y.label, x=x.label)

@@ -42,11 +42,13 @@ def conditions_said(sql: str, catalog: Catalog, lang: Lang, today: date) -> list
     if dated is not None:
         period = dated.written_period(lang)
         said.insert(0, _DATED.to(lang).format(spoken_name(dated.column, lang), period))
+
     said = list(dict.fromkeys(said))  # several tables may have the same one
     has_unread_times = restriction.of_times > 0 and dated is None
     is_whole = restriction.others == 0 and not has_unread_times
     if is_whole and len(said) <= _MOST_SAID:
         return said
+
     return [*said[:_MOST_SAID], _OTHERS.to(lang)]
 
 
@@ -56,9 +58,11 @@ def _said(condition: ColumnCondition, lang: Lang) -> str:
         flag = _FLAGS.get((condition.operator, condition.values[0]))
         if flag is not None:
             return flag.to(lang).format(column=column)
+
     values = [_named(value, condition.column, lang) for value in condition.values[:_MOST_VALUES]]
     if len(condition.values) > _MOST_VALUES:
         values.append("…")
+
     text = _WRITTEN[condition.operator].to(lang)
     return text.format(column=column, values=_JOINED.to(lang).join(values))
 
@@ -69,6 +73,11 @@ def _named(value: str, column: Column, lang: Lang) -> str:
     for meaning in meanings:
         if meaning.value == value:
             return meaning.names.label(lang) or value
+
     if not value.strip():
         return _BLANK.format(value)
-    return value if len(value) <= _MOST_CHARS else f"{value[:_MOST_CHARS]}…"
+
+    if len(value) <= _MOST_CHARS:
+        return value
+
+    return f"{value[:_MOST_CHARS]}…"

@@ -38,11 +38,13 @@ def shown_result(sql: str, result: QueryResult, catalog: Catalog, lang: Lang) ->
     totals = _totals(columns, result)
     if any(total is not None for total in totals):
         body["totals"] = totals
+
     chart = chart_of(columns, result, lang)
     if chart is not None:
         body["conditions"] = conditions_said(sql, catalog, lang, date.today())
     if result.cut_columns:
         body["cut_columns"] = list(result.cut_columns)
+
     return {"query_result": body} | ({"chart": chart} if chart else {})
 
 
@@ -53,11 +55,13 @@ def _totals(columns: Sequence[ResultColumn], result: QueryResult) -> list[Any]:
     """
     if result.is_limited or result.row_count < _LEAST_ROWS:
         return []
+
     has_times = any(column.role == "time" for column in columns)
     totals = []
     for place, column in enumerate(columns):
         is_added = _is_added(column, has_times=has_times)
         totals.append(_sum([row[place] for row in result.rows]) if is_added else None)
+
     return totals
 
 
@@ -73,6 +77,7 @@ def _is_added(column: ResultColumn, *, has_times: bool) -> bool:
         return True
     if column.unit == "%" or is_averaged(output.column):
         return False
+
     return not (has_times and is_level(output.table, output.column))
 
 
@@ -83,6 +88,7 @@ def _sum(values: Sequence[Any]) -> Any:
         return None
     if any(isinstance(value, float) for value in known):
         return float(sum(Decimal(repr(float(value))) for value in known))
+
     return sum(known)
 
 

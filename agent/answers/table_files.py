@@ -79,7 +79,11 @@ def _csv_field(value: Any) -> Any:
         return value if is_harmless else f"'{value}"
     if isinstance(value, list | dict):
         return to_json(value)
-    return format(value, "f") if isinstance(value, Decimal) else value
+
+    if isinstance(value, Decimal):
+        return format(value, "f")
+
+    return value
 
 
 # ------------------------------------------------------------------------------
@@ -103,6 +107,7 @@ class JsonFile:
     def rows(self, rows: Sequence[Row]) -> bytes:
         if not rows:
             return b""
+
         separator = ",\n" if self._count else "\n"
         self._count += len(rows)
         return _utf8(separator + ",\n".join(map(to_json, rows)))
@@ -166,6 +171,7 @@ class XlsxFile:
         for name, text in self._parts.items():
             if name != self._sheet_name:
                 self._zip.writestr(name, text)
+
         self._sheet = self._zip.open(self._sheet_name, "w", force_zip64=True)
         self._sheet.write(self._head.encode())
         return self._written.taken()
@@ -198,6 +204,7 @@ class XlsxFile:
             return f"<c><v>{value if isinstance(value, int) else float(value)!r}</v></c>"
         if number in self._dates and (day := _day_of_excel(value)) is not None:
             return f'<c s="{self._dates[number]}"><v>{day}</v></c>'
+
         text = escape(_UNWRITABLE.sub(_written_out, _text(value)[:_MOST_CHARS]))
         return f'<c t="inlineStr"><is><t xml:space="preserve">{text}</t></is></c>'
 
@@ -241,6 +248,7 @@ def _empty_book(columns: Sequence[str], column_types: Sequence[str]) -> dict[str
                 sheet.write_number(
                     1, number, 0, book.add_format({"num_format": _DATE_FORMATS[kind]})
                 )
+
     with zipfile.ZipFile(file) as book_file:
         return {name: book_file.read(name).decode() for name in book_file.namelist()}
 
@@ -257,6 +265,7 @@ def _is_number_of_excel(value: Any) -> bool:
         return len(str(abs(value))) <= _MOST_DIGITS
     if not isinstance(value, Decimal) or abs(value.adjusted()) > _MOST_EXPONENT:
         return False
+
     # Not by normalize(), which rounds to the digits that Python computes with.
     return len("".join(map(str, value.as_tuple().digits)).strip("0")) <= _MOST_DIGITS
 
@@ -267,13 +276,18 @@ def _day_of_excel(text: str) -> float | None:
         day = datetime.fromisoformat(text)
     except ValueError:  # before Christ, infinity, after 9999
         return None
+
     is_shown = day.year >= _FIRST_YEAR and day.microsecond == 0
-    return (day - _DAY_ZERO) / timedelta(days=1) if is_shown else None
+    if is_shown:
+        return (day - _DAY_ZERO) / timedelta(days=1)
+
+    return None
 
 
 def _text(value: Any) -> str:
     if isinstance(value, Decimal):
         return format(value, "f")
+
     return value if isinstance(value, str) else to_json(value)
 
 

@@ -53,6 +53,7 @@ class Allowance(BaseModel):
     def _says_something(self) -> Self:
         if self.tokens is None and self.money is None:
             raise ValueError("an allowance needs 'tokens', 'money' or both")
+
         return self
 
 
@@ -61,6 +62,7 @@ def _known_zone(name: str) -> str:
         ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
         raise ValueError(f"{name!r} is no time zone such as Asia/Shanghai") from error
+
     return name
 
 
@@ -106,12 +108,14 @@ class BudgetPlan(BaseModel):
         price = self.prices.get(model)
         if price is None:
             return 0
+
         return price.micros(usage.prompt_tokens, usage.completion_tokens)
 
     def cost(self, model: str, usage: Usage) -> float | None:
         """Return the price of a call in the currency; None where it is not known."""
         if model not in self.prices:
             return None
+
         return self.micros(model, usage) / MICROS
 
 
@@ -125,13 +129,16 @@ def read_budgets(path: Path) -> BudgetPlan:
         tree = read_tree(read_file_bytes(path))
     except UnreadableYaml as error:
         raise BudgetsFileError(f"{path}:{error.line}: {error.text}") from error
+
     try:
         plan = BudgetPlan.model_validate(plain(tree))
     except ValidationError as error:
         raise BudgetsFileError(_worded(path, tree, error)) from None
+
     if not plan.allowances:
         advice = "the file allows nothing: it needs each_user, users, groups or everybody"
         raise BudgetsFileError(f"{path}:1: {advice}")
+
     return plan
 
 
@@ -141,4 +148,5 @@ def _worded(path: Path, tree: Tree, error: ValidationError) -> str:
         place = ".".join(map(str, mistake["loc"])) or "the file"
         line = line_of(tree, mistake["loc"], 1)
         lines.append(f"{path}:{line}: {place}: {mistake['msg']}")
+
     return "\n".join(lines)

@@ -26,4 +26,5 @@ class ChargedModel(WrappedModel):
         budget = open_budget()
         if budget is not None:
             await budget.charge(self.name, completion.usage)
+
         return completion

@@ -40,12 +40,14 @@ class _Account:
         """Return the tokens that are left; None when they have no bound."""
         if self.allowance.tokens is None:
             return None
+
         return max(0, self.allowance.tokens - spent.tokens)
 
     def micros_left(self, spent: Expense) -> int | None:
         """Return the millionths of the currency that are left; None when they have no bound."""
         if self.allowance.money is None:
             return None
+
         return max(0, int(self.allowance.money * MICROS) - spent.micros)
 
     def is_exhausted(self, spent: Expense) -> bool:
@@ -77,6 +79,7 @@ class OpenBudget:
         tokens = usage.prompt_tokens + usage.completion_tokens
         if not tokens:
             return
+
         micros = self._plan.micros(model, usage)
         keys = [account.key for account in self._accounts]
         try:
@@ -92,6 +95,7 @@ class OpenBudget:
         money_left = _least(micros)
         if money_left is not None:
             money_left = float(Decimal(money_left) / MICROS)
+
         return {
             "tokens_left": _least(tokens),
             "money_left": money_left,
@@ -104,6 +108,7 @@ class OpenBudget:
         for account, spent in zip(self._accounts, self._sums, strict=True):
             if account.is_exhausted(spent):
                 return account
+
         return None
 
 
@@ -140,6 +145,7 @@ class DailyBudget:
         accounts = self._accounts_of(question)
         if not accounts:
             return
+
         now = self._now()
         today = now.astimezone(self._plan.zone).date()
         try:
@@ -147,10 +153,12 @@ class DailyBudget:
         except StoreUnavailable as error:
             _log.warning("budgets are not looked at: %s", error)
             return
+
         budget = OpenBudget(self._plan, self._spending, accounts, today, sums)
         spent_out = budget.exhausted()
         if spent_out is not None:
             raise _exhausted(spent_out, _renewal(self._plan, today), now)
+
         _open.set(budget)
 
     def _accounts_of(self, question: Question) -> list[_Account]:
@@ -159,11 +167,14 @@ class DailyBudget:
         own = plan.users.get(question.owner, plan.each_user)
         if own is not None:
             accounts.append(_Account(f"user:{question.owner}", _YOURS, own))
+
         for group in dict.fromkeys(question.actor.groups):
             if group in plan.groups:
                 accounts.append(_Account(f"group:{group}", _GROUPS, plan.groups[group]))
+
         if plan.everybody is not None:
             accounts.append(_Account("everybody", _EVERYBODYS, plan.everybody))
+
         return accounts
 
 

@@ -67,11 +67,14 @@ class Commands:
             report = self._report(question.question, question.database)
             if report is None:
                 return self._listed(question)
+
             return await self._run(report, question)
+
         name, rest = said[1].casefold(), said[2].strip()
         for names, _, act in _COMMANDS:
             if name in names:
                 return await act(self, rest, question)
+
         lang = question.answer_lang
         return {"response": _UNKNOWN.to(lang).format(name=said[1], commands=_commands(lang))}
 
@@ -96,9 +99,11 @@ class Commands:
             found = await schema.search(rest, _MOST_TABLES, actor)
         else:
             found = await schema.tables(_MOST_TABLES, None, actor)
+
         names = "\n".join(f"- {_described(table)}" for table in found["tables"])
         if not names:
             return {"response": _NO_TABLES.to(lang)}
+
         return {"response": _TABLES.to(lang).format(count=found["table_count"], names=names)}
 
     async def report(self, rest: str, question: Question) -> Mapping[str, Any]:
@@ -106,9 +111,11 @@ class Commands:
         found = self._report(rest, question.database)
         if found is not None:
             return await self._run(found, question)
+
         listed = self._listed(question)
         if not rest:
             return listed
+
         unknown = _UNKNOWN_REPORT.to(question.answer_lang).format(name=rest)
         return {**listed, "response": f"{unknown}\n{listed['response']}"}
 
@@ -117,6 +124,7 @@ class Commands:
         names = self._names(question)
         if not names:
             return {"response": _NO_REPORTS.to(question.answer_lang)}
+
         first = self._provided.reports(question.database)[:_MOST_OFFERED]
         offered = [report.names.label(question.answer_lang) or report.name for report in first]
         return {"response": names, "follow_ups": offered}
@@ -132,6 +140,7 @@ class Commands:
         if reports is not known:
             by_name = _by_name(reports)
             self._known[database] = (reports, by_name)
+
         return by_name.get(same_question(text.strip(_MARKS)))
 
     async def _run(self, report: Report, question: Question) -> Mapping[str, Any]:
@@ -190,13 +199,17 @@ def _commands(lang: Lang) -> str:
 
 def _described(table: Mapping[str, Any]) -> str:
     comment = table.get("comment")
-    return f"{table['name']}: {comment}" if comment else str(table["name"])
+    if comment:
+        return f"{table['name']}: {comment}"
+
+    return str(table["name"])
 
 
 def _titled(report: Report, lang: Lang) -> str:
     title = report.names.label(lang) or report.name
     if not report.description:
         return title
+
     return f"{title}: {report.description.to(lang)}"
 
 

@@ -44,6 +44,7 @@ def daily_quota(provided: Provided) -> DailyQuota | None:
     settings: Any = provided.settings
     if not settings.questions_per_day:
         return None
+
     limits = f"{settings.questions_per_day}/day"
     return DailyQuota(
         RateLimits(

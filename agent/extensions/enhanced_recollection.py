@@ -26,6 +26,7 @@ class EnhancedRecollection:
         added: list[Document] = []
         for enhancer in self._enhancers:
             added += await enhancer(inquiry.question, self._actor)
+
         found = await self._inner.recalled(inquiry)
         return replace(found, documents=(*added, *found.documents))
 

@@ -23,6 +23,7 @@ class ExtendedModel(WrappedModel):
         ask: AskModel = self._asked
         for middleware in reversed(self._middlewares):
             ask = partial(middleware, ask=ask)
+
         self._ask = ask
 
     async def complete(
@@ -47,6 +48,7 @@ class ExtendedModel(WrappedModel):
             usage = completion.usage
             self._observer.metric("prompt_tokens", usage.prompt_tokens, attributes)
             self._observer.metric("completion_tokens", usage.completion_tokens, attributes)
+
         return completion
 
     async def aclose(self) -> None:

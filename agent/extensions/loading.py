@@ -48,9 +48,11 @@ def load_extensions(provided: Provided) -> Extensions:
             address = part.strip()
             if not address:
                 continue
+
             extension = _made(setting, address, point, provided)
             if extension is not None:
                 extensions.append(extension)
+
         return tuple(extensions)
 
     settings = provided.settings
@@ -59,6 +61,7 @@ def load_extensions(provided: Provided) -> Extensions:
     )
     if len(observers) > 1:
         raise ExtensionError("OBSERVABILITY_PROVIDER names more than one; there can be one only.")
+
     return Extensions(
         load("WORKFLOW_HANDLERS", settings.workflow_handlers, WorkflowHandler),
         load("LIFECYCLE_HOOKS", settings.lifecycle_hooks, LifecycleHook),
@@ -77,11 +80,13 @@ def _made(setting: str, address: str, point: Any, provided: Provided) -> Any:
         made = make(provided)
     except Exception as error:
         raise ExtensionError(f"{setting}: {address} can't be made: {error}") from error
+
     # A Protocol of one call can't be told from any callable by its methods.
     if made is not None and not isinstance(made, point):
         raise ExtensionError(
             f"{setting}: {address} gives a {type(made).__name__}, which is no {point.__name__}."
         )
+
     return made
 
 
@@ -89,13 +94,16 @@ def _factory(setting: str, address: str) -> Callable[[Provided], Any]:
     module, _, name = address.partition(":")
     if not module or not name:
         raise ExtensionError(f"{setting}: {address} is not written as module:name.")
+
     try:
         make = getattr(import_module(module), name)
     except ImportError as error:
         raise ExtensionError(f"{setting}: {module} can't be imported: {error}") from error
     except AttributeError as error:
         raise ExtensionError(f"{setting}: {module} has no {name}.") from error
+
     if not callable(make):
         raise ExtensionError(f"{setting}: {address} can't be called.")
+
     found: Callable[[Provided], Any] = make
     return found

@@ -70,6 +70,7 @@ class MetricsObserver:
         recorded = _SPANS.get(name)
         if recorded is None:
             return nullcontext()
+
         return timed(partial(self._observe_span, recorded, attributes))
 
     def _observe_span(
@@ -82,6 +83,7 @@ class MetricsObserver:
         counted = _COUNTS.get(name)
         if counted is not None:
             self._metrics.add(counted.metric, value, _labels(counted, attributes) or None)
+
         observed = _VALUES.get(name)
         if observed is not None:
             self._metrics.observe(observed.metric, value, _labels(observed, attributes))
@@ -91,6 +93,7 @@ def _labels(recorded: _Recorded, attributes: Mapping[str, Any]) -> dict[str, str
     labels = dict(recorded.fixed)
     for attribute, label in recorded.labels.items():
         labels[label] = str(attributes[attribute])
+
     return labels
 
 
@@ -126,6 +129,7 @@ class SeveralObservers:
         with ExitStack() as spans:
             for observer in self._observers:
                 spans.enter_context(observer.span(name, attributes))
+
             yield
 
     def metric(self, name: str, value: float, attributes: Mapping[str, Any]) -> None:

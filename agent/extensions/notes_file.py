@@ -33,6 +33,7 @@ class NotesFile:
         found = self._path.stat()
         if found.st_size > _MAX_BYTES:
             raise ValueError(f"{self._path} is larger than {_MAX_BYTES} bytes")
+
         text = self._path.read_text("utf-8")
         self._stamp = (found.st_mtime_ns, found.st_size)
         self._documents = {
@@ -56,6 +57,7 @@ class NotesFile:
                 self._read()
         except (OSError, ValueError) as error:
             _log.warning("the notes can't be read again, the ones from before are used: %s", error)
+
         return [self._documents[key] for key in ranked(question, (self._index,), _MOST)]
 
 

@@ -27,6 +27,7 @@ class ObservedDatabase:
         attributes = {"act": act}
         if self._shows_statements:
             attributes["statement"] = without_literals(sql)
+
         return self._observer.span("statement", attributes)
 
     @property
@@ -51,6 +52,7 @@ class ObservedDatabase:
         with self._span("run", sql):
             result = await self._inner.run(sql)
             self._observer.metric("rows", result.row_count, {"act": "run"})
+
         return result
 
     async def stream(self, sql: str, most_rows: int) -> RowStream:

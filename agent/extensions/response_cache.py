@@ -42,19 +42,24 @@ class ResponseCache:
         if kept is not None:
             if request.on_token is not None and kept.text:
                 request.on_token(kept.text)
+
             return kept
+
         reply = await ask(request)
         is_whole = reply.finish_reason == "stop" and bool(reply.text.strip())
         if is_whole and not reply.tool_calls:
             self._keep(key, replace(reply, usage=Usage()))
+
         return reply
 
     def _find(self, key: bytes) -> Completion | None:
         if key not in self._kept:
             return None
+
         expires_at, reply = self._kept[key]
         if self._clock() >= expires_at:
             return None
+
         self._kept.move_to_end(key)
         return reply
 
@@ -83,8 +88,7 @@ def _digest(request: ModelRequest) -> bytes:
 def response_cache(provided: Provided) -> ResponseCache | None:
     """Return the extension, unless `LLM_CACHE_SIZE` is 0."""
     settings: Any = provided.settings
-    return (
-        ResponseCache(settings.llm_cache_size, settings.llm_cache_ttl_s)
-        if settings.llm_cache_size
-        else None
-    )
+    if settings.llm_cache_size:
+        return ResponseCache(settings.llm_cache_size, settings.llm_cache_ttl_s)
+
+    return None

@@ -67,8 +67,10 @@ class SecondModel:
             raise
         except LlmUnavailable as failure:
             _log.warning("the model failed, asking %s: %s", self._model.name, failure.text.en)
+
         if spoken.is_heard:
             spoken("\n\n")
+
         return await self._model.complete(
             request.messages,
             on_token=request.on_token,
@@ -88,6 +90,7 @@ def second_model(provided: Provided) -> SecondModel | None:
         return None
     if settings.second_model_base_url:
         check_address("SECOND_MODEL_BASE_URL", settings.second_model_base_url)
+
     model = provided.open_model(
         _Endpoint(
             openai_api_key=settings.second_model_api_key or settings.openai_api_key,
@@ -103,4 +106,5 @@ def second_model(provided: Provided) -> SecondModel | None:
     )
     if model is None:
         raise ValueError("SECOND_MODEL needs SECOND_MODEL_API_KEY, or OPENAI_API_KEY")
+
     return SecondModel(model)

@@ -82,6 +82,7 @@ class TraceObserver:
         form = _SPANS.get(name)
         if form is None:
             return nullcontext()
+
         return self._span(form, attributes)
 
     @contextmanager
@@ -92,6 +93,7 @@ class TraceObserver:
         told = {form.names[name]: str(attributes[name]) for name in form.names.keys() & attributes}
         if "gen_ai.request.model" in told:
             told[_PROVIDER] = self._provider
+
         begun = self._tracing.tracer.start_as_current_span(
             form.title.format_map(attributes),
             context=Context() if form.is_shared else None,
@@ -131,4 +133,7 @@ def _note_failure(span: Any, error: BaseException) -> None:
 
 def traced_by(tracing: Tracing | None, provider: str) -> tuple[ObservabilityProvider, ...]:
     """Return the observer that makes spans; none where traces are off."""
-    return (TraceObserver(tracing, provider),) if tracing is not None else ()
+    if tracing is not None:
+        return (TraceObserver(tracing, provider),)
+
+    return ()

@@ -27,11 +27,13 @@ class TurnBudget:
         kept = turns[-self._turns :]
         if not self._tokens:
             return kept
+
         tokens = 0
         for number, turn in enumerate(reversed(kept)):
             tokens += _size(turn)
             if tokens > self._tokens:
                 return kept[len(kept) - number :]
+
         return kept
 
 

@@ -195,4 +195,5 @@ def ask_user(question: UserQuestion) -> Any:
         shown["choices"] = list(question.choices)
     if question.schema is not None:
         shown["schema"] = dict(question.schema)
+
     return interrupt(shown)

@@ -78,6 +78,7 @@ def _small(result: Mapping[str, Any]) -> tuple[tuple[Any, ...], ...]:
         return ()
     if len(to_bytes(rows)) > _MOST_KEPT_CHARS:
         return ()
+
     return tuple(tuple(map(_shortened, row)) for row in rows)
 
 
@@ -91,4 +92,5 @@ def _shortened(value: Any) -> Any:
         value = to_bytes(value).decode()
     if isinstance(value, str) and len(value) > _PREVIEW_CHARS:
         return value[:_PREVIEW_CHARS] + "…"
+
     return value

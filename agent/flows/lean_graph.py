@@ -37,6 +37,7 @@ class _Steps(Runnable[Any, Any]):
         """Run them, each with what the one before gave."""
         for step in self._steps:
             input = await step.ainvoke(input, config)  # noqa: A001
+
         return input
 
 
@@ -51,4 +52,5 @@ def compiled(
     for name, node in ready.nodes.items():
         if name != START:
             node.node = _Steps(node.bound, *node.flat_writers)
+
     return ready

@@ -39,6 +39,7 @@ class WithoutModel:
         ending = self._inner.ending(state)
         if isinstance(ending, FlowFailure):
             return ending
+
         notice = Text(
             _NEEDS_MODEL.zh.format(name=self.name), _NEEDS_MODEL.en.format(name=self.name)
         )

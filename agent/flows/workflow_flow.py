@@ -73,6 +73,7 @@ async def run_workflow(state: WorkflowState, runtime: Runtime[WorkflowContext]) 
     found = await handler.answer(state["question"])
     if not isinstance(found, Mapping) or not isinstance(found.get("response"), str):
         raise TypeError(f"{type(handler).__name__} gave an answer without a response.")
+
     return {"found": found}
 
 
@@ -128,6 +129,7 @@ class WorkflowFlow:
                     return handler
             except Exception as exc:  # noqa: BLE001 - an extension may raise anything
                 return _Failed(exc)
+
         return None
 
     def start(self, question: Question) -> WorkflowState:
@@ -144,6 +146,7 @@ class WorkflowFlow:
         summary: dict[str, Any] = {"execution_path": ["start"]}
         if "sql" in found:
             summary["sql"] = found["sql"]
+
         return summary
 
     def ending(self, state: Mapping[str, Any]) -> FlowAnswer | FlowFailure:
@@ -182,4 +185,5 @@ class WorkflowFlow:
         """
         if "query_result" not in answer.body:
             return None
+
         return turn_of(question, answer.body, {})

@@ -86,7 +86,10 @@ class Event:
 
     @property
     def _sync_type(self) -> str:
-        return str(self.data["response_type"]) if self.type == "completed" else self.type
+        if self.type == "completed":
+            return str(self.data["response_type"])
+
+        return self.type
 
 
 def stored_event(data: bytes) -> Event:

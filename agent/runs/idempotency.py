@@ -55,9 +55,11 @@ class IdempotencyKeys:
                 return None
             if holder.fingerprint != wanted.fingerprint:
                 raise IdempotencyKeyReused(_OTHER_BODY)
+
             record = await self._run_of_key(user_id, holder.run_id)
             if record is not None and not await self._is_worth_another_try(record):
                 return record
+
             await self._runs.release_key(user_id, key, holder.run_id)
 
     async def _run_of_key(self, user_id: str, run_id: str) -> RunRecord | None:
@@ -70,7 +72,9 @@ class IdempotencyKeys:
                 while True:
                     with suppress(NotFound):
                         return await self._find(user_id, run_id)
+
                     await asyncio.sleep(_POLL_S)
+
         return None
 
     async def _is_worth_another_try(self, record: RunRecord) -> bool:
@@ -78,9 +82,11 @@ class IdempotencyKeys:
             return True
         if record.state in ("running", "waiting"):
             return False
+
         # Ask the store, not the live run: the end of a run may be kept already and not be shown
         # yet.
         last = await last_event(self._runs, record)
         if last is None:
             return True
+
         return last.type == "error" and bool(last.data["retryable"])

@@ -10,6 +10,7 @@ async def last_event(runs: Runs, record: RunRecord) -> Event | None:
     """Return the run's last event; None when it has not come yet, or is lost."""
     if record.state == "running":
         return None
+
     head = record.head
     frames = await runs.frames(head.user_id, head.run_id, record.last_seq - 1, 1)
     return stored_event(frames[-1].data) if frames else None
@@ -22,5 +23,7 @@ async def all_frames(runs: Runs, record: RunRecord) -> list[EventFrame]:
         page = await runs.frames(record.head.user_id, record.head.run_id, len(frames), PAGE)
         if not page:
             break
+
         frames += page
+
     return frames

@@ -91,21 +91,25 @@ class Leases:
                 self._journal.fail(exc)
             except Exception:  # noqa: BLE001 - without this task runs that live would pass for dead
                 _log.exception("leases could not be renewed")
+
             await asyncio.sleep(self._beat_s)
 
     async def _renew(self) -> None:
         if not self._live or self._journal.is_failing:
             return
+
         to_cancel = await self._runs.renew(tuple(self._live), self._worker_id)
         for run_id in to_cancel:
             if run_id in self._live:
                 self._live[run_id].cancel()
+
         for run in tuple(self._live.values()):
             run.catch_up()
 
     async def _look_for_abandoned(self) -> None:
         if self._journal.is_failing:
             return
+
         abandoned = await self._runs.abandoned()
         found = {record.head.run_id: record for record in abandoned}
         self._suspects = {
@@ -121,6 +125,7 @@ class Leases:
         """
         if not self._is_lost(record):
             return False
+
         resumed = self._resumption(record)
         if resumed is None:
             await self._mark_lost(record)
@@ -129,6 +134,7 @@ class Leases:
                 "a run's worker is gone; going on with it", extra={"run_id": record.head.run_id}
             )
             await self._go_on(record, resumed)
+
         return True
 
     def _is_lost(self, record: RunRecord) -> bool:
@@ -139,6 +145,7 @@ class Leases:
         """
         if not record.is_abandoned or record.head.run_id in self._live:
             return False
+
         now = asyncio.get_running_loop().time()
         first_seen = self._suspects.setdefault(record.head.run_id, now)
         return now - first_seen >= self._lease_s
@@ -147,8 +154,12 @@ class Leases:
         """Return from where the run goes on; None when it can't, or not in this version."""
         if record.takeovers >= _MOST_TAKEOVERS:
             return None
+
         try:
-            return self._answered(record) if record.waiting is not None else self._begun(record)
+            if record.waiting is not None:
+                return self._answered(record)
+
+            return self._begun(record)
         # Whatever another version wrote, the run must end, and others be looked at.
         except Exception:  # noqa: BLE001
             _log.exception(
@@ -161,15 +172,18 @@ class Leases:
         assert asked is not None, "the run works on an answer"
         if not self._can_go_on(asked.flow, asked.request.get("graph_version")):
             return None
+
         return Resumption.of(asked.request, GivenAnswer.from_json(record.answer))
 
     def _begun(self, record: RunRecord) -> Beginning | None:
         if record.head.request is None:
             return None
+
         beginning = Beginning.from_json(record.head.request)
         flow = beginning.question.agent
         if flow is None or not self._can_go_on(flow, beginning.graph_version):
             return None
+
         return beginning
 
     async def _mark_lost(self, record: RunRecord) -> None:

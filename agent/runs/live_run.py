@@ -151,6 +151,7 @@ class LiveRun:
         if self.readers == 0 and not self._outlives_readers:
             if self._no_readers_timer is not None:
                 self._no_readers_timer.cancel()
+
             self._no_readers_timer = self._loop.call_later(self._grace_s, self._cancel_unread)
 
     def _cancel_unread(self) -> None:
@@ -164,8 +165,10 @@ class LiveRun:
                 frame = self._frames[after]
                 after += 1
                 yield frame
+
             if self.is_over or self._is_abandoned:
                 return
+
             await self._change()
 
     async def begun(self) -> None:
@@ -178,7 +181,9 @@ class LiveRun:
         while self._last is None:
             if self._is_abandoned:
                 return error_event(ServiceEnding(ENDING_TEXT), self.head)
+
             await self._change()
+
         return self._last
 
     async def _change(self) -> None:
@@ -216,7 +221,9 @@ class LiveRun:
                 self._wake()
             else:
                 self._ending = self._loop.create_task(self._finish(event))
+
             return
+
         self._events.append(event)
         if self._is_watched and self._journal.is_failing:
             self._show(len(self._events))
@@ -227,6 +234,7 @@ class LiveRun:
         """Write what was shown while the store was down and what its crash may have lost."""
         if self._journal.is_failing:
             return
+
         has_failed = self._failures != self._journal.failures
         if has_failed and self._writing is None:
             self._failures = self._journal.failures
@@ -263,9 +271,11 @@ class LiveRun:
         if unkept == "taken":  # the lease ran out: further events no longer belong to the run
             self.cancel()
             return
+
         self._kept = 0 if unkept == "lost" else count
         if unkept is None:
             self._show(count)
+
         self._loop.call_soon(self._write_soon)
 
     def _new(self, count: int, last: Event | None = None) -> RunWrite:
@@ -274,11 +284,13 @@ class LiveRun:
             return RunWrite(self.head, frames)
         if last.pause is not None:
             return RunWrite(self.head, frames, waiting=_waiting(last.pause))
+
         return RunWrite(self.head, frames, RunEnd(_state_of(last), last.turn))
 
     def _rendered(self, count: int) -> list[EventFrame]:
         for number in range(len(self._frames), count):
             self._frames.append(EventFrame(number + 1, self._events[number].rendered))
+
         return self._frames[:count]
 
     def _show(self, count: int) -> None:
@@ -298,8 +310,10 @@ class LiveRun:
         for timer in (self._linger, self._gathering):
             if timer is not None:
                 timer.cancel()
+
         if self._writing is not None:
             await self._writing
+
         count = len(self._events) + 1
         self._events.append(event)
         try:
@@ -324,6 +338,7 @@ class LiveRun:
         while unkept == "lost":
             self._kept = 0  # write the whole run again, so that no frame is missing
             unkept = await self._journal.keep(self._new(count, last))
+
         is_kept = unkept is None
         self.has_kept_end = is_kept and last.is_terminal
         return is_kept
@@ -342,6 +357,7 @@ class LiveRun:
             self._events.append(error_event(InternalError(INTERNAL_ERROR_TEXT), self.head))
             self._on_own_end(self._events[-1])
             self._end(self._events[-1])
+
         runtime.untrack(self)
         self._on_kept()
 
@@ -351,6 +367,7 @@ class LiveRun:
             event = with_warning(event, _NOT_KEPT.to(self.head.lang))
             self._events[count - 1] = event
             del self._frames[count - 1 :]
+
         return event
 
     async def _keep_later(self, count: int, last: Event) -> None:
@@ -367,10 +384,12 @@ class LiveRun:
                     await self._journal.recovery()
                     with suppress(StoreUnavailable):
                         return await self._is_ended(count, last)
+
                     # Pause: a write that the store always refuses fails other runs' writes in the
                     # same batch too.
                     await asyncio.sleep(pause_s)
                     pause_s = min(2 * pause_s, _LAST_PAUSE_S)
+
         return False
 
     async def _end_as_stored(self) -> None:
@@ -379,12 +398,15 @@ class LiveRun:
         kept: tuple[EventFrame, ...] = ()
         with suppress(StoreUnavailable):
             kept = await self._runs.frames(self.head.user_id, self.head.run_id, self._kept, 1000)
+
         for frame in kept[self._shown - self._kept :]:
             self._events.append(stored_event(frame.data))
             self._frames.append(frame)
+
         # More frames may have been shown than the store has.
         if not self._events or not self._events[-1].is_last:
             self._events.append(self._stored_end(kept))
+
         self._end(self._events[-1])
 
     def _stored_end(self, kept: Sequence[EventFrame]) -> Event:
@@ -393,6 +415,7 @@ class LiveRun:
             last = stored_event(kept[-1].data)
             if last.is_last:
                 return last
+
         return error_event(InternalError(INTERNAL_ERROR_TEXT), self.head)
 
 
@@ -401,6 +424,7 @@ def _state_of(event: Event) -> RunState:
         return "waiting"
     if event.type == "completed":
         return "completed"
+
     return "cancelled" if event.code == Cancelled.code else "error"
 
 

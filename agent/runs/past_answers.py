@@ -83,8 +83,10 @@ class PastAnswers:
             view = await self._runs.look(user_id, run_id)
         except NotFound:
             return await self._kept(user_id, run_id, conversation_id)
+
         if view.record.state in ("running", "waiting"):
             raise Conflict(_NOT_YET, run_id=run_id)
+
         head = view.record.head
         turns = await self._conversations.recent(user_id, head.conversation_id, _MOST_TURNS)
         return _answered(view, _before(turns, run_id))
@@ -99,6 +101,7 @@ class PastAnswers:
         found = await self._runs.result_of_call(user_id, run_id, call_id)
         if found is None:
             raise NotFound(_NO_CALL)
+
         return found.data
 
     async def _kept(self, user_id: str, run_id: str, conversation_id: str | None) -> PastAnswer:
@@ -108,6 +111,7 @@ class PastAnswers:
             for turn in turns:
                 if turn.run_id == run_id:
                     return _answer_in(turn, conversation, _before(turns, run_id))
+
         raise NotFound(_GONE)
 
     async def _latest(self, user_id: str) -> list[str]:

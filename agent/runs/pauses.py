@@ -147,8 +147,10 @@ async def mark_of(saver: BaseCheckpointSaver[Any], config: RunnableConfig) -> st
     found = await saver.aget_tuple(config)
     if found is None:
         return ""
+
     answers = 0
     for _, channel, value in found.pending_writes or ():
         if channel == _RESUME:
             answers += len(value) if isinstance(value, list) else 1
+
     return f"{found.checkpoint['id']}:{answers}"

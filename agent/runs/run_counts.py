@@ -39,6 +39,7 @@ class RunCounts:
         if last.type == "question":
             self._observer.metric("waiting_runs", 1, {})
             return
+
         agent = last.data.get("agent") or self._agent_of(question)
         if last.type == "error":
             self._count_error(agent, last.data["error_type"])
@@ -46,6 +47,7 @@ class RunCounts:
         else:
             self._count_end(agent, "completed", _NOTHING)
             path = last.data.get("execution_path", ())
+
         self._count_repairs(path)
 
     def count_resumed(self) -> None:
@@ -56,6 +58,7 @@ class RunCounts:
         """Count a run that ends in the store, while no process works on it."""
         if record.state == "waiting":
             self._observer.metric("waiting_runs", -1, {})
+
         agent = record.waiting.flow if record.waiting is not None else _UNKNOWN
         self._count_error(agent, error.error_type)
 

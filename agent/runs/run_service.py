@@ -195,6 +195,7 @@ class RunService:
         def on_kept() -> None:
             if isinstance(resumed, Resumption):
                 self._accepting.discard((question.run_id, resumed.pause.interrupt_id))
+
             self._forget(run, self._runner.keeps_state(question))
 
         async def answer(show: Show) -> None:
@@ -246,6 +247,7 @@ class RunService:
         except asyncio.CancelledError:
             if not is_ending():
                 raise
+
             # The process is ending: still read the last event, which says so.
             async for frame in run.follow(after):
                 yield frame
@@ -260,6 +262,7 @@ class RunService:
         except asyncio.CancelledError:
             if not is_ending():
                 raise
+
             return await run.last()
         finally:
             run.leave()
@@ -278,6 +281,7 @@ class RunService:
         if run is not None:
             last = stored_event(run.last_frame.data) if run.last_frame else None
             return RunView(run.record, last)
+
         record = await self._record(user_id, run_id)
         return RunView(record, await last_event(self._store.runs, record))
 
@@ -289,13 +293,16 @@ class RunService:
         if run is not None:
             async for frame in self.watch(run, after):
                 yield frame
+
             return
+
         poll_s = _FIRST_POLL_S
         while True:
             frames, is_complete = await self._next_frames(user_id, run_id, after)
             for frame in frames:
                 after = frame.seq
                 yield frame
+
             if is_complete:
                 return
             if frames:
@@ -315,8 +322,10 @@ class RunService:
             return (), False
         except NotFound:  # it has expired since it was found
             return (), True
+
         if record.state == "running":
             return frames, False
+
         # Without frames, the store has lost some.
         is_complete = not frames or frames[-1].seq >= record.last_seq
         return frames, is_complete
@@ -333,6 +342,7 @@ class RunService:
                 event = stored_event(frame.data)
                 if event.data["call_id"] == call_id:
                     return event
+
         return None
 
     async def cancel(self, user_id: str, run_id: str) -> RunView:
@@ -346,8 +356,10 @@ class RunService:
                 while True:
                     if await self._ends(user_id, run_id):
                         break
+
                     # It asked its user, or got an answer, meanwhile.
                     await asyncio.sleep(_FIRST_POLL_S)
+
         return await self.look(user_id, run_id)
 
     async def _ends(self, user_id: str, run_id: str) -> bool:
@@ -361,8 +373,10 @@ class RunService:
                 run.cancel()
             else:
                 await self._store.runs.request_cancel(user_id, run_id)
+
             async for _ in self.follow(user_id, run_id, record.last_seq):
                 pass
+
         return (await self.look(user_id, run_id)).record.state not in ("running", "waiting")
 
     async def _cancel_waiting(self, record: RunRecord) -> None:
@@ -401,6 +415,7 @@ class RunService:
         asked = record.waiting
         if record.state == "waiting" and asked is not None and asked.interrupt_id == interrupt_id:
             self._check(await last_event(self._store.runs, record), asked, answer)
+
         # Read the frames first: once the answer is accepted, nothing may fail before the run goes
         # on.
         earlier = await all_frames(self._store.runs, record)
@@ -417,6 +432,7 @@ class RunService:
             # Its question is shown, and not kept since the store was down.
             if self._mine(user_id, run_id) is not None:
                 raise StoreUnavailable(UNREACHABLE) from None
+
             raise
 
     async def _accept(self, record: RunRecord, interrupt_id: str, given: GivenAnswer) -> None:
@@ -428,6 +444,7 @@ class RunService:
         answer_to = (run_id, interrupt_id)
         if answer_to in self._accepting:
             raise Conflict(_ANSWERED, run_id=run_id, retryable=False)
+
         self._accepting.add(answer_to)
         try:
             verdict = await self._store.runs.resume(
@@ -436,11 +453,14 @@ class RunService:
         except BaseException:
             self._accepting.discard(answer_to)
             raise
+
         if verdict != "resumed":
             self._accepting.discard(answer_to)
             if verdict == "unknown":
                 raise NotFound(_NEVER_ASKED)
+
             raise Conflict(_ANSWERED, run_id=run_id, retryable=False)
+
         self._counts.count_resumed()
 
     def _check(self, question: Event | None, asked: Waiting, answer: Any) -> None:
@@ -449,6 +469,7 @@ class RunService:
         if not self._runner.can_go_on(asked.flow, asked.request.get("graph_version")):
             reason = _OTHER_GRAPH if self._runner.knows(asked.flow) else _NO_FLOW
             raise Conflict(reason, run_id=question.data["run_id"], retryable=False)
+
         # Parse the event again, because an answer has floats for fractions where a stored event has
         # Decimals.
         check_answer(json.loads(question.rendered)["data"], answer)
@@ -494,7 +515,10 @@ class RunService:
 
     def _mine(self, user_id: str, run_id: str) -> LiveRun | None:
         run = self._live.get(run_id)
-        return run if run is not None and run.head.user_id == user_id else None
+        if run is not None and run.head.user_id == user_id:
+            return run
+
+        return None
 
     async def _record(self, user_id: str, run_id: str) -> RunRecord:
         record = await self._store.runs.find(user_id, run_id)
@@ -502,4 +526,5 @@ class RunService:
             record = await self._store.runs.find(user_id, run_id)
         if record is None:
             raise NotFound(_UNKNOWN)
+
         return record

@@ -125,6 +125,7 @@ class Runner:
         flow = self._flow_of(question)
         if flow.durability is None:
             return None
+
         return Beginning(replace(question, agent=flow.name), graph_version(flow))
 
     def agent_of(self, question: Question) -> str:
@@ -146,11 +147,13 @@ class Runner:
             return False
         if version is None or version == graph_version(known):
             return True
+
         return known.durability is not None and version in known.durability.fitting
 
     def _flow_of(self, question: Question) -> Flow:
         if self._workflow is not None and self._workflow.claims(question):
             return self._workflow
+
         return self._flows[question.agent or self._default]
 
     async def answer(
@@ -173,6 +176,7 @@ class Runner:
                     await self._ended(run, question, event)
             finally:
                 show(event)
+
             # Let the loop render the frames, then send them.
             await asyncio.sleep(0)
             await asyncio.sleep(0)
@@ -183,6 +187,7 @@ class Runner:
         if isinstance(resumed, Resumption):
             timings_ms = resumed.pause.timings_ms
             resumed, question = _with_database(resumed, question, flow)
+
         run = _Run(flow, question, show, end, timings_ms, self._observer)
         error: CituError | None = None
         try:
@@ -196,10 +201,12 @@ class Runner:
                     question = chosen
                     flow = self._flow_of(question)
                     run = _Run(flow, question, show, end, timings_ms, self._observer)
+
                 await self._observed(run, question, resumed)
         # A client must always get its last event.
         except (asyncio.CancelledError, Exception) as exc:  # noqa: BLE001
             error = _shown_error(exc, question.run_id, run.node)
+
         if error is not None and not run.is_over:
             await end(run.failed(error, run.node))
 
@@ -228,6 +235,7 @@ class Runner:
         """Tell hooks that the question has ended; their errors change nothing any more."""
         if not self._hooks:
             return
+
         error_type = event.data.get("error_type") if event.type == "error" else None
         ended = EndedRun(error_type, run.milliseconds, run.flow_name)
         for hook in self._hooks:
@@ -302,6 +310,7 @@ class _Run:
                 await self._steps_done()
             elif (progress := self._task(cast(dict[str, Any], part["data"]))) is not None:
                 self._show(progress)
+
         if not self.is_over:
             self.is_over = True
             # Without an interrupt, the graph had ended before: its worker died before it could send
@@ -324,17 +333,20 @@ class _Run:
         config: RunnableConfig = {"recursion_limit": self._flow.most_steps + 1}
         if saver is None:
             return config, self._state
+
         config["configurable"] = {"thread_id": self._question.run_id}
         if resumed is None:
             return config, self._state
         if isinstance(resumed, Beginning):
             has_begun = await self._has_begun(saver, config)
             return config, None if has_begun else self._state
+
         mark = await mark_of(saver, config)
         if not mark:
             raise StateLost  # with the answers that the user gave before
         if resumed.pause.mark == mark:
             return config, Command(resume={resumed.pause.graph_interrupt: resumed.answer})
+
         # The graph has the answer already: another worker gave it before it died.
         return config, None
 
@@ -383,6 +395,7 @@ class _Run:
         ending = self._flow.ending(self._state)
         if isinstance(ending, FlowFailure):
             return self.failed(ending.error, ending.node)
+
         body = ending.body
         notices = [notice.to(self._lang) for notice in self._question.notices]
         data = {
@@ -398,6 +411,7 @@ class _Run:
         turn = self._flow.turn(self._question, self._state, ending)
         if turn is not None:
             turn = replace(turn, database=self._question.database)
+
         return Event("completed", _DONE.to(self._lang), lambda: data, turn=turn)
 
     def _all_timings(self) -> dict[str, float]:
@@ -490,17 +504,21 @@ class _Run:
             self.node, self._node_started = name, time.perf_counter()
             self._current_step = label.running
             return self._progress(name, "running", lambda: label.while_running)
+
         lasted_ms = _milliseconds_since(self._node_started)
         self._timings_ms[name] = self._timings_ms.get(name, 0.0) + lasted_ms
         about = {"agent": self._flow.name, "node": name}
         self._observer.metric("step_seconds", lasted_ms / 1000, about)
         if (error := task["error"]) is not None:
             return self._progress(name, "failed", lambda: _failure(error))
+
         for asked in task["interrupts"]:
             self._askers[asked["id"]] = name
+
         if not task["interrupts"]:
             result = task["result"]
             self._finished.append(_Finished(name, result.get(_WHOLE, result)))
+
         return None
 
     def _progress(
@@ -544,6 +562,7 @@ class _Run:
             return self._tool(written)
         if isinstance(written, StepResult):
             return self._result(written)
+
         data = {"node": self.node, "text": written, **self._ids()}
         return Event("token", _WRITING.to(self._lang), lambda: data)
 
@@ -580,10 +599,12 @@ class _Run:
         """
         if "usage" not in body:
             return {}
+
         usage = asdict(Usage(**body["usage"]) + self._question.choice_usage)
         budget = open_budget()
         if budget is not None:
             usage["budget"] = budget.left()
+
         return {"usage": usage}
 
     def _database(self) -> dict[str, Any]:
@@ -591,6 +612,7 @@ class _Run:
         question = self._question
         if question.database_choice is None:
             return {}
+
         return {"database": {"name": question.database, "source": question.database_choice}}
 
     def _ids(self) -> dict[str, str]:
@@ -606,6 +628,7 @@ def _with_database(
     """
     if resumed.pause.graph_interrupt != _WHICH_DATABASE:
         return resumed, question
+
     question = replace(resumed.question, database=resumed.answer, database_choice="user")
     return Beginning(question, graph_version(flow)), question
 
@@ -615,9 +638,13 @@ def _shown_error(exc: BaseException, run_id: str, node: str | None) -> CituError
     if isinstance(exc, TimeoutError):
         return QueryTimeout(_TOO_LONG)
     if isinstance(exc, asyncio.CancelledError):
-        return ServiceEnding(ENDING_TEXT) if is_ending() else Cancelled(CANCELLED_TEXT)
+        if is_ending():
+            return ServiceEnding(ENDING_TEXT)
+
+        return Cancelled(CANCELLED_TEXT)
     if isinstance(exc, CituError):
         return exc
+
     _log.error("unexpected failure", exc_info=exc, extra={"run_id": run_id, "node": node})
     return InternalError(INTERNAL_ERROR_TEXT)
 
@@ -625,6 +652,7 @@ def _shown_error(exc: BaseException, run_id: str, node: str | None) -> CituError
 def _failure(error: BaseException) -> StepDescription:
     if isinstance(error, CituError):
         return StepDescription(error.title, error.text)
+
     return StepDescription(InternalError.title, INTERNAL_ERROR_TEXT)
 
 

@@ -79,6 +79,7 @@ class AnalysisService:
         )
         if answered.sql is None:
             raise NotFound(_NO_ROWS)
+
         occasion = Occasion(
             "analyze",
             wanted.run_id,

@@ -31,6 +31,7 @@ class ArtefactService:
         kept = await self._artefacts.find(user_id, run_id)
         if kept is None:
             raise NotFound(_NONE)
+
         return Archive(kept.data)
 
     async def file(self, user_id: str, run_id: str, path: str) -> ArchivedFile:
@@ -43,4 +44,5 @@ class ArtefactService:
         found = archive.file(path)
         if found is None:
             raise NotFound(_NO_FILE)
+
         return found

@@ -59,6 +59,7 @@ class CompletionService:
         wanted = text.strip().casefold()
         if len(wanted) < _LEAST_CHARS:
             return []
+
         own, shared = await asyncio.gather(
             _in_time(self._own(actor)), _in_time(self._shared(wanted, actor))
         )
@@ -73,7 +74,10 @@ class CompletionService:
 
     async def _shared(self, wanted: str, actor: Actor) -> Iterable[str]:
         view = await self._experience.view(actor)
-        return await view.questions_with(wanted) if view is not None else ()
+        if view is not None:
+            return await view.questions_with(wanted)
+
+        return ()
 
 
 async def _in_time(questions: Awaitable[Iterable[str]]) -> Iterable[str]:
@@ -81,6 +85,7 @@ async def _in_time(questions: Awaitable[Iterable[str]]) -> Iterable[str]:
     with suppress(TimeoutError, CituError):
         async with asyncio.timeout(_PATIENCE_S):
             return await questions
+
     return ()
 
 

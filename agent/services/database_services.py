@@ -64,6 +64,7 @@ class ServedDatabases:
         name = self.checked(name, actor)
         if name not in self._made:
             self._made[name] = self._make(name)
+
         return self._made[name]
 
     def checked(self, name: str | None, actor: Actor) -> str:
@@ -72,10 +73,12 @@ class ServedDatabases:
         if name is None:
             if not names:
                 raise InvalidRequest(NO_DATABASE, field="database")
+
             default = self._asked.default
             return default if default in names else names[0]
         if name not in names:
             raise InvalidRequest(_unknown(names), field="database")
+
         return name
 
     async def listed(self, actor: Actor, lang: Lang) -> list[dict[str, Any]]:
@@ -97,6 +100,7 @@ class ServedDatabases:
                 engine = capabilities.engine
                 catalog = await self._asked.database(one.name, actor).catalog()
                 await self._asked.datasources.ping(one.name)
+
             tables = len(catalog.tables)
             state = "ok"
         except CituError as error:
@@ -104,6 +108,7 @@ class ServedDatabases:
             reason = error.message(lang)
         except TimeoutError:
             state = "unavailable"
+
         return {
             "name": one.name,
             "label": one.label(lang),
@@ -119,6 +124,7 @@ class ServedDatabases:
 def _unknown(names: list[str]) -> Text:
     if not names:
         return NO_DATABASE
+
     return Text(
         f"database 无效：可以查询的数据库是 {'、'.join(names)}。",
         f"database is not valid: it must be one of {', '.join(names)}.",

@@ -123,6 +123,7 @@ class ExportService:
             chart = _chart(shown.chart, columns, result, lang)
             if chart is None:
                 raise NotFound(_NO_CHART)
+
             return await asyncio.to_thread(drawn, chart, columns, result, lang)
 
         return await self._of_answer(wanted, shown, drawing)
@@ -138,6 +139,7 @@ class ExportService:
             return _Shown(answered.question, found["sql"], found.get("chart"), answered.database)
         if answered.sql is None:
             raise NotFound(_NO_ROWS)
+
         return _Shown(answered.question, answered.sql, answered.chart, answered.database)
 
     async def _of_answer(
@@ -175,4 +177,5 @@ def _chart(
             return requested_chart_of(
                 columns, result, lang, ChartRequest(shown["type"], shown["x"], shown["y"])
             )
+
     return chart_of(columns, result, lang)

@@ -58,6 +58,7 @@ class LineageService:
         place = drafted_place(table, column, edges)
         if place is None:
             place = qualified(_place(table, column, catalog))
+
         return part_of(edges, place, column=column, direction=direction, depth=depth)
 
     async def _edges(self, catalog: Catalog, actor: Actor) -> list[TableLineage]:
@@ -95,6 +96,7 @@ def _place(table: str, column: str | None, catalog: Catalog) -> Table:
             f"{found.name} 没有字段 {column}。", f"{found.name} has no column named {column}."
         )
         raise NotFound(text)
+
     return found
 
 

@@ -20,6 +20,7 @@ def readiness_checks(asked: AskedDatabases, store: Store, model: ChatModel | Non
     async def databases() -> dict[str, Any]:
         if asked.is_one and len(asked.all()) == 1:
             return await _state_of(asked, asked.default)
+
         return await _states_of_all(asked)
 
     async def memory() -> dict[str, Any]:
@@ -29,6 +30,7 @@ def readiness_checks(asked: AskedDatabases, store: Store, model: ChatModel | Non
     async def thinking() -> dict[str, Any]:
         if model is None:
             return {"status": "not_configured"}
+
         await model.ping()
         return {"status": "ok", "name": model.name}
 
@@ -61,11 +63,14 @@ async def _state_of(asked: AskedDatabases, name: str) -> dict[str, Any]:
     except DatabaseUnavailable:
         if not taken:
             raise
+
         return {"status": "unavailable", **taken}
+
     engine = capabilities.engine.shown()
     if not capabilities.is_fit:
         reason = capabilities.refusal().en
         return {"status": "unavailable", "engine": engine, "reason": reason, **taken}
+
     return {"status": "ok", "engine": engine, **taken}
 
 
@@ -87,6 +92,7 @@ async def _states_of_all(asked: AskedDatabases) -> dict[str, Any]:
         status = statuses.pop()
     if status == "ok" and asked.has_mistakes:
         status = "degraded"  # the file of databases has changed and can't be used
+
     return {"status": status, "databases": states}
 
 
@@ -103,5 +109,6 @@ def _problems(found: Collection[Collection[object] | None]) -> dict[str, Any]:
     set_up = [problems for problems in found if problems is not None]
     if not set_up:
         return {"status": "not_configured"}
+
     count = sum(map(len, set_up))
     return {"status": "degraded" if count else "ok", "problems": count}

@@ -94,9 +94,11 @@ class SemanticService:
         changed = replaced(text, wanted.before, wanted.after)
         if is_other or changed is None:
             raise Conflict(_CHANGED)
+
         diff = diff_of(text, changed, layer.file_name)
         if not diff:
             raise InvalidRequest(_SAME, field="after")
+
         await self._check(layer, text, changed)
         proposal = SemanticProposal(
             f"prop_{secrets.token_hex(8)}", actor.owner, timestamps.now(), diff, wanted.note
@@ -114,11 +116,13 @@ class SemanticService:
         found = await self._proposals.find(self._datasource, proposal_id)
         if found is None or found.author != actor.owner:
             raise NotFound(_UNKNOWN)
+
         settled = replace(
             found, state="withdrawn", settled_at=timestamps.now(), settled_by=actor.owner
         )
         if not await self._proposals.settle(self._datasource, settled):
             raise Conflict(_SETTLED)
+
         return asdict(settled)
 
     async def _check(self, layer: SemanticLayer, before: str, after: str) -> None:
@@ -128,6 +132,7 @@ class SemanticService:
             problems = await asyncio.to_thread(layer.problems_in, after, catalog)
         except SemanticFileError as error:
             raise _mistaken(layer, error.problems) from error
+
         known = {one.text for one in await asyncio.to_thread(layer.problems_in, before, catalog)}
         new = tuple(one for one in problems if one.text not in known)
         if new:
@@ -136,6 +141,7 @@ class SemanticService:
     def _known(self) -> SemanticLayer:
         if self._layer is None:
             raise NotFound(_NONE)
+
         return self._layer
 
 

@@ -86,8 +86,10 @@ class SqlService:
             plan = await database.explain(given.sql)
         except StatementRejected as error:
             refusal = await _explained(error, given.sql, database)
+
         if isinstance(refusal, CostExceeded):
             plan = refusal.plan
+
         return _verdict(given, refusal, plan, await _used(given.sql, database))
 
     async def run(self, given: GivenSql) -> dict[str, Any]:
@@ -108,6 +110,7 @@ class SqlService:
             raise QueryTimeout(_TOO_LONG) from exc
         except InvalidSql as error:
             raise await _explained(error, given.sql, context.database) from error
+
         ended = time.perf_counter()
         return {
             "sql": given.sql,
@@ -128,6 +131,7 @@ async def _explained(error: StatementRejected, sql: str, database: Database) -> 
     """Return the error, with suggested names if PostgreSQL refused the SQL."""
     if isinstance(error, InvalidSql):
         return with_suggestions(error, sql, await database.catalog())
+
     return error
 
 
@@ -162,6 +166,7 @@ def _verdict(
 def _used_objects(used: Inspected | None) -> dict[str, list[Any]]:
     if used is None:
         return {"tables": [], "columns": [], "functions": []}
+
     return {
         "tables": list(used.tables),
         "columns": list(used.columns),

@@ -90,10 +90,12 @@ class FallbackSkills:
             except LlmUnavailable as failure:
                 _log.warning("the model failed, going on by rules: %s", failure.text.en)
                 self._failure, self.name, failed_calls = failure, self._backup.name, 1
+
         try:
             outcome = await think(self._backup)
         except LlmUnavailable:
             raise self._failure from None
+
         return self._marked(outcome, failed_calls, lang)
 
     def _marked(self, outcome: SkillResult[T], failed_calls: int, lang: Lang) -> SkillResult[T]:
@@ -111,6 +113,7 @@ class FallbackSkills:
     def _written(self, outcome: SkillResult[Draft]) -> SkillResult[Draft]:
         if self._failure is not None and isinstance(outcome.value, NoSql):
             raise self._failure
+
         return outcome
 
 
@@ -125,11 +128,13 @@ class _Pieces:
         """Return the `Emit` for the pieces of `speaker`."""
         if self._emit is None:
             return None
+
         return lambda piece: self._pass_on(speaker, piece)
 
     def _pass_on(self, speaker: Skills, piece: str) -> None:
         assert self._emit is not None
         if self._speaker is not None and self._speaker is not speaker:
             self._emit("\n\n")
+
         self._speaker = speaker
         self._emit(piece)

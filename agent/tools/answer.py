@@ -89,9 +89,11 @@ async def found_so_far(
     if found is not None:
         summary = await rules.summarize(inquiry, found.sql, found.result)
         text = _SO_FAR.to(inquiry.lang) + summary.value
+
     added = f"\n\n{text}" if told else text
     if emit is not None:
         emit(added)
+
     return told + added
 
 
@@ -102,6 +104,7 @@ def _traced(ended: ToolAnswer, session: ToolSession, today: date) -> Traced:
         shows_rows_again = result.found is not None and call_id not in queried
         if result.error_type is None and not shows_rows_again:  # an error says no figures
             sources.append(_figure_source(call_id, result))
+
     inquiry = ended.inquiry
     return traced_figures(ended.text, sources, inquiry.question, inquiry.history, today=today)
 
@@ -109,6 +112,7 @@ def _traced(ended: ToolAnswer, session: ToolSession, today: date) -> Traced:
 def _figure_source(call_id: str, result: ToolResult) -> FigureSource:
     if result.found is None:
         return FigureSource(call_id, text=result.text)
+
     return FigureSource(call_id, result.found.result, result.found.sql)
 
 
@@ -124,9 +128,11 @@ def _resting_on(session: ToolSession, traced: Traced) -> ToolFindings | None:
     for found in latest_first:
         if found.call_id not in queried:
             return found
+
     for found in latest_first:
         if found.call_id in named:
             return found
+
     return _latest_with_rows(session)
 
 
@@ -135,6 +141,7 @@ def _queried(session: ToolSession) -> list[ToolFindings]:
     first: dict[int, ToolFindings] = {}
     for found in session.found.values():
         first.setdefault(id(found.result), found)
+
     return list(first.values())
 
 
@@ -144,6 +151,7 @@ def _latest_with_rows(session: ToolSession) -> ToolFindings | None:
     for found in latest_first:
         if found.result.rows:
             return found
+
     return latest_first[0] if latest_first else None
 
 
@@ -176,5 +184,7 @@ def _is_repaired(results: Iterable[ToolResult]) -> bool:
     for result in results:
         if result.found is not None and was_refused:
             return True
+
         was_refused = was_refused or result.error_type == InvalidSql.error_type
+
     return False

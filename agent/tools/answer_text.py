@@ -47,6 +47,7 @@ class AnswerText:
         text = visible_text(reply.text, "")
         if weight(text) <= _HELD and not self._is_open:
             return self._before
+
         self._finish(text)
         return self._joined(text)
 
@@ -55,6 +56,7 @@ class AnswerText:
         text = visible_text(reply.text, reply.reasoning)
         if not text and reply.is_withheld:
             text = WITHHELD.to(lang)
+
         mark = "…" if reply.is_cut else ""
         self._finish(text, mark)
         return self._joined(text + mark)
@@ -69,6 +71,7 @@ class AnswerText:
         if self._is_open:
             self._say(text)
             return
+
         self._held += text
         if weight(self._held) > _HELD:
             self._open(self._held)

@@ -43,6 +43,7 @@ def argument_schema(arguments: type[BaseModel]) -> dict[str, Any]:
 def _written(node: Mapping[str, Any], known: Mapping[str, Any], depth: int) -> dict[str, Any]:
     if depth > _MOST_NESTING:
         raise ValueError("The arguments of a tool are nested too deeply.")
+
     node = _resolved(node, known)
     written = {key: value for key, value in node.items() if key in _KEPT}
     if "const" in node:
@@ -58,6 +59,7 @@ def _written(node: Mapping[str, Any], known: Mapping[str, Any], depth: int) -> d
         }
         written["required"] = list(properties)
         written["additionalProperties"] = False
+
     return written
 
 
@@ -65,6 +67,7 @@ def _resolved(node: Mapping[str, Any], known: Mapping[str, Any]) -> Mapping[str,
     """Return the node with what it refers to; its own keys replace those of the reference."""
     if "$ref" not in node:
         return node
+
     referred = known[node["$ref"].removeprefix(_REFERENCE)]
     own = {key: value for key, value in node.items() if key != "$ref"}
     return {**referred, **own}
@@ -77,8 +80,10 @@ def _alternatives(written: dict[str, Any], branches: list[dict[str, Any]]) -> di
     is_nullable = len(others) == 1 and len(branches) > 1
     if not is_nullable or not isinstance(others[0].get("type"), str):
         return {**said, "anyOf": branches}
+
     only = others[0]
     nullable = {**only, **said, "type": [only["type"], "null"]}
     if "enum" in only:
         nullable["enum"] = [*only["enum"], None]
+
     return nullable

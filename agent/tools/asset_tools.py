@@ -164,8 +164,10 @@ def _reasons(match: TableMatch, catalog: Catalog) -> Iterator[str]:
     yield from map(_said, match.words)
     for example in match.examples:
         yield f"example: {example.question}"
+
     if match.is_near:
         yield "similar meaning"
+
     for link in match.links:
         yield _led(link, catalog)
 
@@ -176,7 +178,10 @@ def _said(reason: WordReason) -> str:
 
 def _led(link: LinkReason, catalog: Catalog) -> str:
     other = short_name(catalog.by_key[link.table.key], catalog)
-    return f"refers to {other}" if link.points_to_it else f"referred to by {other}"
+    if link.points_to_it:
+        return f"refers to {other}"
+
+    return f"referred to by {other}"
 
 
 async def _artefacts(query: str, drafts_of: DraftsOf, context: ToolContext) -> list[dict[str, Any]]:
@@ -192,6 +197,7 @@ async def _artefacts(query: str, drafts_of: DraftsOf, context: ToolContext) -> l
         if draft.trust in CONFIDENCES and draft.target not in found:
             reason = f"name: {draft.target}" if draft in named else "similar request"
             found[draft.target] = _artefact(draft, reason)
+
     return list(found.values())
 
 
@@ -215,6 +221,7 @@ def _metrics(query: str, catalog: Catalog) -> Iterator[dict[str, Any]]:
         said = [name for name in (metric.name, *metric.names.all) if _is_said(name, words)]
         if not said:
             continue
+
         table = catalog.by_key[metric.table]
         entry = {
             "name": metric.name,
@@ -225,6 +232,7 @@ def _metrics(query: str, catalog: Catalog) -> Iterator[dict[str, Any]]:
             "reasons": [f"name: {name}" for name in said][:_MOST_REASONS],
         }
         found.append((max(map(len, said)), entry))
+
     found.sort(key=lambda one: -one[0])
     yield from (entry for _, entry in found)
 

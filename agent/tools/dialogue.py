@@ -40,6 +40,7 @@ class Dialogue:
         """Return the dialogue with about half of its text; None: it was shortened before."""
         if self.first_prompt.shortened is None:
             return None
+
         first_prompt = self.first_prompt.shortened()
         return replace(
             self,
@@ -80,6 +81,7 @@ async def reply_to(
             shorter = dialogue.shortened()
             if shorter is None:
                 raise
+
             return await _replied(shorter, session, offer, emit)
 
 

@@ -60,4 +60,5 @@ def _link(call_id: str, kind: Format, question: Question) -> str:
     parameters = {"format": kind, "call_id": call_id}
     if question.actor.user_id:
         parameters["user_id"] = question.actor.user_id
+
     return f"/api/v0/runs/{question.run_id}/export?{urlencode(parameters)}"

@@ -26,6 +26,7 @@ def rows_of(call_id: str, context: ToolContext) -> ToolFindings:
         return found
     if not context.found:
         raise NotFound(_NO_ROWS)
+
     latest = list(context.found)[-_MOST_NAMED:]
     said, named = one_line(call_id, 80), ", ".join(latest)
     raise NotFound(

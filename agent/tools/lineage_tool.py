@@ -49,6 +49,7 @@ def lineage_tool(views_of: ViewsOf, drafts_of: DraftsOf) -> Tool[TableLineageArg
         place = drafted_place(arguments.table, column, drafted)
         if place is None:
             place = _place(arguments.table, column, catalog)
+
         views = await views_of(question)
         # What transforms and the rights of this very call leave of the catalogue decides.
         seen = [view.among(catalog) for view in views if view.view in catalog.by_key]
@@ -67,6 +68,7 @@ def lineage_tool(views_of: ViewsOf, drafts_of: DraftsOf) -> Tool[TableLineageArg
         left_out = len(entries) - MOST_ENTRIES
         if left_out > 0:
             shown = f"{shown}\n({left_out} further edges: ask for a column or a smaller depth.)"
+
         count = len(entries)
         return ToolResult(shown, Text(f"{count} 条血缘关系", f"{count} edges of lineage"))
 
@@ -92,4 +94,5 @@ def _place(name: str, column: str | None, catalog: Catalog) -> str:
         said = one_line(column, _MOST_NAME)
         zh = _NO_COLUMN.zh.format(table.name, said)
         raise NotFound(Text(zh, _NO_COLUMN.en.format(table.name, said)))
+
     return qualified(table)

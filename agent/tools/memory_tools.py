@@ -104,6 +104,7 @@ def search_memory_tool(memory: Memory) -> Tool[SearchMemory]:
             return ToolResult(
                 "Nothing is kept about such questions.", Text("没有相关记录", "Nothing is kept")
             )
+
         return ToolResult(
             f"{_DATA}\n{parts}", Text(f"找到 {count} 个已验证的例子", f"Verified examples: {count}")
         )
@@ -128,6 +129,7 @@ def save_memory_tool(memory: Memory) -> Tool[SaveMemory]:
             raise Forbidden(_UNKNOWN_USER)
         if not await memory.is_complete(await _inquiry(arguments.question, context)):
             raise InvalidRequest(_DEPENDS, field="question")
+
         became = _BECAME[await _saved(arguments, context, memory)]
         return ToolResult(became.en, became)
 
@@ -151,6 +153,7 @@ async def _saved(arguments: SaveMemory, context: ToolContext, memory: Memory) ->
     own = (await memory.learned.visible(name, author)).own
     if sum(map(is_unseen, own.examples)) >= _MOST_CANDIDATES:
         return "full"
+
     intake = Intake(
         memory.learned,
         name,

@@ -87,12 +87,16 @@ def _fitting(
         has_target = not wanted or _target(example) in wanted
         if is_verified and reads_a_source and has_target:
             fitting.append(example)
+
     fitting.sort(key=_rank)
     return fitting
 
 
 def _target(example: Example) -> str | None:
-    return example.target.casefold() if isinstance(example, EtlExample) else None
+    if isinstance(example, EtlExample):
+        return example.target.casefold()
+
+    return None
 
 
 def _rank(example: Example) -> tuple[float, int]:
@@ -110,9 +114,11 @@ def references_of(examples: Iterable[Example], lessons: Sequence[Lesson]) -> lis
         asked.add(example.asked)
         own = [one for one in lessons if one.asked == example.asked]
         references.append({**_reference(example), "failures": [_failure(one) for one in own]})
+
     for lesson in lessons:
         if lesson.asked not in asked:
             references.append({"summary": lesson.question, "failures": [_failure(lesson)]})
+
     return references
 
 

@@ -104,6 +104,7 @@ class ToolRegistry:
         self._tools = {tool.name: tool for tool in tools}
         if len(self._tools) < len(tools):
             raise ValueError("Two tools have the same name.")
+
         self._open_database = open_database
         self._audit = audit
         self._transforms = tuple(transforms)
@@ -140,6 +141,7 @@ class ToolRegistry:
         tool = self._tools.get(name)
         if tool is None or not tool.is_allowed(actor.groups):
             return None
+
         return tool
 
     def groups(self, name: str) -> frozenset[str]:
@@ -174,6 +176,7 @@ class ToolRegistry:
         if isinstance(prepared, ToolResult):
             self._note(call, occasion, started, prepared.error_type)
             return prepared
+
         tool, context = prepared.tool, prepared.context
         try:
             arguments = await self.transformed(tool, prepared.arguments, context)
@@ -189,6 +192,7 @@ class ToolRegistry:
             run_id = use.question.run_id
             _log.exception("a tool failed", extra={"tool": tool.name, "run_id": run_id})
             result = _broken()
+
         self._note(call, occasion, started, result.error_type)
         return result
 
@@ -203,6 +207,7 @@ class ToolRegistry:
         changed: Arguments = arguments
         for transform in self._transforms:
             changed = await transform(tool, changed, context)
+
         return cast(A, changed)
 
     def _prepared(
@@ -214,9 +219,11 @@ class ToolRegistry:
             return self._unknown(use.question.actor)
         if offered is not None and call.name not in offered:
             return _not_now(call, offered)
+
         arguments = parsed_arguments(tool, call)
         if isinstance(arguments, ToolResult):
             return arguments
+
         database = self._open_database(occasion)
         context = ToolContext(use.question, call.id, database, use.found, occasion.metadata)
         return _PreparedCall(tool, arguments, context)
@@ -228,6 +235,7 @@ class ToolRegistry:
         """Tell hooks before the tool runs in this context, where they may stop it, and after."""
         for hook in self._hooks:
             await hook.before_tool(context.question, tool.name, arguments.model_dump())
+
         outcome = _Outcome()
         try:
             with self._observer.span("tool", {"tool": tool.name, "call_id": context.call_id}):
@@ -276,6 +284,7 @@ def _arguments(call: ToolCall) -> Any:
     """Return the arguments as the model gave them."""
     if isinstance(call.arguments, InvalidArguments):
         return call.arguments.text
+
     return dict(call.arguments)
 
 
@@ -287,11 +296,13 @@ def parsed_arguments(tool: Tool[Any], call: ToolCall) -> Arguments | ToolResult:
     """Return the arguments as the tool takes them, or the result that says what is wrong."""
     if isinstance(call.arguments, InvalidArguments):
         return _invalid(call.arguments.problem)
+
     try:
         arguments: Arguments = tool.arguments.model_validate(call.arguments)
     except ValidationError as error:
         problems = error.errors(include_url=False, include_input=False)[:_MOST_PROBLEMS]
         return _invalid("; ".join(f"{_location(one['loc'])}: {one['msg']}" for one in problems))
+
     return arguments
 
 

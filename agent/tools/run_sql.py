@@ -78,9 +78,11 @@ async def queried(
     try:
         if not is_planned:
             await database.explain(sql)  # for the limits on plans
+
         result = await database.run(sql)
     except InvalidSql as error:
         return await not_valid(error, sql, database)
+
     catalog = await database.catalog()
     shown = shown_result(sql, result, catalog, context.question.answer_lang)
     found = ToolFindings(context.call_id, tool, sql, result, shown)
@@ -115,6 +117,7 @@ def result_text(result: QueryResult) -> str:
         lines.insert(
             1, f"Cut, because too long: cells of {row_line(result.cut_columns)[:_MOST_CHARS]}"
         )
+
     return "\n".join(lines)
 
 

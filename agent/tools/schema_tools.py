@@ -120,9 +120,11 @@ class SchemaReader:
         near: Sequence[TableKey] = ()
         if self._nearest is not None:
             near = await self._nearest(catalog, words)
+
         examples: Sequence[Example] = ()
         if self._examples is not None and question is not None:
             examples = await self._examples(words, question)
+
         return near, examples
 
 
@@ -179,11 +181,13 @@ def _searched(schema: SchemaText, tables: Sequence[Table], words: str) -> str:
         return (
             f"No table has to do with these words. The tables:\n{schema.overview(words, _BUDGET)}"
         )
+
     text, left_out = schema.some(tables, words, _BUDGET)
     lines = [f"{len(tables)} of {total} tables, the most relevant first:", text]
     if left_out:
         named = ", ".join(map(schema.name, left_out[:_MOST_NAMED]))
         lines.append(f"Found too, but too large to show here; call describe_table for: {named}")
+
     return "\n".join(filter(None, lines))
 
 

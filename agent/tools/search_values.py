@@ -127,6 +127,7 @@ async def _scope(arguments: SearchValues, catalog: Catalog, reader: SchemaReader
     if arguments.column is None:
         columns = [(table, column) for table in tables for column in table.columns]
         return _Scope(columns, arguments.table is not None)
+
     return _Scope(await asyncio.to_thread(_columns_named, arguments.column, tables), is_named=True)
 
 
@@ -151,6 +152,7 @@ def _columns_named(name: str, tables: Iterable[Table]) -> list[tuple[Table, Colu
     if all(privacy_of(table, column) is Privacy.PRIVATE for table, column in found):
         said = identifier(found[0][1].name)
         raise Forbidden(Text(_PERSONAL.zh.format(said), _PERSONAL.en.format(said)))
+
     return found
 
 
@@ -160,6 +162,7 @@ def _no_column(name: str, near: Sequence[str]) -> Text:
         listed = ", ".join(near)
         zh += _MEANT.zh.format(listed)
         en += _MEANT.en.format(listed)
+
     return Text(zh, en)
 
 
@@ -176,6 +179,7 @@ def _known(words: str, scope: _Scope) -> Iterator[_Hit]:
     for table, column in scope.columns:
         if privacy_of(table, column) is not Privacy.OPEN:
             continue
+
         for value, how in _values_for(words, table, column):
             yield _Hit(table, column.name, value, how)
 
@@ -187,8 +191,10 @@ def _values_for(words: str, table: Table, column: Column) -> Sequence[tuple[str,
     for value, name, _ in (*meant_values(column), *labelled_values(column)):
         if same(words, name):
             found.append((value, "called so"))
+
     if found:
         return found
+
     return [(value, "near") for value in alike(words, values)[:_MOST_NEAR]]
 
 
@@ -199,6 +205,7 @@ async def _looked_up(
     stretch = _stretch(words)
     if not places or not stretch.atoms:
         return []
+
     found = await search.find(ValueRequest((stretch,), lambda: places), catalog, database)
     hits = []
     for one in found:
@@ -206,6 +213,7 @@ async def _looked_up(
         column = table.column(one.column)
         if column is not None and may_be_told(one, table, column):
             hits.append(_Hit(table, one.column, one.value, "exact" if one.is_exact else "near"))
+
     return hits
 
 
@@ -219,6 +227,7 @@ def _stretch(words: str) -> Stretch:
     loose = Stretch(text, atoms, (True,) * len(atoms))
     if loose.spans:
         return loose
+
     return Stretch(text, atoms, loose.unexplained, is_quoted=True)
 
 
@@ -233,6 +242,7 @@ def _headline(hits: Sequence[_Hit], scope: _Scope, *, is_searched: bool) -> str:
         return "No known value matches; columns with many values were not searched."
     if scope.is_named:
         return "No stored value matches there."
+
     return (
         "No stored value matches in the likeliest columns. "
         "Give a table or a column to search elsewhere."

@@ -128,6 +128,7 @@ class ToolSession:
         except LlmUnavailable as error:
             if not (is_unusable(error) and restart()):
                 raise
+
         return await self._usable(transcript, offer, on_token)
 
     async def _usable(
@@ -136,6 +137,7 @@ class ToolSession:
         reply = await self._ask_once(transcript, offer, on_token)
         if reply.tool_calls or reply.is_withheld or visible_text(reply.text, reply.reasoning):
             return reply
+
         empty = CallFailed("empty")
         raise unavailable(empty) from empty
 
@@ -145,11 +147,13 @@ class ToolSession:
         limit = self.limit_before_model()
         if limit is not None:
             raise LimitReached(limit)
+
         try:
             reply = await self._model.complete(transcript.messages, on_token=on_token, offer=offer)
         except LlmUnavailable:
             self.spend(Usage(1))
             raise
+
         self.spend(reply.usage)
         return reply
 
@@ -172,6 +176,7 @@ class ToolSession:
         refusal = self._refusal(call, key, registry)
         if refusal is not None:
             return refusal
+
         step = self._step(call, registry)
         write(step)
         began = self._clock()
@@ -188,6 +193,7 @@ class ToolSession:
         )
         if result.error_type != NOT_OFFERED:  # what was not possible then may be now
             self._first_calls[key] = call.id
+
         return result
 
     def _refusal(self, call: ToolCall, key: str, registry: ToolRegistry) -> ToolResult | None:
@@ -195,13 +201,16 @@ class ToolSession:
         limit = self.limit_before_tool()
         if limit is not None:
             return self._at_limit(call, registry, limit)
+
         self.spent = self.spent.with_tool()
         if key in self._first_calls:
             registry.note_refused(call, self.occasion, _SAME)
             return _pointed_at(self._first_calls[key])
+
         limit = self._limit_of_tool(call.name, registry)
         if limit is not None:
             return self._at_limit(call, registry, limit)
+
         return None
 
     def _step(self, call: ToolCall, registry: ToolRegistry) -> ToolStep:
@@ -229,6 +238,7 @@ class ToolSession:
                 _MOST_OF_TOOL.zh.format(name, tool.most_calls),
                 _MOST_OF_TOOL.en.format(name, tool.most_calls),
             )
+
         self._calls_of[name] += 1
         return None
 
@@ -237,7 +247,9 @@ class ToolSession:
         for key, value in result.shown.items():
             if isinstance(value, list):
                 value = [*self.shown.get(key, ()), *value]
+
             self.shown[key] = value
+
         if result.found is not None:
             self.found[call_id] = result.found
             write(rows_event(result.found))
@@ -248,7 +260,10 @@ def _key(call: ToolCall, state: str) -> str:
 
 
 def _text_of(call: ToolCall) -> str:
-    return call.arguments.text if isinstance(call.arguments, InvalidArguments) else ""
+    if isinstance(call.arguments, InvalidArguments):
+        return call.arguments.text
+
+    return ""
 
 
 def _pointed_at(call_id: str) -> ToolResult:
@@ -260,6 +275,7 @@ def _pointed_at(call_id: str) -> ToolResult:
 def _shown(call: ToolCall) -> Mapping[str, Any]:
     if isinstance(call.arguments, InvalidArguments):
         return {"text": _short(call.arguments.text)}
+
     first = islice(call.arguments.items(), _MOST_ARGUMENTS)
     return {one_line(name, _MOST_NAME): _short(value) for name, value in first}
 
@@ -268,4 +284,5 @@ def _short(value: Any) -> Any:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     if len(text) <= _MOST_SHOWN:
         return value
+
     return f"{text[:_MOST_SHOWN]}…"

@@ -56,6 +56,7 @@ def statistics_tool(analyst: Analyst) -> Tool[Analyse]:
             analysis = await analyst.analyse(sql, request, context.database)
         except InvalidSql as error:
             return await not_valid(error, sql, context.database)
+
         count = len(analysis["findings"])
         return ToolResult(_told(analysis), Text(f"得到 {count} 条结论", f"Findings: {count}"))
 
@@ -79,7 +80,9 @@ def _told(analysis: Mapping[str, Any]) -> str:
         if room < 0:
             lines.append("… more is left out")
             break
+
         lines.append(line)
+
     return "\n".join(lines) or "Nothing can be said of these rows."
 
 
@@ -87,8 +90,10 @@ def _lines(analysis: Mapping[str, Any]) -> Iterator[str]:
     for finding in analysis["findings"]:
         yield _bounded(f"- {finding['text']} [method: {finding['method']}]")
         yield _bounded(f"  figures: {_json(finding['figures'])}")
+
     for point in (analysis.get("forecast") or {}).get("points", ()):
         yield _bounded(f"  forecast: {_json(point)}")
+
     for warning in analysis["warnings"]:
         yield _bounded(f"- not told: {warning}")
 

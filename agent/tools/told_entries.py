@@ -21,6 +21,7 @@ def told_entries(entries: Iterable[Mapping[str, Any]], nothing: str, *, about: s
     lines = [json.dumps(safe_values(entry), ensure_ascii=False) for entry in entries]
     if not lines:
         return nothing
+
     told = [about] if about else []
     room = _BUDGET
     for place, line in enumerate(lines):
@@ -28,7 +29,9 @@ def told_entries(entries: Iterable[Mapping[str, Any]], nothing: str, *, about: s
         if room < 0:
             told.append(f"({len(lines) - place} more are left out: ask for less at once.)")
             break
+
         told.append(line)
+
     return "\n".join(told)
 
 
@@ -40,4 +43,5 @@ def safe_values(value: Any) -> Any:
         return {safe_values(key): safe_values(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
         return [safe_values(one) for one in value]
+
     return value

@@ -100,7 +100,10 @@ def _ignored(question: Question) -> tuple[str, ...]:
     given = {"routing_mode": question.routing_mode, "context_type": question.context_type}
     fields = [name for name, value in given.items() if value is not None]
     named = Text("、".join(fields), " and ".join(fields)).to(question.answer_lang)
-    return (_NO_ROUTING.to(question.answer_lang).format(fields=named),) if fields else ()
+    if fields:
+        return (_NO_ROUTING.to(question.answer_lang).format(fields=named),)
+
+    return ()
 
 
 async def _history(context: ToolAgentContext) -> tuple[tuple[Turn, ...], tuple[str, ...]]:

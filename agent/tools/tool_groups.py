@@ -21,6 +21,7 @@ def groups_of(setting: str) -> GroupsOf:
         name, _, groups = entry.partition(":")
         stripped = [group.strip() for group in groups.split(",")]
         groups_by_tool[name.strip()] = frozenset(filter(None, stripped))
+
     return groups_by_tool
 
 
@@ -41,4 +42,5 @@ def regrouped(
             f"TOOL_GROUPS names tools that there are not: {', '.join(unknown)}. "
             f"There are: {', '.join(sorted(known))}."
         )
+
     return tuple(replace(tool, groups=groups.get(tool.name, tool.groups)) for tool in tools)

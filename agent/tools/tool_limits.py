@@ -54,12 +54,14 @@ class Spent:
         """
         if self.usage.llm_calls >= limits.model_calls:
             return _filled(_MODEL_CALLS, limits.model_calls)
+
         return self._before_any(limits, seconds)
 
     def before_tool(self, limits: ToolLimits, seconds: float) -> Text | None:
         """Return why no further tool may be called; None: one may."""
         if self.tool_calls >= limits.tool_calls:
             return _filled(_TOOL_CALLS, limits.tool_calls)
+
         return self._before_any(limits, seconds)
 
     def _before_any(self, limits: ToolLimits, seconds: float) -> Text | None:
@@ -68,6 +70,7 @@ class Spent:
             return _filled(_TOKENS, limits.tokens)
         if seconds >= limits.seconds:
             return _filled(_SECONDS, limits.seconds)
+
         return None
 
 

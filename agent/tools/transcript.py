@@ -50,6 +50,7 @@ class Exchange:
         answered = (self.reply.message(), *self.results)
         if not self.said:
             return answered
+
         said: Message = {"role": "user", "content": self.said}
         return (*answered, said)
 
@@ -58,6 +59,7 @@ def _shortened(message: ToolMessage) -> ToolMessage:
     content = message["content"]
     if len(content) <= _SHORT:
         return message
+
     return {**message, "content": f"{content[:_SHORT]}\n{_CUT}"}
 
 
@@ -100,4 +102,5 @@ class Transcript:
         messages: list[AnyMessage] = list(self.first_messages)
         for exchange in self.exchanges:
             messages += exchange.messages
+
         return messages

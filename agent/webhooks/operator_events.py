@@ -86,6 +86,7 @@ class OperatorEvents:
             self._is_alarmed = False
         if self._is_alarmed or len(self._latest) < _FEWEST or share < _ALARM_SHARE:
             return
+
         self._is_alarmed = True
         data = {
             "failed": failures.total(),
@@ -99,8 +100,10 @@ class OperatorEvents:
         if today != self._today:
             self._today = today
             self._spent_out.clear()
+
         is_known = question.owner in self._spent_out
         if is_known or len(self._spent_out) >= _MOST_REMEMBERED:
             return
+
         self._spent_out.add(question.owner)
         self._send("budget_exhausted", {"user_id": question.owner})

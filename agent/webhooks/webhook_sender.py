@@ -57,6 +57,7 @@ class WebhookSender:
         if len(self._waiting) == _MOST_WAITING:
             dropped, _ = self._waiting.popleft()
             _log.warning("a webhook was dropped, because %d wait: %s", _MOST_WAITING, dropped)
+
         self._waiting.append((event, json.dumps(body, ensure_ascii=False).encode()))
         if self._sending is None or self._sending.done():
             self._sending = asyncio.get_running_loop().create_task(self._send_all())
@@ -66,6 +67,7 @@ class WebhookSender:
         if self._sending is not None:
             self._sending.cancel()
             await asyncio.wait([self._sending])
+
         self.start_anew()
 
     async def _send_all(self) -> None:
@@ -85,8 +87,10 @@ class WebhookSender:
         for pause_s in self._pauses_s:
             if not problem or is_final:
                 break
+
             await asyncio.sleep(pause_s)
             problem, is_final = await self._try(client, event, body)
+
         return problem
 
     async def _try(self, client: Any, event: str, body: bytes) -> tuple[str, bool]:
@@ -102,8 +106,10 @@ class WebhookSender:
         # Whatever a client library raises must not end the task: its name tells what happened.
         except Exception as error:  # noqa: BLE001
             return type(error).__name__, False
+
         if 200 <= status < 300:
             return "", True
+
         return f"status {status}", status < 500 and status not in _MOMENTARY
 
 

@@ -85,17 +85,20 @@ class Admission:
         if self._shows_examples_to(request.headers):
             g.caller = NOBODY
             return NOBODY
+
         g.caller = caller = authenticated(request, self.keys)
         caller_id.set(caller_id_of(caller, request.remote_addr))
         if caller.user_id is None:
             self.anonymity.admit(request)
             g.is_sent_by_operator = self.anonymity.is_sent_by_operator(request)
+
         return caller
 
     def _shows_examples_to(self, headers: Headers) -> bool:
         """Tell whether the request is for examples by somebody whose key is not given yet."""
         if not self.shows_examples or request.endpoint != _EXAMPLES:
             return False
+
         return self.keys.is_needed() and not presented_key(headers)
 
     def knows(self, headers: Headers) -> bool:
@@ -104,6 +107,7 @@ class Admission:
             holder_of(presented_key(headers), self.keys)
         except CituError:
             return False
+
         return True
 
     def count(self, caller: Actor, address: str | None) -> None:
@@ -138,6 +142,7 @@ class Admission:
 def _is_open() -> bool:
     if request.endpoint is None:  # no such address; under /api/ only admitted callers learn that
         return not request.path.startswith(_API)
+
     return request.endpoint in _OPEN
 
 

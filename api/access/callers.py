@@ -70,6 +70,7 @@ def acting_for(caller: Actor, given: str | None, *, is_credible: bool) -> Actor:
     may_choose = caller.acts_for_others or caller.user_id is None
     if not given or not may_choose:
         return caller
+
     return Actor(given, caller.groups, is_vouched_for=is_credible)
 
 
@@ -95,12 +96,15 @@ def holder_of(presented: str, keys: KeyFile) -> Actor:
         return NOBODY
     if not presented:
         raise Unauthorized(_MISSING)
+
     try:
         key = keys.find(presented)
     except KeysUnreadable as exc:
         raise KeysUnavailable(_UNREADABLE) from exc
+
     if key is None:
         raise Unauthorized(_UNKNOWN)
+
     return Actor(key.user_id, key.groups, key.acts_for_others)
 
 
@@ -126,4 +130,5 @@ def _key_among_subprotocols(headers: Headers) -> str:
         subprotocol = part.strip()
         if subprotocol.startswith(_BEARER):
             return subprotocol.removeprefix(_BEARER)
+
     return ""

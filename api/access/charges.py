@@ -93,4 +93,7 @@ CHARGES: Mapping[str, Charge] = {
 
 def charge_of(endpoint: str | None) -> Charge:
     """Return how requests for the endpoint count; None: there is no such address."""
-    return "free" if endpoint is None else CHARGES.get(endpoint, "counted")
+    if endpoint is None:
+        return "free"
+
+    return CHARGES.get(endpoint, "counted")

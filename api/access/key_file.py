@@ -79,6 +79,7 @@ class ApiKey:
         """Tell whether the key has expired."""
         if self.expires_at is None:
             return False
+
         return datetime.fromisoformat(self.expires_at) <= datetime.now(UTC)
 
 
@@ -120,6 +121,7 @@ class KeyFile:
         for key in matching:
             if not key.is_expired():
                 return key
+
         return None
 
     def all(self) -> tuple[ApiKey, ...]:
@@ -131,6 +133,7 @@ class KeyFile:
         current = self._current()
         if current.failure is not None:
             raise KeysUnreadable(current.failure)
+
         return current.keys
 
     def create(
@@ -154,6 +157,7 @@ class KeyFile:
         expires_at = None
         if expires_in_days is not None:
             expires_at = written(now + timedelta(days=expires_in_days))
+
         key = ApiKey(
             key_id=f"key_{secrets.token_hex(4)}",
             user_id=user_id,
@@ -184,9 +188,11 @@ class KeyFile:
                     revoked.append(key)
                 else:
                     kept.append(key)
+
             if not revoked:
                 problem = f"there is no key {key_id!r} in {self.path}: 'list' shows their ids"
                 raise InvalidKeyRequest(problem)
+
             return tuple(kept)
 
         self._change(without)
@@ -197,12 +203,14 @@ class KeyFile:
         is_valid = read is not None and read.failure is None
         if read is not None and is_valid and read.stamp == _stamp(self.path):
             return read
+
         with self._lock:
             before, current = self._read, self._load()
             self._read = current
             was_logged = before is not None and before.failure == current.failure
             if current.failure is not None and not was_logged:
                 _log.error("nobody can be let in: %s", current.failure)
+
             return current
 
     def _load(self) -> _Read:
@@ -224,6 +232,7 @@ class KeyFile:
             was_there = self._read.stamp is not None or self._read.failure is not None
         if not was_there:
             return self._read or _Read(None)
+
         lock = _lock_of(self.path)
         failure = f"{self.path} is gone; to go on without keys, delete {lock} too"
         return _Read(None, failure=failure)
@@ -242,10 +251,12 @@ def _check(user_id: str, groups: tuple[str, ...], name: str, expires_in_days: fl
     _check_text("the user", user_id)
     if name:
         _check_text("the name", name)
+
     for group in groups:
         if not _GROUP.fullmatch(group):
             problem = f"the group {group!r} must be 1 to 64 letters, digits, _ . : or -"
             raise InvalidKeyRequest(problem)
+
     if expires_in_days is None:
         return
     if not 0 < expires_in_days <= _MAX_DAYS:
@@ -282,11 +293,14 @@ def _parsed(content: bytes) -> tuple[ApiKey, ...]:
         document = json.loads(content)
     except RecursionError as exc:
         raise ValueError("it is nested too deeply") from exc
+
     if not isinstance(document, dict) or document.get("version") != _VERSION:
         raise ValueError(f"it has no version {_VERSION}")
+
     entries = document.get("keys")
     if not isinstance(entries, list):
         raise ValueError("it has no list of keys")
+
     return tuple(_key(entry) for entry in entries)
 
 
@@ -304,6 +318,7 @@ def _key(entry: Any) -> ApiKey:
 def _check_entry(entry: Any) -> None:
     if not isinstance(entry, dict) or set(entry) != _NAMES:
         raise ValueError("a key of it does not have the fields of one")
+
     groups = entry["groups"]
     texts = [entry[name] for name in _TEXTS]
     if not isinstance(groups, list) or not _are_texts(texts + groups):
@@ -323,6 +338,7 @@ def _are_texts(values: Iterable[Any]) -> bool:
 def _is_expiry(value: Any) -> bool:
     if value is None:
         return True
+
     return isinstance(value, str) and datetime.fromisoformat(value).tzinfo is not None
 
 
@@ -375,6 +391,7 @@ def _replace(path: Path, keys: tuple[ApiKey, ...]) -> None:
             file.flush()
             _give_to_owner(file.fileno(), path)
             os.fsync(file.fileno())
+
         Path(temporary).replace(path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)

@@ -62,6 +62,7 @@ class Anonymity:
         """Raise `ForbiddenOrigin` for a request that only a key could make acceptable."""
         if not self.is_open and not _is_local(request, self.own_host):
             raise ForbiddenOrigin(_NOT_LOCAL)
+
         self.refuse_foreign_page(request)
 
     def refuse_foreign_page(self, request: Request) -> None:
@@ -79,6 +80,7 @@ class Anonymity:
         """
         if self.is_open or _is_cross_site(request):
             return False
+
         return _is_local(request, self.own_host)
 
     def _allows(self, origin: str) -> bool:
@@ -94,11 +96,13 @@ def _is_local(request: Request, own_host: str) -> bool:
     address = request.remote_addr  # none on a Unix socket
     if address and not is_loopback(address):
         return False
+
     senders = _header_items(request, "X-Forwarded-For", "X-Real-IP", "Forwarded")
     if not all(_is_for_loopback(sender) for sender in senders):
         return False
     if not _is_own(request.host, own_host) and not _is_program(request):
         return False
+
     hosts = _header_items(request, "X-Forwarded-Host")
     return all(_is_own(host, own_host) for host in hosts)
 
@@ -110,6 +114,7 @@ def _header_items(request: Request, *headers: str) -> list[str]:
         for part in request.headers.get(name, "").split(","):
             if part.strip():
                 items.append(part.strip())
+
     return items
 
 
@@ -154,6 +159,7 @@ def _is_cross_site(request: Request) -> bool:
     site = request.headers.get("Sec-Fetch-Site")
     if site is not None:
         return site not in ("same-origin", "none")
+
     origin = request.headers.get("Origin")
     return origin is not None and _authority(origin) != request.host.lower()
 
@@ -163,6 +169,7 @@ def _authority(origin: str) -> str | None:
     scheme, _, authority = origin.lower().partition("://")
     if scheme not in _DEFAULT_PORTS:
         return None
+
     return authority.removesuffix(_DEFAULT_PORTS[scheme])
 
 
@@ -170,6 +177,7 @@ def allow_origins(app: Flask, origins: Collection[str]) -> None:
     """Let pages of `origins` read the API's answers, with keys in headers, never with cookies."""
     if not origins:
         return
+
     CORS(
         app,
         resources={r"/api/.*": {"origins": sorted(origins)}},

@@ -39,4 +39,5 @@ def speaks_for_themselves() -> bool:
 def _belongs(actor: Actor, groups: Collection[str]) -> bool:
     if is_authenticated():
         return any(group in groups for group in actor.groups)
+
     return is_sent_by_operator()

@@ -29,6 +29,7 @@ class Screening:
         """Judge the request of this environment, whose body is not read."""
         with self._app.request_context(environ):
             environ[SCREENED] = self._is_decided()
+
         return ()
 
     def _is_decided(self) -> bool:
@@ -36,4 +37,5 @@ class Screening:
             caller = self._admission.identify()
         except CituError:
             return True
+
         return caller is None and request.endpoint not in _WAITING

@@ -48,7 +48,9 @@ def agui_blueprint(
             question = replace(given.asked, actor=actor, is_credible=is_credible)
             if question.database is not None:
                 databases.checked(question.database, actor)
+
             given = replace(given, asked=question)
+
         held = HeldSlot(slots.take())
         events = _events(runs, given, actor, held, request_language())
         return event_stream(held.over(events), _written, ping_interval_s=ping_interval_s)
@@ -78,6 +80,7 @@ async def _frames(runs: RunService, given: RunInput, actor: Actor, held: HeldSlo
     if asked.is_refused:
         await runs.cancel(actor.owner, asked.waiting.run_id)
         return await last_frame(runs, actor.owner, asked.waiting.run_id)
+
     return await frames_after(runs, actor, asked.waiting, lambda _asked: asked.payload, held.give())
 
 

@@ -69,6 +69,7 @@ class AguiEvents:
             yield {"type": "TOOL_CALL_ARGS", "toolCallId": call_id, "delta": arguments}
             yield {"type": "TOOL_CALL_END", "toolCallId": call_id}
             return
+
         yield {
             "type": "TOOL_CALL_RESULT",
             "messageId": self._new_message(),
@@ -92,6 +93,7 @@ class AguiEvents:
             schema = {"type": "string", "enum": list(event["choices"])}
         if schema:
             interrupt["responseSchema"] = schema
+
         yield from self._ended({"type": "interrupt", "interrupts": [interrupt]})
 
     def _completed(self, event: Mapping[str, Any]) -> Iterator[Json]:
@@ -99,6 +101,7 @@ class AguiEvents:
         if not response.startswith(self._said):
             yield from self._end_message()
             self._said = ""
+
         yield from self._say(response[len(self._said) :])
         yield from self._end_message()
         yield {"type": "STATE_SNAPSHOT", "snapshot": answer_fields(event)}
@@ -108,6 +111,7 @@ class AguiEvents:
         if event["error_type"] == _CANCELLED:
             yield from self._ended({"type": "cancelled"})
             return
+
         yield {"type": "RUN_ERROR", "message": event["error"], "code": event["error_type"]}
 
     # --------------------------------------------------------------------------
@@ -119,6 +123,7 @@ class AguiEvents:
             self._open_message = self._new_message()
             start = {"type": "TEXT_MESSAGE_START", "messageId": self._open_message}
             yield {**start, "role": "assistant"}
+
         self._said += text
         content = {"type": "TEXT_MESSAGE_CONTENT", "messageId": self._open_message}
         yield {**content, "delta": text}
@@ -132,6 +137,7 @@ class AguiEvents:
         yield from self._end_message()
         for name in self._open_steps:
             yield {"type": "STEP_FINISHED", "stepName": name}
+
         self._open_steps.clear()
         yield self._of_run("RUN_FINISHED", outcome=outcome)
 

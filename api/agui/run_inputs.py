@@ -63,29 +63,35 @@ def parse_run_input(body: object, max_question_chars: int, agents: Collection[st
     """
     if not isinstance(body, dict):
         raise InvalidRequest(_NO_OBJECT)
+
     thread_id, run_id = _name(body, "threadId"), _name(body, "runId")
     props = body.get("forwardedProps") or {}
     chosen = {name: props[name] for name in _CHOSEN if is_object(props) and name in props}
     user_id = chosen.pop("user_id", None)
     if user_id is not None and not isinstance(user_id, str):
         raise wrong("forwardedProps.user_id", "一个字符串", "a string")
+
     resume = body.get("resume")
     if resume:
         return RunInput(thread_id, run_id, _answer(resume), user_id)
+
     said = texts_of(body.get("messages"), "user")
     if not said:
         raise InvalidRequest(_NO_QUESTION, field="messages")
+
     fields = {**chosen, "question": said[-1], "conversation_id": plain_name(thread_id)}
     if chosen.get("agent") == ETL:
         given = parse_etl_ask(fields, max_question_chars)
     else:
         given = parse_ask(fields, max_question_chars, agents)
+
     return RunInput(thread_id, run_id, given.question, user_id)
 
 
 def _answer(resume: object) -> InterruptAnswer:
     if not isinstance(resume, list) or len(resume) != 1 or not is_object(resume[0]):
         raise InvalidRequest(_ONE_ANSWER, field="resume")
+
     entry: Mapping[str, Any] = resume[0]
     waiting = WaitingRun.named(str(entry.get("interruptId", "")))
     return InterruptAnswer(waiting, entry.get("payload"), entry.get("status") == "cancelled")
@@ -95,4 +101,5 @@ def _name(body: Mapping[str, Any], field: str) -> str:
     value = body.get(field)
     if not isinstance(value, str) or not 0 < len(value) <= 256:
         raise wrong(field, "1 到 256 个字符的文本", "a text of 1 to 256 characters")
+
     return value

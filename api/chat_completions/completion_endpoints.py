@@ -66,6 +66,7 @@ def chat_completions_blueprint(
             completion = _completion(asked)
             pieces = _said_at_once(asked, beside, completion)
             return _replied(asked, pieces, completion, ping_interval_s)
+
         headers = {name: request.headers.get(name, "") for name in CONVERSATION_HEADERS}
         asked = parse_completion(body, headers, max_question_chars)
         admission.count(current_caller(), request.remote_addr)
@@ -97,6 +98,7 @@ async def _frames(
         return await frames_after(
             runs, actor, asked.waiting, lambda data: answer_in(data, asked.question), leave
         )
+
     question = Question(
         question=asked.question,
         agent=asked.agent,
@@ -124,6 +126,7 @@ async def _pieces(
     except CituError as error:
         completion.status = error.code
         completion.error = error_data(error, completion.lang)
+
     for last in _ending(asked, completion):
         yield last
 
@@ -133,9 +136,11 @@ def _ending(asked: CompletionRequest, completion: ChatCompletion) -> list[Writte
         return [error_object(completion.error)]
     if not asked.streams:
         return [completion.whole()]
+
     ending = [completion.chunk({}, "stop")]
     if asked.with_usage:
         ending.append(completion.usage_chunk())
+
     return ending
 
 
@@ -145,6 +150,7 @@ async def _said_at_once(
     completion.piece_of({"type": "token", "text": text, "run_id": "side"})
     if asked.streams:
         yield completion.chunk({"role": "assistant", "content": text})
+
     for last in _ending(asked, completion):
         yield last
 
@@ -168,13 +174,16 @@ def _replied(
 ) -> Response:
     if asked.streams:
         return event_stream(pieces, _written, ping_interval_s=ping_interval_s, closing=_DONE)
+
     queue = queue_of(pieces, request.environ)
     last: Written | None = None
     while (piece := queue.take(WAIT_S)) is not None:
         if not isinstance(piece, NoItem):
             last = piece
+
     if last is None:
         raise Cancelled(CANCELLED_TEXT)
+
     return _json(last, completion.status)
 
 

@@ -56,7 +56,9 @@ class ChatCompletion:
         else:
             if kind == "error":
                 self.error = event
+
             return ""
+
         self._said += piece
         return piece
 
@@ -70,12 +72,14 @@ class ChatCompletion:
         if event.get("query_result"):
             link = f"{self.address}/c/{event['conversation_id']}"
             text = f"{text}\n\n{_MORE.to(self.lang).format(link)}"
+
         return text
 
     def _rest(self, text: str) -> str:
         """Return what of a text has not been said yet."""
         if text.startswith(self._said):
             return text[len(self._said) :]
+
         return f"\n\n{text}"
 
     # --------------------------------------------------------------------------
@@ -126,6 +130,7 @@ def _asked(event: Mapping[str, Any], lang: Lang) -> str:
     parts = [str(event["prompt"])]
     if event.get("choices"):
         parts.append(choices_text(event["choices"], lang))
+
     parts.append(f"{_REPLY.to(lang)} `{WaitingRun.of(event).name}`")
     return "\n\n".join(parts)
 

@@ -74,6 +74,7 @@ def parse_completion(
     """
     if not isinstance(body, dict):
         raise InvalidRequest(_NO_OBJECT)
+
     model = body.get("model")
     if not isinstance(model, str) or model not in AGENTS:
         listed = ", ".join(AGENTS)
@@ -81,9 +82,11 @@ def parse_completion(
         raise InvalidRequest(message, field="model")
     if body.get("n") not in (None, 1):
         raise InvalidRequest(_ONE, field="n")
+
     said = texts_of(body.get("messages"), "user")
     if not said:
         raise InvalidRequest(_NO_MESSAGES, field="messages")
+
     options = body.get("stream_options")
     user = body.get("user")
     return CompletionRequest(
@@ -110,8 +113,10 @@ def _conversation_id(headers: Mapping[str, str], first: str) -> str:
         given = headers.get(name, "").strip()
         if given:
             return plain_name(given)
+
     if not first.strip():
         return new_conversation_id()
+
     return f"chat_{hashlib.sha256(first.encode('utf-8', 'replace')).hexdigest()[:32]}"
 
 

@@ -20,6 +20,7 @@ def side_reply(text: str) -> str | None:
     for named, phrases in _requests():
         if all(phrase in text for phrase in phrases):
             return _REPLIES[named](text)
+
     return None
 
 
@@ -33,7 +34,10 @@ def _title_text(text: str) -> str:
     """Return the beginning of the chat's first message."""
     found = _FIRST_MESSAGE.search(text)
     said = found[1].strip() if found is not None else "Citu"
-    return said if len(said) <= _MOST_TITLE else said[: _MOST_TITLE - 1] + "…"
+    if len(said) <= _MOST_TITLE:
+        return said
+
+    return said[: _MOST_TITLE - 1] + "…"
 
 
 _REPLIES: Mapping[str, Callable[[str], str]] = {

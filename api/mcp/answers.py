@@ -47,6 +47,7 @@ def given_answer(asked: Json, content: Json) -> Any:
     """
     if _is_form(asked.get("schema")) and not asked.get("choices"):
         return dict(content)
+
     text = content.get(_ANSWER)
     return answer_in(asked, text) if isinstance(text, str) else text
 
@@ -77,11 +78,13 @@ def _question(event: Json, lang: Lang, can_ask: bool) -> Step | None:
         form = {"mode": "form", "message": str(event["prompt"]), "requestedSchema": _form(event)}
         asked = {"method": "elicitation/create", "params": form}
         return InputRequired({_ANSWER: asked}, {"answer_to": answer_to})
+
     said = [str(event["prompt"])]
     if event.get("choices"):
         said.append(choices_text(event["choices"], lang))
     if event.get("schema"):
         said.append(to_json(event["schema"]))
+
     said.append(_REPLY.to(lang).format(answer_to))
     fields = {"response": said[0], "choices": list(event.get("choices") or ())}
     ids = {"conversation_id": event["conversation_id"], "run_id": event["run_id"]}
@@ -122,6 +125,7 @@ def _form(event: Json) -> Json:
         return _one_field({"type": "string", "enum": named})
     if _is_form(schema):
         return dict(schema)
+
     return _one_field({"type": "string"})
 
 
@@ -133,9 +137,11 @@ def _is_form(schema: Any) -> TypeGuard[Json]:
     """Tell whether a schema is an object whose fields have no parts."""
     if not isinstance(schema, Mapping):
         return False
+
     properties = schema.get("properties")
     if not isinstance(properties, Mapping):
         return False
+
     return bool(properties) and all(map(_is_flat, properties.values()))
 
 

@@ -72,6 +72,7 @@ class CituContent:
         report = (await self._reports(call.caller)).get(call.name)
         if report is None:
             raise McpError(INVALID_PARAMS, f"Unknown prompt: {call.name}")
+
         said = {"type": "text", "text": report_label(report, call.caller)}
         yield Result(
             {
@@ -84,6 +85,7 @@ class CituContent:
         """Return names of databases and tables that begin as the argument does."""
         if ref.get("type") != "ref/resource":
             return ()
+
         begun = str(argument.get("value", "")).casefold()
         asked = self._services.asked
         if argument.get("name") == "database":
@@ -94,6 +96,7 @@ class CituContent:
             names = [table.name for table in catalog.tables]
         else:
             names = []
+
         return sorted(name for name in names if name.casefold().startswith(begun))
 
     async def _reports(self, caller: McpCaller) -> Mapping[str, Report]:
@@ -103,12 +106,14 @@ class CituContent:
         named = {}
         for database, report in found:
             named[report.name if is_one else f"{database}.{report.name}"] = report
+
         return named
 
 
 def _described(report: Report, caller: McpCaller) -> str:
     if report.description is not None:
         return report.description.to(caller.lang)
+
     return report_label(report, caller)
 
 
@@ -117,6 +122,7 @@ def _check_names(given: Json, known: Mapping[str, Json], required: Sequence[str]
     for name in required:
         if given.get(name) is None:
             raise InvalidRequest(Text(f"缺少 {name}。", f"{name} is missing."), field=name)
+
     unknown = sorted(given.keys() - known.keys())
     if unknown:
         listed = ", ".join(known)

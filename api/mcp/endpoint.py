@@ -36,17 +36,21 @@ def mcp_blueprint(
             asked = parse_request(json_of(request), request.headers)
             if asked is None or asked.id is None:
                 return Response(status=202)
+
             method = server.method_of(asked)
         except McpError as error:
             return _json(error_message(error), error.status)
+
         if method.is_counted:
             admission.count(current_caller(), request.remote_addr)
+
         held = HeldSlot(slots.take()) if method.works else None
         replies = server.replies(asked, _caller(held))
         if held is not None:
             replies = held.over(replies)
         if _streams(asked, always=method.streams):
             return event_stream(replies, _written, ping_interval_s=ping_interval_s)
+
         return _whole(replies)
 
     return blueprint
@@ -66,6 +70,7 @@ def _streams(asked: McpRequest, *, always: bool) -> bool:
     """Tell whether the client wants to see the steps, and can."""
     if not always and asked.progress_token is None:
         return False
+
     return _STREAM in request.headers.get("Accept", "")
 
 
@@ -80,8 +85,10 @@ def _whole(replies: AsyncIterator[McpReply]) -> Response:
     while (reply := queue.take(WAIT_S)) is not None:
         if not isinstance(reply, NoItem):
             last = reply
+
     if last is None:
         raise Cancelled(CANCELLED_TEXT)
+
     return _json(last.message, last.status)
 
 

@@ -69,6 +69,7 @@ async def _schema(services: McpServices, caller: McpCaller, parts: Mapping[str, 
         cursor = page.get("next_cursor")
         if cursor is None:
             break
+
     return _json({"table_count": page["table_count"], "tables": tables})
 
 
@@ -120,13 +121,16 @@ async def _rows(services: McpServices, caller: McpCaller, parts: Mapping[str, st
             written += file.rows(page)
             if len(written) > _MOST_BYTES:
                 raise InvalidRequest(_TOO_LARGE, field="uri")
+
         for piece in file.end(is_limited=rows.is_limited):
             written += piece
     finally:
         await rows.aclose()
+
     media_type = file.media_type.partition(";")[0]
     if parts["format"] == "xlsx":
         return {"mimeType": media_type, "blob": base64.b64encode(written).decode()}
+
     return {"mimeType": media_type, "text": written.decode()}
 
 
@@ -218,4 +222,5 @@ async def read_resource(services: McpServices, uri: str, caller: McpCaller) -> J
             except NotFound as error:
                 message = error.message(caller.lang)
                 raise McpError(INVALID_PARAMS, message, {"uri": uri}) from error
+
     raise McpError(INVALID_PARAMS, "Resource not found", {"uri": uri})

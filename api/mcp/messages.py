@@ -104,7 +104,10 @@ class McpRequest:
     def progress_token(self) -> str | int | None:
         """Return by what the client wants to be told of progress; None: it does not."""
         token = self.meta.get("progressToken")
-        return token if isinstance(token, str | int) and not isinstance(token, bool) else None
+        if isinstance(token, str | int) and not isinstance(token, bool):
+            return token
+
+        return None
 
 
 def parse_request(body: object, headers: RequestHeaders) -> McpRequest | None:
@@ -121,9 +124,11 @@ def parse_request(body: object, headers: RequestHeaders) -> McpRequest | None:
         raise McpError(PARSE_ERROR, "The body must be JSON")
     if not isinstance(body, dict) or body.get("jsonrpc") != "2.0":
         raise McpError(INVALID_REQUEST, "The body must be one JSON-RPC 2.0 message")
+
     request_id = body.get("id")
     if "method" not in body and ("result" in body or "error" in body):
         return None
+
     try:
         return _request(body, headers)
     except McpError as error:
@@ -137,6 +142,7 @@ def _request(body: Mapping[str, Any], headers: RequestHeaders) -> McpRequest:
         raise McpError(INVALID_REQUEST, "method must be a text, and params an object")
     if request_id is not None and _usable_id(request_id) is None:
         raise McpError(INVALID_REQUEST, "id must be a text or a whole number")
+
     meta = _mapping(params.get(_META))
     header = headers.get(VERSION_HEADER, "").strip()
     is_stateless = VERSION_KEY in meta or header in STATELESS_VERSIONS
@@ -145,6 +151,7 @@ def _request(body: Mapping[str, Any], headers: RequestHeaders) -> McpRequest:
     if request_id is not None:
         _check_meta(meta)
         _check_headers(header, str(meta[VERSION_KEY]), method, params, headers)
+
     capabilities = _mapping(meta.get(CAPABILITIES_KEY))
     return McpRequest(request_id, method, params, "stateless", header, capabilities)
 
@@ -154,6 +161,7 @@ def _older_request(
 ) -> McpRequest:
     if version and version not in HANDSHAKE_VERSIONS and method != "initialize":
         raise _unsupported(version)
+
     return McpRequest(request_id, method, params, "handshake", version)
 
 
@@ -172,6 +180,7 @@ def _check_headers(
     _check_header(VERSION_HEADER, header, version)
     if version not in STATELESS_VERSIONS:
         raise _unsupported(version)
+
     _check_header(METHOD_HEADER, headers.get(METHOD_HEADER, ""), method)
     named_by = _NAMED_BY.get(method)
     name = params.get(named_by) if named_by is not None else None
@@ -189,6 +198,7 @@ def _decoded(text: str) -> str:
     """Return a header's value; texts beyond ASCII are written `=?base64?…?=`."""
     if not (text.startswith(_ENCODED_BEGIN) and text.endswith(_ENCODED_END)):
         return text
+
     encoded = text[len(_ENCODED_BEGIN) : -len(_ENCODED_END)]
     try:
         return base64.b64decode(encoded, validate=True).decode()
@@ -205,6 +215,7 @@ def _unsupported(version: str) -> McpError:
 def _usable_id(request_id: object) -> RequestId:
     if isinstance(request_id, bool) or not isinstance(request_id, str | int):
         return None
+
     return request_id
 
 
@@ -217,6 +228,7 @@ def result_message(request: McpRequest, result: Mapping[str, Any]) -> dict[str, 
     body = dict(result)
     if request.era == "stateless":
         body.setdefault("resultType", "complete")
+
     return {"jsonrpc": "2.0", "id": request.id, "result": body}
 
 
@@ -225,6 +237,7 @@ def error_message(error: McpError) -> dict[str, Any]:
     body: dict[str, Any] = {"code": error.code, "message": error.message}
     if error.data is not None:
         body["data"] = dict(error.data)
+
     return {"jsonrpc": "2.0", "id": error.request_id, "error": body}
 
 

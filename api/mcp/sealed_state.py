@@ -61,10 +61,12 @@ class StateSeal:
             fingerprint, state = self._serializer.loads(text, max_age=int(self._max_age_s))
         except (BadData, ValueError, TypeError) as exc:
             raise InvalidState from exc
+
         if not isinstance(state, dict) or not isinstance(fingerprint, str):
             raise InvalidState
         if not secrets.compare_digest(fingerprint, _fingerprint(actor, call)):
             raise InvalidState
+
         return state
 
 
@@ -80,6 +82,7 @@ def kept_key(path: Path) -> str:
     """
     with suppress(FileNotFoundError):
         return path.read_text().strip()
+
     path.parent.mkdir(parents=True, exist_ok=True)
     own = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
     own.touch(mode=0o600)
@@ -90,4 +93,5 @@ def kept_key(path: Path) -> str:
         pass  # another process was faster
     finally:
         own.unlink()
+
     return path.read_text().strip()

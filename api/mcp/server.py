@@ -89,6 +89,7 @@ class McpServer:
                 status=404,
                 request_id=request.id,
             )
+
         return method
 
     async def replies(self, request: McpRequest, caller: McpCaller) -> Replies:
@@ -127,18 +128,21 @@ class McpServer:
             return step
         if request.progress_token is None:
             return None
+
         shown: dict[str, Any] = {"progressToken": request.progress_token}
         shown["progress"] = step.progress
         if step.total is not None:
             shown["total"] = step.total
         if step.message:
             shown["message"] = step.message
+
         return notification("notifications/progress", shown)
 
     def _asked(self, request: McpRequest, step: InputRequired, caller: McpCaller) -> Json:
         asked: dict[str, Any] = {"resultType": "input_required", "inputRequests": step.requests}
         if step.state is not None:
             asked["requestState"] = self.seal.sealed(caller.actor, _bound(request), step.state)
+
         return asked
 
     # --------------------------------------------------------------------------
@@ -189,6 +193,7 @@ class McpServer:
         ref, argument = request.params.get("ref"), request.params.get("argument")
         if not isinstance(ref, dict) or not isinstance(argument, dict):
             raise McpError(INVALID_PARAMS, "ref and argument must be objects")
+
         values = list(await self.content.completions(ref, argument, caller))
         shown = values[:_MOST_COMPLETIONS]
         return {
@@ -230,12 +235,15 @@ class McpServer:
         arguments = request.params.get("arguments") or {}
         if not isinstance(arguments, dict):
             raise McpError(INVALID_PARAMS, "arguments must be an object")
+
         responses, state = request.params.get("inputResponses"), None
         if responses is not None and not isinstance(responses, dict):
             raise McpError(INVALID_PARAMS, "inputResponses must be an object")
+
         sealed = request.params.get("requestState")
         if sealed is not None:
             state = self._opened(request, caller, sealed)
+
         return McpCall(
             _text(request, "name"), arguments, caller, request.capabilities, responses, state
         )
@@ -243,6 +251,7 @@ class McpServer:
     def _opened(self, request: McpRequest, caller: McpCaller, sealed: object) -> Json:
         if not isinstance(sealed, str):
             raise McpError(INVALID_PARAMS, _UNCHECKED)
+
         try:
             return self.seal.opened(caller.actor, _bound(request), sealed)
         except InvalidState as exc:
@@ -303,6 +312,7 @@ def _numbered(step: Step, count: int) -> Step:
     """Return a step whose progress grows, as the protocol wants it."""
     if isinstance(step, Progress) and step.progress is None:
         return Progress(step.message, count, step.total)
+
     return step
 
 
@@ -319,6 +329,7 @@ def _cacheable(request: McpRequest, result: Json, ttl_ms: int = _LIST_TTL_MS) ->
     """Return a result with how long it holds, which only the newer era says."""
     if request.era == "handshake":
         return result
+
     return {**result, "ttlMs": ttl_ms, "cacheScope": "private"}
 
 
@@ -326,6 +337,7 @@ def _text(request: McpRequest, name: str) -> str:
     value = request.params.get(name)
     if not isinstance(value, str):
         raise McpError(INVALID_PARAMS, f"{name} must be a text")
+
     return value
 
 
@@ -333,6 +345,7 @@ def _told(error: CituError) -> dict[str, Any]:
     told: dict[str, Any] = {"error_type": error.error_type, "retryable": error.retryable}
     if error.retry_after_s is not None:
         told["retry_after_s"] = error.retry_after_s
+
     return told | error.details()
 
 

@@ -117,6 +117,7 @@ async def _ask(services: McpServices, call: McpCall) -> Steps:
     if frames is None:
         yield Result({"content": texts(_DECLINED.to(call.caller.lang)), "isError": True})
         return
+
     can_ask = "elicitation" in call.capabilities
     async with aclosing(frames):
         async for frame in frames:
@@ -137,6 +138,7 @@ def _question(services: McpServices, call: McpCall) -> Question:
         given = parse_etl_ask(body, services.max_question_chars)
     else:
         given = parse_ask(body, services.max_question_chars, services.agents)
+
     question = replace(
         given.question,
         actor=call.caller.actor,
@@ -145,6 +147,7 @@ def _question(services: McpServices, call: McpCall) -> Question:
     )
     if question.database is not None:
         services.databases.checked(question.database, question.actor)
+
     return question
 
 
@@ -169,7 +172,9 @@ async def _resumed(services: McpServices, call: McpCall, waiting: WaitingRun) ->
         if response.get("action") != "accept":
             await services.runs.cancel(owner, waiting.run_id)
             return None
+
         content = response.get("content") or {}
+
     leave = call.caller.hold_slot()
     return await frames_after(
         services.runs, call.caller.actor, waiting, lambda asked: given_answer(asked, content), leave
@@ -252,6 +257,7 @@ async def _list_reports(services: McpServices, call: McpCall) -> Json:
     database = parse_database(call.arguments)
     if database is not None:
         services.databases.checked(database, call.caller.actor)
+
     listed = [
         {
             "question": report_label(report, call.caller),
@@ -285,6 +291,7 @@ async def _may_run(services: McpServices, caller: McpCaller, name: str, report: 
         await services.asked.database(name, caller.actor).explain(report.sql)
     except StatementRejected:  # it reads what the caller may not
         return False
+
     return True
 
 
@@ -426,4 +433,5 @@ def tool_of(name: str, services: McpServices, caller: McpCaller) -> McpTool:
     tool = TOOLS.get(name)
     if tool is None or not tool.is_open_to(caller.actor, services.registry):
         raise McpError(INVALID_PARAMS, f"Unknown tool: {name}")
+
     return tool

@@ -67,9 +67,11 @@ class EtlAskBody(AskingFields):
     def _check_intent(cls, value: object) -> UserIntent:
         if not can_be_kept(value):
             raise InvalidRequest(_UNUSABLE_INTENT, field="intent")
+
         size = len(json.dumps(value, ensure_ascii=False).encode())
         if size > _MOST_INTENT_BYTES:
             raise InvalidRequest(_TOO_LARGE, field="intent")
+
         intent = read_model(UserIntent, value, "intent")
         check_intent(intent)
         return intent
@@ -82,6 +84,7 @@ class EtlAskBody(AskingFields):
             raise wrong(
                 "options.time_zone", "时区名，例如 Asia/Shanghai", "a time zone like Europe/Paris"
             )
+
         return options
 
 
@@ -90,6 +93,7 @@ def _is_time_zone(name: str) -> bool:
         ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
         return False
+
     return True
 
 

@@ -34,6 +34,7 @@ def _count(most: int) -> Checked:
     def check(field: str, value: object) -> int:
         if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= most:
             return value
+
         raise wrong(field, f"0 到 {most} 的整数", f"a whole number from 0 to {most}")
 
     return Checked(check, {"type": "integer", "minimum": 0, "maximum": most})
@@ -43,12 +44,14 @@ def _groups(field: str, value: object) -> tuple[str, ...]:
     groups = value if isinstance(value, list) and len(value) <= _MOST_GROUPS else [None]
     if all(isinstance(one, str) and 0 < len(one) <= _LONGEST_GROUP for one in groups):
         return tuple(groups)
+
     raise wrong(field, "组名的列表", "a list of names of groups")
 
 
 def _key(field: str, value: object) -> str:
     if isinstance(value, str) and len(value) <= 256 and not UNUSABLE.search(value):
         return value
+
     raise wrong(field, "一列的名称，或空字符串", "the name of a column, or an empty string")
 
 
@@ -77,11 +80,14 @@ def _each(model: type[RequestFields], most: int) -> Checked:
     def check(field: str, value: object) -> tuple[dict[str, Any], ...]:
         if not isinstance(value, list) or len(value) > most:
             raise wrong(field, f"至多 {most} 个对象的列表", f"a list of at most {most} objects")
+
         found = []
         for one in value:
             if not isinstance(one, dict):
                 raise wrong(field, "对象的列表", "a list of objects")
+
             found.append(model.read(one).model_dump(exclude_unset=True))
+
         return tuple(found)
 
     return Checked(check, {"type": "array", "items": {"type": "object"}, "maxItems": most})

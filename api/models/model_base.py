@@ -18,11 +18,13 @@ def without_null(schema: JsonSchemaValue) -> JsonSchemaValue:
         described["enum"] = _without(None, described["enum"])
     if isinstance(described.get("type"), list):
         (described["type"],) = _without("null", described["type"])
+
     values = _without({"type": "null"}, described.pop("anyOf", ()))
     if len(values) == 1:
         return {**values[0], **described}
     if values:
         described["anyOf"] = values
+
     return described
 
 

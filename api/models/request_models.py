@@ -78,6 +78,7 @@ def question_text(field: str, value: object, max_chars: int) -> str:
         )
     if not isinstance(value, str):
         raise wrong(field, "一个字符串", "a string")
+
     text = value.strip()
     if not text:
         raise InvalidRequest(Text(_BLANK.zh.format(field), _BLANK.en.format(field)), field=field)
@@ -91,6 +92,7 @@ def question_text(field: str, value: object, max_chars: int) -> str:
         )
     if UNUSABLE.search(text):
         raise wrong(field, "不含 NUL 或不完整字符的文本", "text without NUL or broken characters")
+
     return text
 
 
@@ -99,12 +101,14 @@ def _title(field: str, value: object) -> str:
     is_on_one_line = all(unicodedata.category(c) not in _NOT_IN_A_TITLE for c in title)
     if 0 < len(title) <= _MAX_TITLE_CHARS and is_on_one_line:
         return title
+
     raise wrong(field, _TITLE.zh, _TITLE.en)
 
 
 def _note(field: str, value: object) -> str:
     if isinstance(value, str) and len(value) <= _MAX_NOTE_CHARS and not UNUSABLE.search(value):
         return value.strip()
+
     raise wrong(
         field,
         f"至多 {_MAX_NOTE_CHARS} 个字符的文本",
@@ -115,12 +119,14 @@ def _note(field: str, value: object) -> str:
 def _statement(field: str, value: object) -> str:
     if isinstance(value, str):
         return value
+
     raise wrong(field, "一个字符串", "a string")
 
 
 def _object(field: str, value: object) -> dict[str, Any]:
     if isinstance(value, dict):
         return value
+
     raise wrong(field, "一个对象", "an object")
 
 
@@ -137,6 +143,7 @@ def _kinds_of_analysis(field: str, value: object) -> tuple[AnalysisKind, ...]:
     if not isinstance(value, list) or not value:
         zh, en = "、".join(WHATS), ", ".join(WHATS)
         raise wrong(field, f"非空列表，元素为 {zh}", f"a list, not empty, of {en}")
+
     return tuple(cast(AnalysisKind, choice(*WHATS)(field, one)) for one in value)
 
 
@@ -144,12 +151,14 @@ def _horizon(field: str, value: object) -> int:
     is_number = isinstance(value, int) and not isinstance(value, bool)
     if is_number and 1 <= cast(int, value) <= MOST_HORIZON:
         return cast(int, value)
+
     raise wrong(field, f"1 到 {MOST_HORIZON} 的整数", f"a whole number from 1 to {MOST_HORIZON}")
 
 
 def _answer(field: str, value: object) -> object:
     if not can_be_kept(value):
         raise InvalidRequest(_UNUSABLE_ANSWER, field=field)
+
     return value
 
 
@@ -163,6 +172,7 @@ def can_be_kept(value: Any, depth: int = 0) -> bool:
         return abs(value) < 2**63  # more than that, a checkpoint can't hold
     if value is None:
         return True
+
     parts = [*value, *value.values()] if isinstance(value, dict) else value
     return depth < _MAX_ANSWER_DEPTH and all(can_be_kept(part, depth + 1) for part in parts)
 
@@ -216,6 +226,7 @@ class RequestFields(BaseModel):
         for field, text in cls.missing.items():
             if field not in named:
                 raise InvalidRequest(text, field=field)
+
         return cls.model_validate(named, context=context)
 
     @classmethod
@@ -369,6 +380,7 @@ class FeedbackBody(RequestFields):
     def _check_it_belongs(cls, value: str | None, info: ValidationInfo) -> str | None:
         if info.data.get("rating") != "need_modification":
             raise InvalidRequest(_SQL_ELSEWHERE, field="modified_sql")
+
         return value
 
     def checked(self) -> Self:
@@ -379,6 +391,7 @@ class FeedbackBody(RequestFields):
         """
         if self.rating == "need_modification" and not (self.modified_sql or "").strip():
             raise InvalidRequest(_NO_MODIFIED_SQL, field="modified_sql")
+
         return self
 
 
@@ -517,6 +530,7 @@ class SearchQuery(RequestFields):
                 f"不含 NUL、最多 {max_chars} 个字符的文本",
                 f"a text of at most {max_chars} characters without NUL",
             )
+
         return text
 
 
@@ -536,6 +550,7 @@ class CompletionQuery(RequestFields):
                 f"不含 NUL、最多 {max_chars} 个字符的文本",
                 f"a text of at most {max_chars} characters without NUL",
             )
+
         return value
 
 
@@ -590,9 +605,11 @@ def event_number(after: str | None, run_id: str) -> int | None:
     """
     if after is None:
         return None
+
     number = after.removeprefix(f"{run_id}:")
     if re.fullmatch("[0-9]{1,9}", number):
         return int(number)
+
     raise wrong(
         "after",
         "该运行的事件 id（如 run_…:7）或其序号",

@@ -37,6 +37,7 @@ def shake_hands(request: Request) -> dict[str, str]:
     """
     if request.content_length or request.headers.get("Transfer-Encoding"):
         raise InvalidRequest(_WITH_BODY)
+
     server = ServerProtocol(select_subprotocol=_selected)
     protocol = request.environ.get("SERVER_PROTOCOL", "")
     answer = server.accept(
@@ -47,6 +48,7 @@ def shake_hands(request: Request) -> dict[str, str]:
         return dict(answer.headers.raw_items())
     if _is_of_another_kind(server.handshake_exc):
         raise UpgradeRequired(_NO_UPGRADE)
+
     why = str(server.handshake_exc)
     raise InvalidRequest(
         Text(f"WebSocket 握手无效：{why}。", f"The handshake of the WebSocket is not valid: {why}.")
@@ -54,7 +56,10 @@ def shake_hands(request: Request) -> dict[str, str]:
 
 
 def _selected(_server: ServerProtocol, offered: Sequence[Subprotocol]) -> Subprotocol | None:
-    return Subprotocol(SUBPROTOCOL) if SUBPROTOCOL in offered else None
+    if SUBPROTOCOL in offered:
+        return Subprotocol(SUBPROTOCOL)
+
+    return None
 
 
 def _is_of_another_kind(refusal: Exception | None) -> bool:

@@ -93,6 +93,7 @@ class LiveSocket(asyncio.Protocol):
         for event in self._wire.events_received():
             if isinstance(event, Frame):
                 self._take(event)
+
         self._flush()
 
     def eof_received(self) -> None:
@@ -113,6 +114,7 @@ class LiveSocket(asyncio.Protocol):
         self._wire.receive_eof()
         for name in tuple(self._timers):
             self._cease(name)
+
         self._leave()
         self._room.set()
         runtime.untrack(self)
@@ -126,6 +128,7 @@ class LiveSocket(asyncio.Protocol):
         self._room.clear()
         if not self._transport.is_closing():
             self._transport.pause_reading()
+
         self._stall(
             self._transport.get_write_buffer_size(), self._loop.time() + self._limits.drip_s
         )
@@ -163,11 +166,13 @@ class LiveSocket(asyncio.Protocol):
         except UnicodeDecodeError:
             self._wire.fail(CloseCode.INVALID_DATA, "text is UTF-8")
             return
+
         if len(self._waiting) >= self._limits.waiting:
             self._wire.fail(
                 CloseCode.POLICY_VIOLATION, f"no more than {self._limits.waiting} messages may wait"
             )
             return
+
         self._waiting.append(text)
         self._answer_next()
 
@@ -177,6 +182,7 @@ class LiveSocket(asyncio.Protocol):
         if not self._waiting:
             self._rest()
             return
+
         self._cease("idle")
         self._count += 1
         self._answering = self._loop.create_task(self._answer(self._waiting.popleft(), self._count))
@@ -208,6 +214,7 @@ class LiveSocket(asyncio.Protocol):
         if self._wire.state is OPEN:
             self._wire.send_text(frame)
             self._flush()
+
         await self._room.wait()
 
     def _flush(self) -> None:
@@ -223,6 +230,7 @@ class LiveSocket(asyncio.Protocol):
         self._leave()
         if not self._transport.is_closing():
             self._transport.write_eof()
+
         self._await_end()
 
     def _leave(self) -> None:
@@ -269,7 +277,9 @@ class LiveSocket(asyncio.Protocol):
             elif self._wire.state is OPEN:
                 self._is_ponged = False
                 self._wire.send_ping(b"")
+
             self._flush()
+
         self._after("ping", self._limits.ping_s, self._ping)
 
     def _stall(self, left: int, until: float) -> None:

@@ -56,6 +56,7 @@ class Sockets:
         if slot is None:
             is_own = self._slots.has_whole_share(caller_id.get())
             raise TooManyStreams(_SHARE_TAKEN if is_own else _FULL, retry_after_s=_RETRY_AFTER_S)
+
         return Takeover(headers, connection, partial(self._begin, answers, slot), slot.release)
 
     def _begin(self, answers: Answers, slot: Slot, connection: socket.socket) -> None:

@@ -37,6 +37,7 @@ def connection_of(request: Request) -> socket.socket:
     found: Any = next((request.environ[key] for key in _KEYS if key in request.environ), None)
     if type(found) is not socket.socket:
         raise SocketsUnavailable(_NO_SOCKET)
+
     return found
 
 
@@ -91,4 +92,5 @@ def _moved(connection: socket.socket) -> socket.socket:
     with ended:
         moved = socket.socket(fileno=os.dup(connection.fileno()))
         os.dup2(ended.fileno(), connection.fileno(), inheritable=False)
+
     return moved

@@ -27,6 +27,7 @@ def chart(
         return None
     if not all(rows.has(axis) for axis in _needed_axes(spec)):
         return None
+
     title = harmless(str(spec.get("title") or ""))
     data = {
         "chart_type": "plotly",
@@ -43,6 +44,7 @@ def _needed_axes(spec: Mapping[str, Any]) -> set[str]:
         needed.add("x")
     if spec.get("series"):
         needed.add("series")
+
     return needed
 
 
@@ -56,6 +58,7 @@ class _ChartRows:
         for axis in ("x", "y", "series"):
             if spec.get(axis) in columns:
                 self._column_numbers[axis] = columns.index(str(spec[axis]))
+
         self._titles = titles_of(result, lang)
         self.kind = spec.get("type")
 
@@ -63,7 +66,10 @@ class _ChartRows:
         return axis in self._column_numbers
 
     def title(self, axis: str) -> str:
-        return self._titles[self._column_numbers[axis]] if self.has(axis) else ""
+        if self.has(axis):
+            return self._titles[self._column_numbers[axis]]
+
+        return ""
 
     def values(self, axis: str) -> list[Any]:
         number = self._column_numbers[axis]
@@ -84,9 +90,11 @@ class _ChartRows:
         points = list(zip(x, self.numbers("y"), strict=True))
         if not self.has("series"):
             return [{**look, "name": self.title("y"), **_along(points)}]
+
         groups: dict[str, list[tuple[Any, float | None]]] = {}
         for name, point in zip(self.names("series"), points, strict=True):
             groups.setdefault(name, []).append(point)
+
         return [{**look, "name": name, **_along(group)} for name, group in groups.items()]
 
 
@@ -114,6 +122,7 @@ def _line(rows: _ChartRows) -> list[_Trace]:
     for trace in traces:
         points = zip(trace["x"], trace["y"], strict=True)
         trace.update(_along(sorted(points, key=_time)))
+
     return traces
 
 
@@ -130,7 +139,10 @@ def _dots(rows: _ChartRows) -> list[_Trace]:
 
 
 def _named(rows: _ChartRows) -> list[str]:
-    return rows.names("x") if rows.has("x") else [rows.title("y")] * len(rows.values("y"))
+    if rows.has("x"):
+        return rows.names("x")
+
+    return [rows.title("y")] * len(rows.values("y"))
 
 
 _TRACES: Mapping[str, Callable[[_ChartRows], list[_Trace]]] = {
@@ -145,10 +157,12 @@ _TRACES: Mapping[str, Callable[[_ChartRows], list[_Trace]]] = {
 def _layout(rows: _ChartRows) -> dict[str, Any]:
     if rows.kind in ("number", "pie"):
         return {"showlegend": rows.kind == "pie"}
+
     x_axis = {"title": {"text": rows.title("x")}, "type": _scale(rows), "automargin": True}
     if rows.kind == "line":
         # A line may lack what another has, so the order of their points is not that of the axis.
         x_axis["categoryorder"] = "category ascending"
+
     y_axis = {"title": {"text": rows.title("y")}, "type": "linear", "automargin": True}
     return {"showlegend": rows.has("series"), "xaxis": x_axis, "yaxis": y_axis}
 
@@ -157,6 +171,7 @@ def _scale(rows: _ChartRows) -> str:
     # Without a type, Plotly would take names such as "2024" or "1e5" for numbers.
     if rows.kind == "scatter":
         return "linear"
+
     return "date" if rows.is_over_time else "category"
 
 
@@ -165,4 +180,5 @@ def _number(value: Any) -> float | None:
         number = float(value)
     except (TypeError, ValueError, OverflowError):
         return None
+
     return number if math.isfinite(number) else None

@@ -78,7 +78,10 @@ class ChatRequest:
     @property
     def key(self) -> str | None:
         """Return the request's Idempotency-Key, apart from those of clients of other endpoints."""
-        return f"vanna:{self.kept_request_id}" if self.is_named else None
+        if self.is_named:
+            return f"vanna:{self.kept_request_id}"
+
+        return None
 
 
 def parse_chat(body: object, max_message_chars: int) -> ChatRequest:
@@ -92,6 +95,7 @@ def parse_chat(body: object, max_message_chars: int) -> ChatRequest:
     """
     if not isinstance(body, dict):
         raise InvalidRequest(_NO_OBJECT)
+
     fields = ChatRequestBody.read(body)
     message, said = _message(fields.message, fields.metadata or {}, max_message_chars)
     return ChatRequest(
@@ -109,6 +113,7 @@ def names_of(body: object) -> tuple[str, str]:
     """Return the ids of conversation and request in a body that need not be valid."""
     if not isinstance(body, dict):
         return "", ""
+
     conversation_id, request_id = body.get("conversation_id"), body.get("request_id")
     return (
         conversation_id if isinstance(conversation_id, str) else "",
@@ -132,11 +137,14 @@ def _message(
     is_blank = isinstance(message, str) and not message.strip()
     if is_blank or metadata.get("starter_ui_request") is True:
         return "", "greeting"
+
     text = question_text("message", message, max_chars)
     feedback = _FEEDBACK.fullmatch(text)
     if feedback:
         return text, ChatRating(feedback[2], is_good=feedback[1] == "good")
+
     reply = _REPLY.fullmatch(text)
     if reply:
         return text, ChatAnswer(reply[1], reply[2], reply[3])
+
     return text, "question"

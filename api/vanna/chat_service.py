@@ -97,11 +97,13 @@ class ChatService:
         """
         if asked.said == "question":
             return await self._questioned(asked, chat_caller, streams=streams)
+
         await asyncio.to_thread(chat_caller.count)
         if asked.said == "greeting":
             return _at_once(asked, chat_caller.lang, self._greeted(asked, chat_caller))
         if isinstance(asked.said, ChatRating):
             return _at_once(asked, chat_caller.lang, self._rated(asked, asked.said, chat_caller))
+
         said = asked.said
         return ChatReply(
             lambda on_end: _visibly(
@@ -119,11 +121,13 @@ class ChatService:
         earlier = await run.earlier(self._service)
         if earlier is not None:
             return _at_once(asked, chat_caller.lang, self._followed(asked, earlier))
+
         try:
             await asyncio.to_thread(chat_caller.count)
         except BaseException:
             await run.give_up(self._service)
             raise
+
         is_watched = streams or run.key is not None
         return ChatReply(
             lambda on_end: _visibly(
@@ -181,6 +185,7 @@ class ChatService:
         except BaseException:
             on_end()
             raise
+
         async with aclosing(self._followed(asked, view.record, after)) as chunks:
             async for chunk in chunks:
                 yield chunk
@@ -198,8 +203,10 @@ class ChatService:
         except Conflict:
             if view.record.state == "waiting":
                 raise
+
             on_end()
             return 0
+
         return view.record.last_seq
 
     # --------------------------------------------------------------------------
@@ -211,9 +218,11 @@ class ChatService:
             examples = await asked_database.examples(chat_caller.lang, chat_caller.actor)
         except CituError:  # the database can't be read now; the first question will say so
             examples = ()
+
         greeting = _GREETING.to(chat_caller.lang)
         if examples:
             greeting += "\n" + _FOR_EXAMPLE.to(chat_caller.lang)
+
         chunks = greeting_chunks(
             _envelope(asked), asked.kept_request_id, greeting, examples, chat_caller.lang
         )
@@ -272,6 +281,7 @@ async def _translated(frames: AsyncGenerator[EventFrame, None], translation: Tra
             is_over = event.is_last
             for chunk in translation.chunks_of(event.data):
                 yield chunk
+
     if not is_over:
         raise NotFound(_GONE)
 
@@ -302,6 +312,7 @@ async def _visibly(asked: ChatRequest, lang: Lang, chunks: Chunks) -> Chunks:
     except Exception:  # noqa: BLE001 - a client must see that there will be no answer
         _log.exception("unexpected failure in a conversation")
         error = InternalError(INTERNAL_ERROR_TEXT)
+
     if error is not None:
         for chunk in error_chunks(error, _envelope(asked), asked.kept_request_id, lang):
             yield chunk

@@ -60,6 +60,7 @@ def chat_socket_blueprint(
         blueprint.add_url_rule(
             _PATH, f"{_NAME}_{is_socket}", chat_websocket, methods=["GET"], websocket=is_socket
         )
+
     return blueprint
 
 
@@ -86,6 +87,7 @@ class _Chat:
                 )[0]
             )
             return
+
         envelope = ChunkEnvelope(asked.conversation_id, asked.request_id)
         try:
             async with aclosing(self._chunks(asked)) as chunks:
@@ -94,6 +96,7 @@ class _Chat:
         except CituError as error:
             for chunk in _refusal(error, envelope, asked.kept_request_id, self.lang):
                 yield to_bytes(chunk)
+
         yield to_bytes(_completion(envelope, asked.kept_request_id))
 
     async def _chunks(self, asked: ChatRequest) -> AsyncGenerator[Chunk, None]:

@@ -44,6 +44,7 @@ class ChunkEnvelope:
         }
         if self.run_id:
             chunk["run_id"] = self.run_id
+
         return chunk | more
 
 
@@ -80,14 +81,17 @@ class Translation:
         moment = event.get("timestamp")
         if isinstance(moment, str):
             self._moment = moment
+
         is_error = event.get("type") == "error"
         chunks = []
         for part in self._parts.parts_of(event):
             more = {}
             if is_error and part.kind == "text":
                 more["error"] = _error_fields(event)
+
             chunk = self._envelope.chunk(part, self._moment, **more)
             chunks.append(chunk)
+
         return chunks
 
 
@@ -134,6 +138,7 @@ def _simple(part: ChatPart) -> dict[str, Any] | None:
     """Return a part for clients that show text alone; None where it says nothing."""
     if not part.plain:
         return None
+
     return {"type": "text", "semantic_type": None, "metadata": {}, "text": part.plain}
 
 

@@ -177,4 +177,5 @@ def _label(label: str) -> str:
     shown = harmless(label)
     if len(shown) <= _MAX_LABEL_CHARS:
         return shown
+
     return shown[: _MAX_LABEL_CHARS - 1] + "…"

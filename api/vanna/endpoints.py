@@ -56,6 +56,7 @@ def vanna_blueprint(
         while (chunk := queue.take(WAIT_S)) is not None:
             if not isinstance(chunk, NoItem):
                 chunks.append(chunk)
+
         body = _whole(chunks, asked.conversation_id, asked.request_id)
         return Response(to_bytes(body), content_type="application/json; charset=utf-8")
 

@@ -73,9 +73,11 @@ class EventParts:
         make_parts = _PARTS_BY_EVENT.get(str(event.get("type")))
         if make_parts is None:
             return []
+
         parts = make_parts(self, event)
         if self.is_repeated:
             return _shown_once(parts)
+
         return list(parts)
 
     # --------------------------------------------------------------------------
@@ -93,6 +95,7 @@ class EventParts:
             return
         if node not in self._open_tasks:
             yield from self._begin(node, title, details)
+
         yield self._end(node, _TASKS.get(status, "completed"), details)
 
     def _tool(self, event: Mapping[str, Any]) -> Iterable[ChatPart]:
@@ -103,6 +106,7 @@ class EventParts:
         arguments = event.get("arguments")
         if not isinstance(arguments, Mapping):
             arguments = {}
+
         self._is_writing = False
         if status == "running":
             yield components.status_bar("working", title, summary)
@@ -110,6 +114,7 @@ class EventParts:
             yield from self._begin(call, title, summary)
         if status in _TASKS:
             yield self._end(call, _TASKS[status], summary)
+
         name = self._name("tool", call)
         yield components.status_card(
             name,
@@ -123,6 +128,7 @@ class EventParts:
     def _begin(self, step: str, title: str, detail: str) -> Iterable[ChatPart]:
         if step in self._open_tasks:
             yield self._end(step, "completed", "")
+
         visit = self._visits.get(step, 0) + 1
         self._visits[step] = visit
         task = self._name("step", step, str(visit))
@@ -146,6 +152,7 @@ class EventParts:
             self._text = ""
             self._sent = 0
             self._texts += 1
+
         self._text += str(event.get("text") or "")
         unsent = len(self._text) - self._sent
         if unsent > self._sent // _GROWTH:
@@ -162,6 +169,7 @@ class EventParts:
         is_sent = is_written and self._sent == len(text)
         if not self._is_writing:
             self._texts += 1
+
         self._text = text
         self._is_writing = False
         if not is_sent:
@@ -179,9 +187,11 @@ class EventParts:
         rows = event.get("query_result")
         if not isinstance(rows, Mapping):
             rows = {}
+
         shown = (sql, rows.get("columns"), rows.get("rows"))
         if shown in self._results:  # the last intermediate query is often the answer's
             return
+
         self._results.append(shown)
         number = str(len(self._results))
         if isinstance(sql, str) and sql:
@@ -193,6 +203,7 @@ class EventParts:
     def _chart(self, number: str, spec: Any, rows: Mapping[str, Any]) -> Iterable[ChatPart]:
         if not isinstance(spec, Mapping):
             return []
+
         drawn = chart(self._name("chart", number), spec, rows, self.lang)
         return [drawn] if drawn else []
 
@@ -204,11 +215,13 @@ class EventParts:
         yield from self._end_all("completed")
         if response:
             yield from self._say(response)
+
         yield from self._rows(event)
         yield from self._warnings(event, response)
         yield from self._offers(event)
         if event.get("sql"):
             yield self._rating(str(event.get("run_id")))
+
         yield from _idle(self.lang)
 
     def _warnings(self, event: Mapping[str, Any], response: str) -> Iterable[ChatPart]:
@@ -218,6 +231,7 @@ class EventParts:
             if warning not in response:
                 note = _NOTE.to(self.lang).format(warning)
                 notes.append(note)
+
         if notes:
             yield components.text(self._name("warnings"), "\n".join(notes))
 
@@ -227,6 +241,7 @@ class EventParts:
             for question in map(str, event.get(kind) or ()):
                 if question.strip():
                     offers.append(Button(question, question))
+
             if offers:
                 yield components.buttons(self._name(kind), offers)
 
@@ -242,14 +257,17 @@ class EventParts:
         for label, answer in self._answers(event):
             message = reply_message(run_id, interrupt_id, answer)
             buttons.append(Button(label, message))
+
         prompt = str(event.get("prompt") or "")
         if not buttons:
             example = reply_message(run_id, interrupt_id, _YOUR_ANSWER.to(self.lang))
             prompt += "\n" + _REPLY_BY.to(self.lang).format(example)
+
         yield from self._end_all("completed")
         yield from self._say(prompt)
         if buttons:
             yield components.buttons(self._name("answers", interrupt_id), buttons)
+
         yield from _idle(self.lang, _WAITING.to(self.lang))
 
     def _answers(self, event: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -257,9 +275,11 @@ class EventParts:
         if event.get("choices"):
             texts = map(choice_text, event["choices"])
             return [(text, text) for text in texts if text]
+
         schema = event.get("schema")
         if isinstance(schema, Mapping) and schema.get("type") == "boolean":
             return [(_YES.to(self.lang), "true"), (_NO.to(self.lang), "false")]
+
         return []
 
     def _error(self, event: Mapping[str, Any]) -> Iterable[ChatPart]:
@@ -270,6 +290,7 @@ class EventParts:
         if event.get("retryable") and self.question:
             again = Button(_AGAIN.to(self.lang), self.question, "primary")
             yield components.buttons(self._name("again"), [again])
+
         yield components.status_bar("error", _FAILED.to(self.lang), said)
         yield components.open_input(_PLACEHOLDER.to(self.lang))
 
@@ -284,6 +305,7 @@ class EventParts:
     def _lifecycle(self, name: str) -> components.Lifecycle:
         if name in self._made:
             return "replace"
+
         self._made.add(name)
         return "create"
 
@@ -305,6 +327,7 @@ def said_parts(prefix: str, paragraphs: Iterable[str], lang: Lang) -> list[ChatP
     for number, paragraph in enumerate(paragraphs):
         part = components.text(f"{prefix}-{number}", paragraph)
         parts.append(part)
+
     return [*parts, *_idle(lang)]
 
 
@@ -316,6 +339,7 @@ def greeting_parts(
     offers = [Button(example, example) for example in examples]
     if offers:
         parts.append(components.buttons(f"{prefix}-examples", offers))
+
     return [*parts, *_idle(lang)]
 
 
@@ -332,5 +356,7 @@ def _shown_once(parts: Iterable[ChatPart]) -> list[ChatPart]:
             continue  # the client can't take it away, and would list it twice
         if part.lifecycle == "create":
             shown.append(components.removal(part.name))
+
         shown.append(part)
+
     return shown

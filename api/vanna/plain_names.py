@@ -7,8 +7,7 @@ from api.fields import ID
 
 def plain_name(name: str) -> str:
     """Return the name itself where it has the form of an id, else one that is always made of it."""
-    return (
-        name
-        if ID.fullmatch(name)
-        else f"vanna_{hashlib.sha256(name.encode('utf-8', 'replace')).hexdigest()[:40]}"
-    )
+    if ID.fullmatch(name):
+        return name
+
+    return f"vanna_{hashlib.sha256(name.encode('utf-8', 'replace')).hexdigest()[:40]}"

@@ -52,13 +52,16 @@ def titles_of(result: Mapping[str, Any], lang: Lang) -> list[str]:
         title = str(label or column)
         if unit:
             title = _WITH_UNIT.to(lang).format(label=title, unit=unit)
+
         titles.append(harmless(title))
+
     return _each_once(titles)
 
 
 def _one_per_column(columns: Sequence[str], given: Any) -> list[Any]:
     if isinstance(given, list) and len(given) == len(columns):
         return given
+
     return [None] * len(columns)
 
 
@@ -70,7 +73,9 @@ def _each_once(titles: Iterable[str]) -> list[str]:
         while free in unique:
             free = f"{title} ({number})"
             number += 1
+
         unique[free] = None
+
     return list(unique)
 
 
@@ -82,10 +87,12 @@ def _cell(value: Any) -> Any:
         return to_json(value)
     if _is_exact(value):
         return value
+
     return f"{value:f}" if isinstance(value, Decimal) else str(value)
 
 
 def _is_exact(number: int | Decimal) -> bool:
     if isinstance(number, int):
         return abs(number) <= _EXACT
+
     return abs(number) < _PLAIN and Decimal(repr(float(number))) == number

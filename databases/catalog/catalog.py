@@ -108,6 +108,7 @@ class CatalogReader:
             return await self._awaited()
         if overdue > 0:
             self._shared_load()
+
         return self._kept
 
     async def reread(self) -> None:
@@ -128,6 +129,7 @@ class CatalogReader:
         except TimeoutError as exc:
             if self._kept is not None:
                 return self._kept
+
             raise DatabaseUnavailable(UNREACHABLE) from exc
 
     def _shared_load(self) -> "asyncio.Task[Knowledge]":
@@ -135,6 +137,7 @@ class CatalogReader:
         loading = self._loading
         if loading is not None and loading.get_loop() is loop and not loading.done():
             return loading
+
         loading = loop.create_task(self._reload())
         loading.add_done_callback(_look_at_failure)
         self._loading = loading
@@ -145,7 +148,10 @@ class CatalogReader:
         from these stays valid.
         """
         kept = self._kept
-        return read if kept is None else await asyncio.to_thread(_merged, kept, read)
+        if kept is None:
+            return read
+
+        return await asyncio.to_thread(_merged, kept, read)
 
     async def _reload(self) -> Knowledge:
         try:
@@ -156,8 +162,10 @@ class CatalogReader:
             self._has_failed = True
             if self._kept is None:
                 raise
+
             _log.warning("the catalogue could not be read again; the previous one stays in use")
             self._kept_until = time.monotonic() + min(_RETRY_S, self._ttl_s)
+
         return self._kept
 
 
@@ -167,6 +175,7 @@ def _merged(kept: Knowledge, read: Knowledge) -> Knowledge:
         catalog = _with_known_tables(kept.catalog, read.catalog)
     if kept.facts != read.facts:
         facts = read.facts
+
     merged = Knowledge(catalog, facts, read.secured)
     return kept if merged == kept else merged
 
@@ -217,12 +226,14 @@ async def read_knowledge(
     plan: Plan = partial(_planning_refusal, connection, begin)
     if annotate is not None:  # first, because what it says decides what is sampled and shown
         catalog = await annotate(catalog, facts, plan)
+
     # Following many views to what they read takes a while, so it is done in a thread.
     catalog = await asyncio.to_thread(show, catalog, facts)
     secured: frozenset[Key] = frozenset()
     if secure is not None:
         secured = await asyncio.to_thread(readers_of, await secure(connection, facts), facts)
         catalog = unrevealing(catalog, secured)
+
     open_relations = (
         relation for relation in relations if (relation.schema, relation.name) not in secured
     )
@@ -231,6 +242,7 @@ async def read_knowledge(
     known = Knowledge(await sampler.known(catalog), facts, secured)
     if check is not None:
         await check(known, plan)
+
     await connection.query("RESET jit")
     return known
 
@@ -247,5 +259,6 @@ async def _planning_refusal(connection: Connection, begin: str, sql: str) -> str
             raise
         if exc.pgcode.startswith(_FAULTS_OF_STATEMENTS):
             refusal = (exc.diag.message_primary or "PostgreSQL can't plan it")[:_MAX_REFUSAL_CHARS]
+
     await connection.query("ROLLBACK")
     return refusal

@@ -70,6 +70,7 @@ async def read_relations(connection: Connection) -> list[CatalogRelation]:
         stored = None if size is None else int(size)
         relation = CatalogRelation(oid, schema, name, kind, int(estimate), stored, comment)
         relations.append(relation)
+
     return relations
 
 
@@ -82,6 +83,7 @@ async def read_columns(connection: Connection) -> Mapping[str, list[Attribute]]:
         column = Column(name=name, type=kind, comment=_shortened(comment), nullable=nullable == "t")
         attribute = Attribute(column, is_text == "t", is_day == "t", *types)
         attributes[oid].append(known.setdefault(attribute, attribute))
+
     return attributes
 
 
@@ -129,6 +131,7 @@ async def _read_distributed(
     rows = (await connection.query(queries.SPREAD_BY_PARTITIONS)).rows
     if is_citus:
         rows += (await connection.query(queries.SPREAD_BY_CITUS)).rows
+
     return {oid: parse_texts(columns) for oid, columns in rows}
 
 
@@ -180,6 +183,7 @@ async def _read_keys(connection: Connection) -> _Keys:
         else:
             key = ForeignKey(own, (schema, name), parse_texts(targets))
             keys.foreign[oid].append(key)
+
     return keys
 
 
@@ -190,6 +194,7 @@ async def _add_noted_keys(
     rows = await _rows_if_text(connection, queries.SOURCE_NOTES)
     if not rows:
         return
+
     noted = noted_keys(comment for (comment,) in rows)
     for relation in relations:
         own = noted.get((relation.schema, relation.name))
@@ -217,6 +222,7 @@ async def _read_allowed(
         for each in columns:
             of_type = of_types.get(each.type_oid, ())
             allowed[table, each.column.name] = of_type or of_types.get(each.enum_oid, ())
+
     allowed |= of_tables
     return {key: values for key, values in allowed.items() if 0 < len(values) <= _MAX_ALLOWED}
 
@@ -233,6 +239,7 @@ def _listed_values(
             of_domains[domain] = lists["value"]
         if table != "0":
             of_tables |= {(table, column): values for column, values in lists.items()}
+
     return of_tables, of_domains
 
 

@@ -298,6 +298,7 @@ class _Level:
             oids[kind].append(oid)
             if kind == "a":
                 numbers.append(number)
+
         arrays = {kind: _array(oids[kind], "oid") for kind in (*_KINDS, "a")}
         return query.format(**arrays, n=_array(numbers, "int2"))
 
@@ -317,10 +318,12 @@ async def read_code_graph(connection: Connection) -> CodeGraph:
         node = ("f", int(oid), 0)
         functions[node] = kind
         names[node] = (schema, name)
+
     edges = await _edges_from(list(functions), connection)
     used = functions.keys() & edges.keys()
     if not used:
         return CodeGraph()
+
     runners = {edge.runner for edge in chain.from_iterable(edges.values())}
     reached = runners | edges.keys()
     names |= await _read_names(reached, connection)
@@ -342,6 +345,7 @@ async def _edges_from(
     for _ in range(_MAX_LEVELS):
         if not level:
             break
+
         found: list[CodeNode] = []
         rows = await _read_level(level, connection)
         async for kind, oid, number, way, runner_kind, runner, runner_number in in_turns(rows):
@@ -350,7 +354,9 @@ async def _edges_from(
             if edge.runner not in seen:
                 seen.add(edge.runner)
                 found.append(edge.runner)
+
         level = found
+
     return edges
 
 
@@ -361,6 +367,7 @@ async def _read_level(level: Sequence[CodeNode], connection: Connection) -> list
     for part, kinds_of_part in _KINDS_OF_PARTS.items():
         if kinds & kinds_of_part:
             rows += await _rows_of(_Level(level).put_into(part), connection)
+
     return rows
 
 
@@ -369,6 +376,7 @@ async def _read_names(nodes: Iterable[CodeNode], connection: Connection) -> Mapp
     rows = (await connection.query(_Level(sorted(nodes)).put_into(_NAMES))).rows
     async for kind, oid, number, name in in_turns(rows):
         names[kind, int(oid), int(number)] = parse_texts(name)
+
     return names
 
 
@@ -387,4 +395,5 @@ async def _read_makers(
     makers: defaultdict[CodeNode, set[str]] = defaultdict(set)
     for kind, oid, name in (await connection.query(_Level(types).put_into(_MAKERS))).rows:
         makers[kind, int(oid), 0].add(name)
+
     return {node: frozenset(found) for node, found in makers.items()}

@@ -71,9 +71,11 @@ def read_readable_tables(connection: extensions.connection) -> ReadableTables:
         role, database = cursor.fetchone() or ("", "")
         cursor.execute(_QUERY)
         schemas = _by_schema(cursor.fetchall())
+
     statements: list[str] = []
     for name, schema in schemas.items():
         statements.extend(_grants(name, schema, role))
+
     readable = sum(schema.readable for schema in schemas.values())
     closed = sum(len(schema.closed) for schema in schemas.values())
     return ReadableTables(role, database, readable, closed, tuple(statements))
@@ -93,18 +95,21 @@ def _by_schema(rows: Iterable[tuple[str, str, bool, bool]]) -> dict[str, _Schema
             schema.readable += 1
         else:
             schema.closed.append(table)
+
     return schemas
 
 
 def _grants(name: str, schema: _Schema, role: str) -> list[str]:
     if not schema.closed:
         return []
+
     statements = []
     if not schema.is_usable:
         statements.append(f"GRANT USAGE ON SCHEMA {name} TO {role};")
     if schema.readable == 0 or len(schema.closed) > _SINGLE_TABLES:
         statements.append(f"GRANT SELECT ON ALL TABLES IN SCHEMA {name} TO {role};")
         return statements
+
     tables = ", ".join(f"{name}.{table}" for table in schema.closed)
     statements.append(f"GRANT SELECT ON {tables} TO {role};")
     return statements

@@ -96,8 +96,10 @@ def _sentences(rows: Iterable[Row]) -> tuple[Text, ...]:
     found = dict.fromkeys(map(tuple, rows))
     if ("superuser", "") in found:  # a superuser may do everything, so one sentence is enough
         return (_SAYINGS["superuser"],)
+
     sentences: list[Text] = []
     for kind, name in found:
         saying = _SAYINGS[kind]
         sentences.append(Text(saying.zh.format(name), saying.en.format(name)))
+
     return tuple(sentences)

@@ -23,11 +23,13 @@ def readers_of(keys: Collection[Key], facts: ServerFacts) -> frozenset[Key]:
         return frozenset()
     if not facts.is_followable:
         return facts.relations | frozenset(keys)
+
     above: defaultdict[Key, set[Key]] = defaultdict(set)
     for child, parents in facts.parents.items():
         above[child] |= parents
         for parent in parents:
             above[parent].add(child)
+
     counted = {*keys, *(facts.view_definitions.keys() & facts.read_functions.keys())}
     for view, query in facts.view_definitions.items():
         try:
@@ -35,8 +37,10 @@ def readers_of(keys: Collection[Key], facts: ServerFacts) -> frozenset[Key]:
         except (StatementRejected, ValueError, RecursionError):
             counted.add(view)
             continue
+
         for read in reads:
             above[read].add(view)
+
     return _reached(counted, above)
 
 
@@ -47,6 +51,7 @@ def _reached(keys: Iterable[Key], above: "defaultdict[Key, set[Key]]") -> frozen
         new = above[pending.pop()] - found
         found |= new
         pending += new
+
     return frozenset(found)
 
 

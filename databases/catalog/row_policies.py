@@ -164,10 +164,12 @@ class PolicyCheck:
                 "ROW_CONTEXT: what has row-level security can't be read: SQLSTATE %s", exc.pgcode
             )
             raise DatabaseUnavailable(texts.UNREADABLE) from exc
+
         known = self.problems or ()
         for problem in found.problems:
             if problem not in known:
                 _log.warning("ROW_CONTEXT: %s", problem.en)
+
         self.problems = found.problems
         return found.secured
 
@@ -206,8 +208,10 @@ async def read_policies(connection: Connection, reach: Reach) -> Policies:
         secured.append((schema, name))
         if is_owned == "t":
             owned.append((schema, name))
+
     if not secured:
         return Policies(problems=(texts.NONE,))
+
     problems = [
         *await _of_role(connection, owned),
         *await _of_relatives(connection, reach),
@@ -222,9 +226,11 @@ async def _of_role(connection: Connection, owned: Iterable[Key]) -> list[Text]:
     ((role, is_super, bypasses),) = (await connection.query(_ROLE)).rows
     if is_super == "t":  # who owns everything
         return [_filled(texts.SUPERUSER, role=role)]
+
     problems = [_filled(texts.OWNED, name=_named(key)) for key in owned]
     if bypasses == "t":
         problems.insert(0, _filled(texts.BYPASSES, role=role))
+
     return problems
 
 
@@ -235,9 +241,11 @@ async def _of_relatives(connection: Connection, reach: Reach) -> list[Text]:
         key = (schema, name)
         if not reach.may_read(key):
             continue
+
         saying = texts.CHILD if is_child == "t" else texts.PARENT
         secured = (other_schema, other)
         problems.append(_filled(saying, name=_named(key), other=_named(secured)))
+
     return problems
 
 
@@ -245,12 +253,14 @@ async def _of_views(connection: Connection, reach: Reach) -> list[Text]:
     views = await _read_views(connection)
     if not views:
         return []
+
     tables: dict[str, Key] = {}
     unsecured: set[str] = set()
     for oid, schema, name, has_policies in (await connection.query(_TABLES)).rows:
         tables[oid] = (schema, name)
         if has_policies == "f":
             unsecured.add(oid)
+
     passing = _Passing(views, tables, frozenset(unsecured))
     relatives = {tables[oid] for oid in unsecured}
     is_old = 0 < reach.version < _INVOKER_SINCE
@@ -258,13 +268,16 @@ async def _of_views(connection: Connection, reach: Reach) -> list[Text]:
     for oid, view in views.items():
         if not view.is_readable or not reach.may_read(view.key):
             continue
+
         past = passing.tables_past_policies(oid)
         if past:
             saying = _saying(view, is_old=is_old)
             if past <= relatives:
                 saying = texts.VIEW_OF_RELATIVE
+
             names = ", ".join(sorted(map(_named, past)))
             problems.append(_filled(saying, name=_named(view.key), other=names, owner=view.owner))
+
     return problems
 
 
@@ -272,6 +285,7 @@ def _saying(view: _View, *, is_old: bool) -> Text:
     """Return how to say that the view passes by policies; before PostgreSQL 15 it `is_old`."""
     if view.is_stored:
         return texts.STORED
+
     return texts.OLD_VIEW if is_old else texts.VIEW
 
 
@@ -289,6 +303,7 @@ async def _read_views(connection: Connection) -> dict[str, _View]:
             reads=parse_texts(reads),
             owner_passes=frozenset(parse_texts(passes)),
         )
+
     return views
 
 
@@ -319,6 +334,7 @@ class _Passing:
             # Until it is known: views may lead back to themselves.
             self._known[oid, reader] = frozenset()
             self._known[oid, reader] = frozenset(self._past(self.views[oid], reader))
+
         return self._known[oid, reader]
 
     def _past(self, view: _View, reader: frozenset[str] | None) -> Iterator[Key]:
@@ -326,6 +342,7 @@ class _Passing:
             reader = frozenset(self.tables)
         elif not view.is_invoker:
             reader = view.owner_passes
+
         for read in view.reads:
             if read in self.views:
                 yield from self.tables_past_policies(read, reader)
@@ -336,6 +353,7 @@ class _Passing:
         """Tell whether the reader's rights show all rows of the table."""
         if table in self.unsecured:
             return True
+
         return reader is not None and table in reader and table in self.tables
 
 

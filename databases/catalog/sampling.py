@@ -79,7 +79,9 @@ async def samples_of(
                 texts.append(name)
             if attribute.is_day:
                 days.append(name)
+
         samples.append(Sample(relation, texts, days))
+
     return samples
 
 
@@ -136,6 +138,7 @@ class Sampler:
         async for place, (values, is_complete) in in_turns(statistics.values.items()):
             if place not in self._values:
                 self._keep(place, values, is_complete=is_complete)
+
         async for place, moments in in_turns(statistics.moments.items()):
             if place not in self._periods:
                 self._keep_period(place, moments)
@@ -148,14 +151,17 @@ class Sampler:
         for sample in sorted(samples, key=lambda each: _sampling_order(each.relation, known)):
             if self._chars_left <= 0 or time.monotonic() > until:
                 break
+
             relation = sample.relation
             if not _is_worth_reading(relation):
                 continue
+
             is_view = relation.bytes is None
             days = () if is_view else sample.days  # a view would have to be read whole
             has_columns = bool(sample.columns or days)
             if has_columns and await self._may_read(relation):
                 await self._sample_table(relation, sample.columns, days)
+
         await self._connection.query("ROLLBACK")
 
     async def known(self, catalog: Catalog) -> Catalog:
@@ -167,9 +173,11 @@ class Sampler:
             if table.key not in found:
                 tables.append(table)
                 continue
+
             columns = [self._known(table, column) for column in table.columns]
             shared = [alike.setdefault(column, column) for column in columns]
             tables.append(replace(table, columns=tuple(shared)))
+
         return replace(catalog, tables=tuple(tables))
 
     def _known(self, table: Table, column: Column) -> Column:
@@ -180,6 +188,7 @@ class Sampler:
             return replace(column, values=values, is_complete=is_complete, period=period)
         if period is not None:
             return replace(column, values=(), is_complete=False, period=period)
+
         return column
 
     async def _may_read(self, relation: CatalogRelation) -> bool:
@@ -189,6 +198,7 @@ class Sampler:
             # Judging a long definition takes a while, in which no table should stay locked.
             await self._connection.query("ROLLBACK")
             return await asyncio.to_thread(self._unasked.is_harmless, key)
+
         return relation.kind == "m" or self._unasked.is_harmless(key)
 
     async def _sample_table(
@@ -202,17 +212,21 @@ class Sampler:
         except psycopg2.OperationalError as exc:
             if exc.pgcode is None:  # the connection is gone
                 raise
+
             return
         except psycopg2.Error:  # a view that fails, a table locked or dropped meanwhile
             return
+
         if not rows:
             return
+
         (arrays,) = rows
         is_whole = relation.bytes is not None
         for name, text in zip(columns, arrays, strict=False):
             values = parse_texts(text)
             if len(values) <= _MAX_VALUES:
                 self._keep((relation.schema, relation.name, name), values, is_complete=is_whole)
+
         for name, text in zip(days, arrays[len(columns) :], strict=False):
             bounds = parse_array(text, str)
             self._keep_period((relation.schema, relation.name, name), bounds)
@@ -223,21 +237,25 @@ class Sampler:
             relation = sample.relation
             for name in (*sample.columns, *sample.days):
                 shown.add((relation.schema, relation.name, name))
+
         found = _Statistics()
         try:
             rows = (await self._connection.query(queries.STATISTICS)).rows
         except errors.CharacterNotInRepertoire:  # a database with the encoding SQL_ASCII
             _log.warning("a stored value is not UTF-8; the statistics' values are not used")
             return found
+
         async for schema, table, column, text, is_complete in in_turns(rows):
             place = (schema, table, column)
             if place in shown:
                 found.values[place] = (parse_array(text, str)[:_MAX_VALUES], is_complete == "t")
+
         rows = (await self._connection.query(queries.PERIODS)).rows
         async for schema, table, column, first, last, common in in_turns(rows):
             place = (schema, table, column)
             if place in shown:
                 found.moments[place] = [first, last, *parse_texts(common)]
+
         return found
 
     def _keep_period(self, key: _Place, moments: Iterable[str | None]) -> None:
@@ -250,6 +268,7 @@ class Sampler:
             is_day = _DAY(moment) and "BC" not in moment
             if is_day:
                 days.append(moment[:10])
+
         days.sort()
         if days:
             self._periods[key] = (days[0], days[-1])
@@ -272,6 +291,7 @@ def _is_worth_reading(relation: CatalogRelation) -> bool:
         return False
     if relation.bytes is None:
         return True
+
     return 0 < relation.bytes <= _SAMPLING_TABLE_BYTES
 
 
@@ -285,6 +305,7 @@ def _sampling_order(
     is_known = (relation.schema, relation.name) in known
     if relation.bytes is None:
         return (True, is_known, 0)
+
     return (False, is_known, relation.bytes)
 
 
@@ -300,6 +321,7 @@ def _sampling_statement(
     source = f"SELECT {names} FROM {quoted(relation.schema)}.{quoted(relation.name)}"
     if relation.bytes is None:
         source += f" LIMIT {_SAMPLED_VIEW_ROWS}"
+
     arrays = [_VALUES.format(column=quoted(name)) for name in columns]
     arrays += [_BOUNDS.format(column=quoted(name)) for name in days]
     return (

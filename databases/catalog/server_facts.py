@@ -77,6 +77,7 @@ async def _read_functions_run(connection: Connection) -> Mapping[Key, Collection
     functions: defaultdict[Key, set[Key]] = defaultdict(set)
     for schema, relation, place, function in (await connection.query(queries.READ_FUNCTIONS)).rows:
         functions[schema, relation].add((place, function))
+
     return functions
 
 
@@ -84,6 +85,7 @@ async def _read_conditions(connection: Connection) -> Mapping[Key, Sequence[str 
     conditions: defaultdict[Key, list[str | None]] = defaultdict(list)
     for schema, name, condition in (await connection.query(queries.READ_CONDITIONS)).rows:
         conditions[schema, name].append(condition)
+
     return conditions
 
 
@@ -91,6 +93,7 @@ async def _read_parents(connection: Connection) -> Mapping[Key, frozenset[Key]]:
     parents: defaultdict[Key, set[Key]] = defaultdict(set)
     for schema, name, parent_schema, parent in (await connection.query(queries.PARENTS)).rows:
         parents[schema, name].add((parent_schema, parent))
+
     return {key: frozenset(above) for key, above in parents.items()}
 
 
@@ -104,9 +107,11 @@ async def _read_views(connection: Connection) -> tuple[Mapping[Key, str], frozen
     except psycopg2.OperationalError as exc:
         if exc.pgcode is None:  # the connection is gone
             raise
+
         _log.warning("views' definitions can't be read now: SQLSTATE %s", exc.pgcode)
         without_definitions = queries.VIEWS.replace("pg_catalog.pg_get_viewdef(c.oid)", "NULL")
         rows = (await connection.query(without_definitions)).rows
+
     definitions: dict[Key, str] = {}
     materialized: set[Key] = set()
     for schema, name, definition, is_materialized in rows:
@@ -114,6 +119,7 @@ async def _read_views(connection: Connection) -> tuple[Mapping[Key, str], frozen
         definitions[key] = definition or ""
         if is_materialized == "t":
             materialized.add(key)
+
     return definitions, frozenset(materialized)
 
 
@@ -123,6 +129,7 @@ async def _known_facts(connection: Connection, *, trusts_functions: bool) -> Ser
     listed = replace(BUILTIN, search_path=connection.search_path, version=number, encoding=encoding)
     if not trusts_functions:
         return listed
+
     try:
         return replace(await _server_facts(connection), version=number, encoding=encoding)
     except psycopg2.ProgrammingError:  # some hosts hide parts of the catalogue
@@ -140,6 +147,7 @@ async def _server_facts(connection: Connection) -> ServerFacts:
             of_extensions.append((schema, name))
         else:
             own.append((schema, name))
+
     facts = ServerFacts(
         builtins={},
         row_results=await _read_row_results(connection),
@@ -163,6 +171,7 @@ async def _with_code(facts: ServerFacts, connection: Connection) -> ServerFacts:
             catalog_types.add((schema, name))
         else:
             catalog_columns[schema, name].add(column)
+
     operand_types: dict[str, str] = dict((await connection.query(queries.BUILTIN_OPERATORS)).rows)
     return replace(
         facts,
@@ -182,6 +191,7 @@ async def _read_operators(connection: Connection) -> Mapping[str, tuple[UserOper
         # A prefix operator has no left operand.
         keys = tuple(key for key in types if None not in key)
         operators[symbol].append(UserOperator(int(oid), schema, keys))
+
     return {symbol: tuple(found) for symbol, found in operators.items()}
 
 
@@ -191,14 +201,17 @@ async def _with_functions(facts: ServerFacts, connection: Connection) -> ServerF
     schemas: defaultdict[str, set[str]] = defaultdict(set)
     for schema, name, *_ in routines:
         schemas[name].add(schema)
+
     own_arguments: defaultdict[str, frozenset[Key]] = defaultdict(frozenset)
     flagged: defaultdict[str, set[Key]] = defaultdict(set)
     for schema, name, *flags, types in routines:
         if types:
             own_arguments[name] |= frozenset(map(_key, parse_texts(types)))
+
         for flag, value in zip(_ROUTINE_FLAGS, flags, strict=True):
             if value == "t":
                 flagged[flag].add((schema, name))
+
     return replace(
         facts,
         builtins={name: is_pure == "t" for name, is_pure, *_ in builtins},
@@ -217,6 +230,7 @@ async def _read_row_results(connection: Connection) -> Mapping[str, frozenset[st
     for name, columns in (await connection.query(queries.ROW_RESULTS)).rows:
         declared = frozenset(parse_texts(columns))
         results[name] = results.get(name, declared) & declared
+
     return results
 
 
@@ -234,7 +248,9 @@ async def _read_attributes(connection: Connection) -> Mapping[Key, tuple[GuardCo
             columns.append(
                 GuardColumn(name, row, is_array=row_type < 0, type=types.get(kind, ("", "")))
             )
+
         attributes[keys[int(oid)]] = tuple(columns)
+
     return attributes
 
 

@@ -83,12 +83,14 @@ def note_in(comment: str) -> SourceNote | None:
     """Return what the comment of a server notes; None when it is no such note."""
     if not comment.startswith(BEGINS):
         return None
+
     try:
         values: dict[str, Any] = json.loads(comment)
         values.pop("citu_source")
         for part in ("digests", "comments"):
             listed = values.pop(part, ())
             values[part] = {(schema, name): one for schema, name, one in listed}
+
         return _NOTE.validate_python(values)
     except (ValueError, ValidationError):
         _log.warning("the note of an attached source can't be read: attach it again")
@@ -102,4 +104,5 @@ def noted_keys(comments: Iterable[str]) -> Mapping[tuple[str, str], NotedKeys]:
         note = note_in(comment)
         if note is not None:
             found |= {keys.table: keys for keys in note.keys}
+
     return found

@@ -29,6 +29,7 @@ class UnaskedReading:
         for key, conditions in facts.read_conditions.items():
             if None in conditions:  # it is a foreign table
                 has_foreign_parts.update(facts.parents.get(key, ()))
+
         self._has_foreign_parts = frozenset(has_foreign_parts)
 
     def is_harmless(self, key: Key) -> bool:
@@ -36,6 +37,7 @@ class UnaskedReading:
         if key not in self._verdicts:
             self._verdicts[key] = True  # a policy may read its own table
             self._verdicts[key] = self._judge(key)
+
         return self._verdicts[key]
 
     def _judge(self, key: Key) -> bool:
@@ -44,13 +46,16 @@ class UnaskedReading:
             return False
         if facts.read_functions.get(key) or self._guard.may_run(key):
             return False
+
         conditions = facts.read_conditions.get(key, ())
         is_foreign = None in conditions or key in self._has_foreign_parts
         if is_foreign:
             return False
+
         queries = [f"SELECT WHERE {condition}" for condition in conditions]
         if key in facts.view_definitions:
             queries.append(facts.view_definitions[key])
+
         try:
             reads = chain.from_iterable(map(self._reads, queries))
             return all(map(self.is_harmless, reads))

@@ -34,6 +34,7 @@ def _lists(node: Node) -> Lists:
     condition = node.get("BoolExpr")
     if condition is None:
         return _comparison(node.get("A_Expr", {}))
+
     parts = [_lists(part) for part in condition["args"] if not _is_null_test(part)]
     match condition["boolop"]:
         case "AND_EXPR":
@@ -49,6 +50,7 @@ def _united(parts: Sequence[Lists]) -> Lists:
     names = set(chain.from_iterable(parts))
     if len(names) != 1 or not all(parts):
         return {}
+
     (name,) = names
     values = chain.from_iterable(part[name] for part in parts)
     return {name: tuple(dict.fromkeys(values))}
@@ -63,10 +65,12 @@ def _comparison(node: Node) -> Lists:
     is_equality = node.get("kind") in _EQUALS and node["name"] == [{"String": {"sval": "="}}]
     if not is_equality:
         return {}
+
     fields = _uncast(node["lexpr"]).get("ColumnRef", {}).get("fields", ())
     values = _values(node["rexpr"], node["kind"])
     if len(fields) != 1 or not values:
         return {}
+
     name = fields[0]["String"]["sval"]
     return {name: values}
 
@@ -76,6 +80,7 @@ def _values(node: Node, kind: str) -> tuple[str, ...]:
     node = _uncast(node)
     if kind == "AEXPR_OP_ANY" and "A_Const" in node:  # an array as one literal: '{a,b}'
         return _known(parse_array(_constant(node) or "", str))
+
     return _known([_constant(_uncast(item)) for item in _items(node)])
 
 
@@ -86,6 +91,7 @@ def _items(node: Node) -> Sequence[Node]:
         items = node["A_ArrayExpr"].get("elements", ())
     elif "List" in node:
         items = node["List"].get("items", ())
+
     return items
 
 
@@ -99,13 +105,16 @@ def _constant(node: Node) -> str | None:
     constant = node.get("A_Const", {})
     if "ival" in constant:
         return str(constant["ival"].get("ival", 0))
+
     for kind in ("sval", "fval"):
         if kind in constant:
             return str(constant[kind].get(kind, ""))
+
     return None
 
 
 def _uncast(node: Node) -> Node:
     while "TypeCast" in node:
         node = node["TypeCast"]["arg"]
+
     return node

@@ -53,6 +53,7 @@ class ViewSources:
             if table is not None:
                 seen = tuple(name for name in columns if table.column(name) is not None)
                 sources.append((key, seen))
+
         return replace(self, sources=tuple(sources))
 
 
@@ -68,10 +69,12 @@ async def read_view_sources(connection: Connection) -> tuple[ViewSources, ...]:
         named = columns[view].setdefault(source, [])
         if column is not None:
             named.append(str(column))
+
     found = []
     for view, (kind, text) in kinds.items():
         sources = tuple((source, tuple(named)) for source, named in columns[view].items())
         found.append(
             ViewSources(view, "matview" if kind == "m" else "view", text.rstrip(";"), sources)
         )
+
     return tuple(found)

@@ -80,6 +80,7 @@ def ensure_demo(server: DemoServer, *, today: date | None = None) -> str:
             _append(server, yesterday)
         else:
             _build(server, admin, yesterday)
+
     return server.url(DATABASE, READER)
 
 
@@ -90,6 +91,7 @@ def _fingerprint() -> str:
     digest = hashlib.blake2b(digest_size=8)
     for name in ("schema.sql", "network.py", "measurements.py", "reader.py"):
         digest.update((_FOLDER / name).read_bytes())
+
     return f"Citu demo {digest.hexdigest()}"
 
 
@@ -109,6 +111,7 @@ def _build(server: DemoServer, admin: Connection, yesterday: date) -> None:
         cursor.execute(f"CREATE DATABASE {_BUILDING} TEMPLATE template0 ENCODING 'UTF8'")
         with _connected(server, _BUILDING) as building:
             _fill(building, [yesterday - timedelta(days=back) for back in reversed(range(DAYS))])
+
         cursor.execute(f"COMMENT ON DATABASE {_BUILDING} IS %s", [_fingerprint()])
         cursor.execute(f"DROP DATABASE IF EXISTS {DATABASE} WITH (FORCE)")
         cursor.execute(f"ALTER DATABASE {_BUILDING} RENAME TO {DATABASE}")
@@ -123,6 +126,7 @@ def _fill(building: Connection, days: list[date]) -> None:
         cursor.execute("SET LOCAL session_replication_role = replica")
         for table, rows in (("company", COMPANIES), ("service_area", _AREAS), ("shop", _SHOPS)):
             _copy(cursor, table, _master_lines(table, rows))
+
         _copy_days(cursor, days)
         grant_reading(building)
         cursor.execute("COMMIT")
@@ -140,6 +144,7 @@ def _append(server: DemoServer, yesterday: date) -> None:
         days = [last + timedelta(days=ahead) for ahead in range(1, (yesterday - last).days + 1)]
         if not days:
             return
+
         cursor.execute("BEGIN")
         _copy_days(cursor, days)
         cursor.execute("COMMIT")

@@ -68,9 +68,11 @@ def holiday_rush(day: date) -> float:
     for festival in _SPRING_FESTIVALS:
         if timedelta(-2) <= day - festival <= timedelta(6):
             return 1.05
+
     for first, last, rush in _SOLAR_HOLIDAYS:
         if first <= (day.month, day.day) <= last:
             return rush
+
     return 0.0
 
 
@@ -92,6 +94,7 @@ def revenue_lines(
         size = sizes.get(shop.service_area_id)
         if size is None or is_silent or shop.is_deleted:
             continue
+
         per_day, per_order, payments = _SALES[shop.category]
         for payment, share in payments:
             yield (
@@ -106,6 +109,7 @@ def _sales(draw: random.Random, expected: float, per_order: float) -> str:
     chance = draw.random()
     if chance < _UNREPORTED:
         return f"{_NULL}\t0"
+
     orders = (
         0
         if chance < _UNREPORTED + _UNSOLD
@@ -131,6 +135,7 @@ def traffic_lines(day: date, areas: tuple[ServiceArea, ...]) -> Iterator[str]:
         )
         if draw.random() < _AREA_SILENT or not (area.works_on(day) or area.status == RENOVATING):
             continue
+
         for name, per_day, share in _VEHICLES:
             yearly = _NEW_ENERGY_YEARLY_GROWTH if name == "新能源车" else 1.03
             expected = per_day * flow * (1 + share * holiday_rush(day)) * _growth(day, yearly)

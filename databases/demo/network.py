@@ -151,6 +151,7 @@ def shops(areas: tuple[ServiceArea, ...]) -> tuple[Shop, ...]:
     described: list[tuple[ServiceArea, str, str | None, str]] = []
     for area in areas:
         described += [(area, *shop) for shop in _shops_of(area)]
+
     return tuple(_shop(number, *shop) for number, shop in enumerate(described, start=1001))
 
 

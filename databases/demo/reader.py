@@ -34,6 +34,7 @@ def create_reader(admin: Connection) -> None:
         cursor.execute("SELECT FROM pg_roles WHERE rolname = %s", [READER])
         if cursor.fetchone() is None:
             cursor.execute(sql.SQL("CREATE ROLE {} LOGIN").format(sql.Identifier(READER)))
+
         for statement in (
             "ALTER ROLE {} LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS",
             "ALTER ROLE {} RESET ALL",  # a role may change its own settings; this undoes it
@@ -61,6 +62,7 @@ def grant_reading(admin: Connection) -> None:
                 "GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO {reader}",
             ):
                 cursor.execute(sql.SQL(statement).format(schema=sql.Identifier(schema), **names))
+
         # Which of them exist depends on the server's version.
         cursor.execute(
             "SELECT name FROM unnest(%s) AS name WHERE to_regprocedure(name) IS NOT NULL",

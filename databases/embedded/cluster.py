@@ -46,8 +46,10 @@ def prepare(home: Home, programs: Path) -> None:
     if home.cluster.exists():
         _check_version(home.cluster, major)
         return
+
     for abandoned in home.directory.glob(f"{_UNFINISHED}*"):
         shutil.rmtree(abandoned, ignore_errors=True)
+
     unfinished = Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=home.directory))
     home.give(unfinished)
     command = [str(programs / "initdb"), *_INITDB, f"--username={SUPERUSER}", "-D", str(unfinished)]
@@ -57,6 +59,7 @@ def prepare(home: Home, programs: Path) -> None:
         raise EmbeddedServerError(
             f"PostgreSQL's data can't be created in {home.directory} ({why}): set another DATA_DIR."
         )
+
     # Trusts every local connection, because only the owner can enter the socket's folder (mode
     # 0700).
     (unfinished / "pg_hba.conf").write_text("local all all trust\n")
@@ -69,10 +72,12 @@ def _major_version(home: Home, programs: Path) -> str:
         failure = telling_line(result.stdout.splitlines()) if result.returncode else ""
     except OSError as exc:
         failure = str(exc)
+
     if failure:
         raise EmbeddedServerError(
             f"The embedded PostgreSQL doesn't run on this machine ({failure}): {OWN_SERVER}."
         )
+
     return result.stdout.split()[2].split(".")[0]
 
 
@@ -84,6 +89,7 @@ def _check_version(cluster: Path, major: str) -> None:
             f"{cluster} is not a PostgreSQL data directory: move it away, or set another DATA_DIR."
         )
         raise EmbeddedServerError(message) from None
+
     if made_by != major:
         raise EmbeddedServerError(
             f"The data in {cluster} was made by PostgreSQL {made_by}, and this Citu runs PostgreSQL"
@@ -96,6 +102,7 @@ def telling_line(lines: list[str]) -> str:
     written = list(filter(None, map(str.strip, lines)))
     if not written:
         return "it said nothing"
+
     telling = list(filter(_TELLING.search, written))
     last = (telling or written)[-1]
     return last.rstrip(".")
@@ -107,6 +114,7 @@ def dies_with_parent(death_signal: signal.Signals) -> Callable[[], None] | None:
     """
     if not sys.platform.startswith("linux"):
         return None
+
     prctl = ctypes.CDLL(None).prctl
     parent = os.getpid()
 
@@ -137,6 +145,7 @@ def end_leftovers(cluster: Path) -> None:
         raise EmbeddedServerError(
             f"An earlier server on {cluster} doesn't stop: end its 'postgres' processes by hand."
         )
+
     pid = _recorded_pid(cluster)
     if pid is not None and _exists(pid):
         (cluster / "postmaster.pid").unlink(missing_ok=True)
@@ -151,9 +160,11 @@ def _end(cluster: Path, ending: signal.Signals, patience_s: float) -> bool:
     for pid in leftovers:
         with suppress(ProcessLookupError):
             os.kill(pid, ending)
+
     while leftovers and time.monotonic() < deadline:
         time.sleep(POLL_S)
         leftovers = list(_processes_on(cluster))
+
     return bool(leftovers)
 
 
@@ -163,6 +174,7 @@ def _processes_on(cluster: Path) -> Iterator[int]:
     recorded = _recorded_pid(cluster)
     if recorded and not running:  # there is no /proc here
         running.append(recorded)
+
     for pid in running:
         if _works_on(pid, cluster):
             yield pid
@@ -183,7 +195,9 @@ def _command_line(pid: int) -> str:
     if Path("/proc/self").exists():
         with suppress(OSError):
             return Path(f"/proc/{pid}/cmdline").read_text(errors="replace").replace("\0", " ")
+
         return ""
+
     command = ["/bin/ps", "-ww", "-o", "command=", "-p", str(pid)]
     return subprocess.run(command, capture_output=True, text=True, check=False).stdout
 
@@ -202,4 +216,5 @@ def _exists(pid: int) -> bool:
         return False
     except PermissionError:
         return True
+
     return True

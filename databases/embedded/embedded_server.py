@@ -75,6 +75,7 @@ class EmbeddedServer:
             except BaseException:
                 os.close(users_lock)
                 raise
+
         return server
 
     @property
@@ -99,6 +100,7 @@ class EmbeddedServer:
             raise EmbeddedServerError("The embedded server was released: acquire it again.")
         if _is_supervised(self._home) and self._answers():
             return
+
         with _exclusive(self._home):
             self._start_unless_running()
 
@@ -108,11 +110,13 @@ class EmbeddedServer:
         """
         if self._users_lock is None:
             return
+
         with _exclusive(self._home):
             os.close(self._users_lock)  # closed, not unlocked: a fork may still hold it
             self._users_lock = None
             if _has_users(self._home):
                 return
+
             deadline = time.monotonic() + _STOP_TIMEOUT_S
             while _is_supervised(self._home) and time.monotonic() < deadline:
                 time.sleep(POLL_S)
@@ -131,6 +135,7 @@ class EmbeddedServer:
             if _is_supervised(self._home):
                 time.sleep(POLL_S)
                 continue
+
             failure = _start_supervisor(self._home)
             attempts += 1
             if failure and attempts == _ATTEMPTS:
@@ -145,6 +150,7 @@ class EmbeddedServer:
             # A server that refuses is running (all connections may be taken), unless it says that
             # it only starts.
             return "FATAL:" in str(exc) and not any(words in str(exc) for words in _NOT_YET)
+
         return True
 
 
@@ -168,6 +174,7 @@ def _start_supervisor(home: Home) -> str | None:
     last = result.stdout.strip().rpartition("\n")[2]
     if last == READY:
         return None
+
     return last or "The embedded PostgreSQL's supervisor was killed: try again."
 
 
@@ -203,6 +210,7 @@ def _take(descriptor: int, mode: int, home: Home) -> None:
                 f"Another process keeps {home.directory} locked without end: end it, "
                 "or set another DATA_DIR."
             )
+
         time.sleep(POLL_S)
 
 
@@ -227,4 +235,5 @@ def _is_locked(home: Home, name: str, *, against: int) -> bool:
             return not try_lock(descriptor, against)
         finally:
             os.close(descriptor)
+
     return False

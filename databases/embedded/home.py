@@ -71,6 +71,7 @@ def create_folder(directory: Path, mode: int) -> None:
     with suppress(FileExistsError):
         directory.mkdir()
         directory.chmod(mode)
+
     if not directory.is_dir():
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(directory))
 
@@ -93,6 +94,7 @@ def try_lock(descriptor: int, mode: int) -> bool:
         fcntl.flock(descriptor, mode | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
+
     return True
 
 
@@ -102,6 +104,7 @@ def can_write(account: Account | None, directory: Path) -> bool:
         probe = Path(tempfile.mkdtemp(prefix="probe-", dir=directory))
     except OSError:
         return False
+
     try:
         Home(directory, account).give(probe)
         return (

@@ -20,6 +20,7 @@ def undoing_parameters() -> dict[str, str]:
         name = option.keyword.decode()
         if _is_set(option) and name not in _LEFT and _is_known(name):
             found[name] = (option.compiled or b"").decode() or _NUMBERS.get(name, "")
+
     return found
 
 
@@ -32,4 +33,5 @@ def _is_known(name: str) -> bool:
     with suppress(psycopg2.ProgrammingError):
         parse_dsn(f"{name}=''")
         return True
+
     return False

@@ -52,6 +52,7 @@ def find_home(data_dir: Path) -> Home:
         create_folder(own, 0o755 if os.geteuid() == 0 else 0o700)
         if os.geteuid() != 0:
             return Home(own, None)
+
         account = _account_for(own)
         return Home(_reachable(own, account), account)
     except OSError as exc:
@@ -73,6 +74,7 @@ def _account_for(own: Path) -> Account:
             "PostgreSQL refuses to run as root and there is no user 'postgres' or 'nobody' to run"
             f" it as: start Citu as an ordinary user, or {OWN_SERVER}."
         )
+
     account = Account(entry.pw_name, entry.pw_uid, entry.pw_gid)
     try:
         run_as(account, ["/bin/sh", "-c", ":"])
@@ -82,6 +84,7 @@ def _account_for(own: Path) -> Account:
             f" '{account.name}' here ({exc.strerror}): start Citu as an ordinary user, "
             f"or {OWN_SERVER}."
         ) from exc
+
     return account
 
 
@@ -100,17 +103,20 @@ def _reachable(own: Path, account: Account) -> Path:
         return recorded
     if (own / "cluster").exists() or (_runs_programs(own) and can_write(account, own)):
         return own
+
     elsewhere = ELSEWHERE / uuid.uuid4().hex
     with suppress(OSError):
         create_folder(ELSEWHERE, 0o755)
         _remove_abandoned()
         create_folder(elsewhere, 0o755)
         (elsewhere / _OWNER).write_text(f"{own}\n")
+
     if not can_write(account, elsewhere):
         raise EmbeddedServerError(
             f"The user '{account.name}', as whom PostgreSQL has to run because root may not, can't"
             f" reach {own} or {ELSEWHERE}: set DATA_DIR to a folder it can reach, or {OWN_SERVER}."
         )
+
     _record(elsewhere, record, recorded)
     chosen = Path(record.read_text().strip())
     LOGGER.warning(
@@ -131,6 +137,7 @@ def _record(elsewhere: Path, record: Path, outdated: Path | None) -> None:
             "%s names %s, which is gone: starting with an empty server", record, outdated
         )
         record.unlink(missing_ok=True)
+
     draft = record.with_name(elsewhere.name)
     draft.write_text(f"{elsewhere}\n")
     try:

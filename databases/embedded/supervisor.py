@@ -110,8 +110,10 @@ class BoundedLog:
         if not is_new and self._path.stat().st_size + len(line) > _LOG_BYTES:
             self._path.replace(self._path.with_suffix(".log.1"))
             is_new = True
+
         with self._path.open("ab") as file:
             file.write(line)
+
         if is_new:
             self._home.share(self._path)
 
@@ -136,6 +138,7 @@ class Supervisor:
         if not try_lock(lock_file(self._home, SUPERVISOR_LOCK), fcntl.LOCK_EX):
             _report(READY)  # another supervisor runs; the user will see whether its server answers
             return
+
         end_leftovers(self._home.cluster)
         prepare(self._home, self._programs)
         is_known = self._record.exists()
@@ -145,7 +148,9 @@ class Supervisor:
         except EmbeddedServerError:
             if not is_known:
                 self._remove(socket_dir)
+
             raise
+
         _report(READY)
         threading.Thread(target=self._stop_when_unused, args=[postgres], daemon=True).start()
         postgres.wait()
@@ -180,6 +185,7 @@ class Supervisor:
             raise EmbeddedServerError(
                 f"The embedded PostgreSQL didn't start ({why}): see its log, {self._home.log}."
             )
+
         return postgres
 
     def _is_ready(self, postgres: subprocess.Popen[bytes]) -> bool:
@@ -188,7 +194,9 @@ class Supervisor:
         while postgres.poll() is None and time.monotonic() < deadline:
             if self._has_reported(postgres.pid):
                 return True
+
             time.sleep(POLL_S)
+
         return False
 
     def _has_reported(self, pid: int) -> bool:
@@ -197,8 +205,10 @@ class Supervisor:
             lines = (self._home.cluster / "postmaster.pid").read_text().splitlines()
         except OSError:
             return False
+
         if len(lines) < 8:
             return False
+
         return lines[0] == str(pid) and lines[7].strip() == "ready"
 
     def _stop_when_unused(self, postgres: subprocess.Popen[bytes]) -> None:
@@ -228,7 +238,9 @@ def _socket_dir(home: Home) -> Path:
             # has its pid now.
             for left in recorded.glob(".s.PGSQL.*"):
                 left.unlink()
+
             return recorded
+
     directory = _new_socket_dir(home)
     draft = record.with_suffix(".new")
     draft.write_text(f"{directory}\n")
@@ -242,6 +254,7 @@ def _is_usable(directory: Path, home: Home) -> bool:
     with suppress(FileExistsError):
         directory.mkdir(mode=0o700)
         home.give(directory)
+
     found = directory.lstat()
     owner = home.account.uid if home.account else os.geteuid()
     return found.st_mode == 0o040700 and found.st_uid == owner
@@ -252,11 +265,14 @@ def _new_socket_dir(home: Home) -> Path:
     for parent in (tempfile.gettempdir(), "/tmp", "/var/tmp"):  # noqa: S108
         if not can_write(home.account, Path(parent)):
             continue
+
         directory = Path(tempfile.mkdtemp(prefix=_SOCKET_PREFIX, dir=parent))
         if len(os.fsencode(directory / f".s.PGSQL.{PORT}")) <= _SOCKET_PATH_BYTES:
             home.give(directory)
             return directory
+
         directory.rmdir()
+
     raise EmbeddedServerError(
         "No temporary folder is writable for PostgreSQL's socket: "
         "set TMPDIR to one with a short path."
@@ -271,9 +287,11 @@ def _report(message: str) -> None:
     """Send `message` to the process that started this one, and close the output that it reads."""
     with suppress(BrokenPipeError):
         os.write(1, message.encode())
+
     nothing = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):
         os.dup2(nothing, descriptor)
+
     os.close(nothing)
 
 
@@ -302,6 +320,7 @@ def main(arguments: list[str]) -> None:
     )
     if os.fork():
         os._exit(0)
+
     os.chdir("/")
     os.umask(0o077)
     try:

@@ -27,6 +27,7 @@ class Engine:
         shown = {"name": self.name, "version": self.version}
         if self.extends is not None:
             shown["postgresql"] = self.extends
+
         return shown
 
 

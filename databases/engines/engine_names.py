@@ -40,9 +40,11 @@ def engine_of(version: str, extensions: Mapping[str, str]) -> Engine:
         found = re.search(pattern, version)
         if found is not None:
             return Engine(name, next(filter(None, found.groups()), None))
+
     said = _POSTGRES.search(version)
     number = said[1] if said else None
     for extension, name in _BY_EXTENSION:
         if extension in extensions:
             return Engine(name, extensions[extension], number)
+
     return Engine("PostgreSQL", number)

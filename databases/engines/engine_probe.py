@@ -67,6 +67,7 @@ async def probe_engine(connect: Connect) -> Capabilities:
         probe.unmet.add(Need.ANSWER)
     finally:
         probe.close()
+
     return Capabilities(probe.engine, frozenset(probe.unmet), frozenset(probe.lacks))
 
 
@@ -93,6 +94,7 @@ class _Probe:
         for need, holds in needs.items():
             if not await holds():
                 self.unmet.add(need)
+
         if not self.unmet:
             await self._look_for_lacks()
 
@@ -111,9 +113,11 @@ class _Probe:
         version = await self._tried("SELECT pg_catalog.version()")
         if isinstance(version, psycopg2.Error) or not version:
             return UNKNOWN_ENGINE
+
         extensions = await self._tried(_EXTENSIONS)
         if isinstance(extensions, psycopg2.Error):
             extensions = []
+
         return engine_of(str(version[0][0]), dict(extensions))
 
     async def _keeps_settings(self) -> bool:
@@ -131,6 +135,7 @@ class _Probe:
                 return False
             if outcome.pgcode == _READ_ONLY:
                 return True
+
         return False  # refused, but for another reason
 
     async def _refuses_two(self) -> bool:
@@ -145,6 +150,7 @@ class _Probe:
         except TimeoutError:
             await self._stopped()
             return False
+
         return isinstance(outcome, psycopg2.Error) and outcome.pgcode == _TIMED_OUT
 
     async def _obeys_cancel(self) -> bool:
@@ -154,6 +160,7 @@ class _Probe:
                 await self._tried(BEGIN + _BUSY)
         except TimeoutError:
             return await self._stopped()
+
         return False  # it ended before: what it is can't be told
 
     async def _stopped(self) -> bool:
@@ -163,6 +170,7 @@ class _Probe:
             async with asyncio.timeout(_PATIENCE_S):
                 await connection.reset()
                 return True
+
         self.close()
         return False
 
@@ -170,16 +178,19 @@ class _Probe:
         rows = await self._tried(_PLAN)
         if isinstance(rows, psycopg2.Error):
             return None
+
         try:
             plan: Mapping[str, Any] = json.loads(rows[0][0])[0]["Plan"]
         except (ValueError, LookupError, TypeError):
             return None
+
         return plan
 
     async def _tells_volatility(self) -> bool:
         rows = await self._tried(_VOLATILITY)
         if isinstance(rows, psycopg2.Error):
             return False
+
         told = dict(rows)
         return all(told.get(name) == said for name, said in _KNOWN_VOLATILITY.items())
 
@@ -191,6 +202,7 @@ class _Probe:
         except psycopg2.Error as refusal:
             await self._rolled_back()
             return refusal
+
         await self._rolled_back()
         return rows
 
@@ -206,6 +218,7 @@ class _Probe:
     async def _open(self) -> Connection:
         if self._connection is None:
             self._connection = await self._connect()
+
         return self._connection
 
     def close(self) -> None:

@@ -38,15 +38,18 @@ class KnownEngines:
             return await probe_engine(connect)
         if server in self._found:
             return self._found[server]
+
         capabilities = await probe_engine(connect)
         # A refusal is not remembered: the server may have been busy, or be mended meanwhile.
         if capabilities.is_fit:
             self._remember(server, capabilities)
+
         return capabilities
 
     def _remember(self, server: Server, capabilities: Capabilities) -> None:
         if len(self._found) >= _MOST_KNOWN:
             self._found.clear()
+
         self._found[server] = capabilities
 
 
@@ -56,6 +59,7 @@ async def _server(source: UrlSource, connection: Connection) -> Server | None:
         ((version, started),) = (await connection.query(_IDENTITY)).rows
     except (ProgrammingError, FeatureNotSupported):
         return None
+
     address = extensions.parse_dsn(source())
     return (*(address.get(part) for part in _ADDRESS), version, started)
 

@@ -102,4 +102,5 @@ def shard_refusal(message: str) -> Text | None:
     for part, text in _REFUSALS:
         if part in message:
             return text
+
     return None

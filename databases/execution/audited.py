@@ -52,11 +52,13 @@ class AuditedDatabase(ExecutingDatabase):
 
         with self._failures_of(line, runs=action.runs):
             result = await self._inner.execute(sql, replace(action, act=act))
+
         if isinstance(result, DiscreetRows):
             rows = _AuditedRows(cast("RowStream", result), line, partial(self._note, line))
             return cast("T", rows)
         if isinstance(result, QueryResult):
             self._note_result(line, result)
+
         return result
 
     @contextmanager
@@ -71,6 +73,7 @@ class AuditedDatabase(ExecutingDatabase):
         except asyncio.CancelledError:
             if runs:
                 self._note(line, StatementOutcome("cancelled", line.milliseconds, "cancelled"))
+
             raise
 
     def _note_result(self, line: "_Line", result: QueryResult) -> None:
@@ -107,6 +110,7 @@ class _AuditedRows:
         except CituError as error:
             self._end(StatementOutcome("failed", self._line.milliseconds, error.error_type))
             raise
+
         self._rows += len(rows)
         self._is_whole = not rows
         return rows
@@ -145,4 +149,5 @@ class _Line:
 def _is_refusal(error: CituError, *, runs: bool) -> bool:
     if runs and isinstance(error, InvalidSql):
         return False  # the run failed: a division by zero, a cast that does not fit
+
     return isinstance(error, StatementRejected)

@@ -59,6 +59,7 @@ def without_values(error: InvalidSql, sql: str) -> InvalidSql:
         detail, detail_zh = _OWN_MESSAGE.en, _OWN_MESSAGE.zh
     else:
         detail, detail_zh = _unquoted(error.detail, sql), None
+
     return InvalidSql(detail, detail_zh=detail_zh, sqlstate=error.sqlstate, position=error.position)
 
 
@@ -91,16 +92,23 @@ def discreet(
     """
     if isinstance(error, ForbiddenObject):
         is_known = _is_said(error.name, sql) or error.name in catalog.by_name
-        return error if is_known else ForbiddenObject("", _NO_PRIVILEGE)
+        if is_known:
+            return error
+
+        return ForbiddenObject("", _NO_PRIVILEGE)
+
     hint = error.hint
     if hint is not None and not _is_visible(hint, sql, catalog):
         hint = None
+
     names_hidden = any(_is_hidden(name, sql, catalog, facts) for name in _names(error.detail))
     if hint == error.hint and not names_hidden:
         return error
+
     detail, detail_zh = error.detail, error.detail_zh
     if names_hidden:
         detail, detail_zh = _UNSHOWN.en, _UNSHOWN.zh
+
     return InvalidSql(
         detail, detail_zh=detail_zh, sqlstate=error.sqlstate, position=error.position, hint=hint
     )
@@ -118,6 +126,7 @@ def _is_hidden(name: str, sql: str, catalog: Catalog, facts: ServerFacts) -> boo
     """Tell whether the server has that name, and neither the statement nor the catalogue does."""
     if _is_said(name, sql) or _is_in(name, catalog):
         return False
+
     relations = {relation for _, relation in facts.relations}
     return name in facts.column_names or name in relations
 
@@ -129,6 +138,7 @@ def _is_said(name: str, sql: str) -> bool:
 def _is_in(name: str, catalog: Catalog) -> bool:
     if name in catalog.by_name:
         return True
+
     return any(table.column(name) for table in catalog.tables)
 
 
@@ -148,4 +158,5 @@ def _is_visible(hint: str, sql: str, catalog: Catalog) -> bool:
             is_visible = _is_said(column, sql) or _is_in(column, catalog)
         if not is_visible:
             return False
+
     return True

@@ -175,6 +175,7 @@ class GuardedDatabase(ExecutingDatabase):
         self._coming = (await self._learned()).catalog
         if self._coming is not self._shown:
             await self._show()
+
         return self._shown
 
     async def _learned(self) -> Knowledge:
@@ -189,12 +190,15 @@ class GuardedDatabase(ExecutingDatabase):
             if self._narrow is not None:
                 # Following views to what they read takes a while where there are many.
                 narrowed = await asyncio.to_thread(_narrowed, self._narrow, known, self._narrowed)
+
             self._whole, self._narrowed = known, narrowed
+
         return self._narrowed
 
     async def _hidden_by(self, known: Knowledge) -> Collection[Key]:
         if self._hides is None:
             return known.secured
+
         return {*known.secured, *await asyncio.to_thread(self._hides, known)}
 
     async def _show(self) -> None:
@@ -210,6 +214,7 @@ class GuardedDatabase(ExecutingDatabase):
         task = self._preparing
         if task is None or task.done():
             return False
+
         return task.get_loop() is asyncio.get_running_loop()
 
     async def _prepared(self, prepare: Prepare) -> None:
@@ -218,6 +223,7 @@ class GuardedDatabase(ExecutingDatabase):
             await prepare(coming, self._shown)
         except Exception:  # noqa: BLE001 - questions can do without
             _log.exception("what questions need of the changed catalogue could not be worked out")
+
         self._shown = coming
 
     async def role_dangers(self) -> tuple[Text, ...]:
@@ -236,6 +242,7 @@ class GuardedDatabase(ExecutingDatabase):
         """Return the tables, columns and functions of `sql`; raise what `check` raises."""
         if len(sql) <= QUICK_CHARS or self._guard.remembered(sql):
             return self._guard.inspect(sql)
+
         return await asyncio.get_running_loop().run_in_executor(
             self._judge, self._guard.inspect, sql
         )
@@ -258,13 +265,16 @@ class GuardedDatabase(ExecutingDatabase):
             # A forbidden statement is refused as such even when nothing could run.
             await self.inspect(sql)
             raise
+
         found = await self.inspect(sql)
         proven = Proven(found.statement, found.sent, growth=found.growth)
         if view.is_open:
             return proven
+
         sent = found.sent
         if not view.rows.is_open:
             sent = await self._rewritten(found, view)
+
         tells = not self._hides_rows_of(found)
         return replace(proven, sent=sent, context=view.context, tells=tells)
 
@@ -273,12 +283,14 @@ class GuardedDatabase(ExecutingDatabase):
         rewrite = partial(view.rows.rewritten, found.statement, self._whole, qualify)
         if len(found.statement) <= QUICK_CHARS:
             return rewrite()
+
         return await asyncio.get_running_loop().run_in_executor(self._judge, rewrite)
 
     def _hides_rows_of(self, found: Inspection) -> bool:
         """Tell whether the statement reads relations whose rows these actors may not all see."""
         if not self._hiding.isdisjoint(found.tables):
             return True
+
         endings = tuple(f".{name}" for name in self._hiding)
         return any(table.endswith(endings) for table in found.tables)
 
@@ -323,6 +335,7 @@ class GuardedDatabase(ExecutingDatabase):
                     told.position = None
             if told is error:
                 raise
+
             raise told from error
 
     @property
@@ -341,13 +354,16 @@ def _limit_said(error: StatementRejected, proven: Proven) -> StatementRejected:
         return error
     if error.sqlstate != _OUT_OF_RANGE:
         return error
+
     is_amount = "smallint" in error.detail
     if is_amount and proven.growth.amounts:
         text = refusal_texts.AMOUNT_TOO_LARGE
         return InvalidSql(text.en, detail_zh=text.zh, sqlstate=_OUT_OF_RANGE)
+
     is_other_type = _OTHER_RANGES.search(error.detail) is not None
     if proven.gathers and not is_other_type:
         return CostExceeded(refusal_texts.GATHERED_TOO_MUCH)
+
     return error
 
 
@@ -382,6 +398,7 @@ def _narrowed(narrow: Narrow, known: Knowledge, before: Knowledge) -> Knowledge:
     catalog = narrow(known)
     if catalog == before.catalog:
         catalog = before.catalog
+
     return replace(known, catalog=catalog)
 
 

@@ -31,9 +31,11 @@ def plan_estimate(top: Mapping[str, Any]) -> PlanEstimate:
     for node in _nodes(top):
         _count(costs, node.get("Relation Name"), node)
         remote = remote.plus(_remote(node, costs))
+
     rows = int(top.get("Plan Rows", 0))
     if _is_distributed(top) and remote.rows:
         rows = remote.rows
+
     return PlanEstimate(
         total_cost=_cost(top) + remote.cost,
         rows=rows,
@@ -60,10 +62,12 @@ def _remote(node: Mapping[str, Any], costs: dict[str, float]) -> _Remote:
     """
     if not _is_distributed(node):
         return _Remote()
+
     job = node["Distributed Query"].get("Job", {})
     tasks = job.get("Tasks", [])
     if not tasks:
         return _Remote()
+
     cost, rows = 0.0, 0
     for task in tasks:
         for plan in _plans_of(task):
@@ -71,6 +75,7 @@ def _remote(node: Mapping[str, Any], costs: dict[str, float]) -> _Remote:
             rows += int(plan.get("Plan Rows", 0))
             for inner in _nodes(plan):
                 _count(costs, _table_of_shard(inner.get("Relation Name")), inner)
+
     share = int(job.get("Task Count", len(tasks))) / len(tasks)
     return _Remote(cost * share, int(rows * share))
 
@@ -120,12 +125,15 @@ def with_known_scans(
     """
     if catalog.by_name.keys() >= set(plan.scans):
         return plan
+
     above: dict[str, list[str]] = {}
     for (_, child), tops in parents.items():
         above[child] = [name for _, name in tops]
+
     names: list[str] = []
     for scan in plan.scans:
         names += [scan, *above.get(scan, ())]
+
     known = [name for name in dict.fromkeys(names) if name in catalog.by_name]
     return replace(plan, scans=tuple(known))
 
@@ -168,6 +176,7 @@ class CostLimits:
             )
         else:
             return
+
         hint = _hint(plan, catalog)
         text = Text(
             f"查询未执行：{excess.zh}。{hint.zh}", f"The query was not run: {excess.en}. {hint.en}"
@@ -180,6 +189,7 @@ def _hint(plan: PlanEstimate, catalog: Catalog) -> Text:
         return Text(
             "请增加筛选条件或减少连接后重试。", "Add conditions or join less, and try again."
         )
+
     name = plan.scans[0]
     column = _date_column(name, catalog)
     if column is None:
@@ -188,6 +198,7 @@ def _hint(plan: PlanEstimate, catalog: Catalog) -> Text:
             f"Most of it is reading {name}: add conditions on it,"
             " and check that every join has its condition.",
         )
+
     return Text(
         f"其中 {name} 的读取量最大，请缩小范围（例如限定 {column} 的时间段），"
         "并检查连接条件是否完整。",
@@ -206,4 +217,5 @@ def _date_column(name: str, catalog: Catalog) -> str | None:
                 dates.append(column.name)
             elif column.type.startswith("timestamp"):
                 times.append(column.name)
+
     return next(iter(dates + times), None)

@@ -191,6 +191,7 @@ class PostgresDatabase:
         knowledge = await self._knowledge.get()
         if self._capabilities is not None and not self._capabilities.is_fit:
             raise DatabaseUnavailable(self._capabilities.refusal())
+
         return knowledge
 
     async def reread(self) -> None:
@@ -202,6 +203,7 @@ class PostgresDatabase:
         if self._capabilities is None:
             with charged_to(SERVICE):
                 self._capabilities = await self._with_connection(self._probed)
+
         return self._capabilities
 
     async def _probed(self, connection: Connection) -> Capabilities:
@@ -217,7 +219,9 @@ class PostgresDatabase:
         if self._view_sources is None or self._view_sources[0] is not known:
             with charged_to(SERVICE):
                 read = await self._with_connection(read_view_sources)
+
             self._view_sources = (known, read)
+
         return self._view_sources[1]
 
     async def explain(self, sql: str, context: RowContext | None = None) -> PlanEstimate:
@@ -234,6 +238,7 @@ class PostgresDatabase:
             explain = _explain_plainly
         elif self._lacks(Lack.BLOCKS):
             explain = _explain_without_block
+
         offset = len(begin) + len(command)
         with fitting(context, sql):
             return await self._with_connection(
@@ -260,6 +265,7 @@ class PostgresDatabase:
             _log.info(
                 "the result is larger than its cap; running the statement again with its cells cut"
             )
+
         return await self._with_connection(
             lambda connection: self._fetch_cut(connection, begin, sql), sql
         )
@@ -269,6 +275,7 @@ class PostgresDatabase:
         begin = self._begin if context is None else context.begin
         if gathers:
             return begin + _SORTED_GROUPS
+
         return begin
 
     async def _fetch(self, connection: Connection, begin: str, sql: str) -> QueryResult:
@@ -280,6 +287,7 @@ class PostgresDatabase:
             raise ResultTooLarge from exc
         except psycopg2.DataError as exc:
             raise ResultTooLarge if TOO_WIDE in str(exc) else exc from exc
+
         types = await self._types.of(fetched.columns, connection)
         return self._noted(await whole_result(fetched, types, caps))
 
@@ -289,6 +297,7 @@ class PostgresDatabase:
         described = await _in_block(connection, begin, columns_query(sql), "FORWARD 0", caps)
         if len(described.columns) > MOST_COLUMNS:
             raise ValidationFailed(TOO_LARGE)
+
         types = await self._types.of(described.columns, connection)
         await connection.query("ROLLBACK")
         cut = await _in_block(
@@ -300,6 +309,7 @@ class PostgresDatabase:
         """Return the result with what the server lacks."""
         if self._capabilities is None or not self._capabilities.lacks:
             return result
+
         return replace(result, notices=self._capabilities.notices)
 
     async def role_dangers(self) -> tuple[Text, ...]:
@@ -308,6 +318,7 @@ class PostgresDatabase:
             self._dangers = await self._with_connection(read_dangers)
             for danger in self._dangers:
                 _log.warning("%s: give Citu a role that can only SELECT", danger.en)
+
         return self._dangers
 
     async def _read_knowledge(self) -> Knowledge:
@@ -319,10 +330,12 @@ class PostgresDatabase:
         self._capabilities = await self._with_connection(self._probed)
         if not self._capabilities.is_fit:
             raise DatabaseUnavailable(self._capabilities.refusal())
+
         try:
             dangers = await self.role_dangers()
             if dangers and self._require_read_only_role:
                 raise DatabaseUnavailable(unfit(dangers))
+
             return await self._with_connection(
                 lambda connection: read_knowledge(
                     connection,
@@ -381,6 +394,7 @@ class PostgresDatabase:
         except BaseException:
             await rows.aclose()
             raise
+
         return rows
 
     async def _give_back(self, connection: Connection, pool: Pool) -> None:
@@ -391,6 +405,7 @@ class PostgresDatabase:
             connection.leave()
             pool.release(connection)
             return
+
         reset = asyncio.create_task(_reset(connection, pool))
         self._resets.add(reset)
         reset.add_done_callback(self._resets.discard)
@@ -414,6 +429,7 @@ async def _explain(connection: Connection, begin: str, command: str) -> PlanEsti
     except _NO_BLOCKS:
         await connection.query("ROLLBACK")
         return await _explain_without_block(connection, begin, command)
+
     return _estimate_in(answer)
 
 
@@ -467,4 +483,5 @@ def _with_literal(block: str, text: str, **values: str) -> str:
     tag = "citu"
     while f"${tag}$" in text:
         tag += "_"
+
     return block.format(tag=tag, literal="'" + text.replace("'", "''") + "'", **values)

@@ -32,6 +32,7 @@ class ResultTypes:
             await self._look_up(missing, connection)
             elements = {self._known[oid].element for oid in missing} - {0}
             missing = elements - self._known.keys()
+
         return self._known
 
     async def _look_up(self, oids: Collection[int], connection: Connection) -> None:

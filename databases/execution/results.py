@@ -156,12 +156,14 @@ def _fitting(rows: Sequence[Row], caps: Caps) -> Iterator[Row]:
         size += sum(map(_bytes, row)) + len(row) * _FRAME_BYTES
         if size > caps.bytes:
             break
+
         yield row
 
 
 def _bytes(cell: str | None) -> int:
     if not cell:
         return 0
+
     return len(cell) if cell.isascii() else len(cell.encode("utf-8"))
 
 
@@ -176,6 +178,7 @@ async def cut_result(fetched: TextRows, types: Mapping[int, PgType], caps: Caps)
     fetched.rows.clear()
     if total and not fitting:
         raise ValidationFailed(_too_wide(caps))
+
     renders = _renderers(fetched.columns, fitting, types)
     columns = list(map(_CutColumn, renders))
     rows = await _rendered(fitting, [column.value for column in columns])
@@ -200,6 +203,7 @@ class _CutColumn:
     def value(self, cell: str) -> Any:
         if cell.startswith(_WHOLE):
             return self._render(cell[1:])
+
         # It stays text whatever its type is: a part of a number would be another number.
         self.is_shortened = True
         return cell[1:] + _ELLIPSIS
@@ -224,7 +228,9 @@ def _renderers(
                 left -= size
             else:
                 render = as_is
+
         renders.append(render)
+
     return renders
 
 
@@ -242,6 +248,7 @@ async def _rendered(rows: list[Row], renders: Sequence[Render]) -> list[list[Any
         if time.monotonic() > until:
             await asyncio.sleep(0)
             until = time.monotonic() + _TURN_S
+
     return kept
 
 

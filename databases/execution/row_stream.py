@@ -64,6 +64,7 @@ class CursorRows:
         if self._first is not None:
             first, self._first = self._first, None
             return first
+
         return await self._fetch()
 
     async def aclose(self) -> None:
@@ -75,6 +76,7 @@ class CursorRows:
         connection = self._connection
         if connection is None or self.is_limited:
             return []
+
         wanted = min(self._next_rows, self._left + 1)  # one more tells whether there are more
         async with translated(
             self._deadline_s, self._sql, lambda: connection.ahead + len(self._begin)
@@ -83,6 +85,7 @@ class CursorRows:
                 f"{begin}FETCH FORWARD {wanted} FROM citu", most_bytes=_MOST_BYTES
             )
             types = await self._types.of(fetched.columns, connection)
+
         self.columns = tuple(name for name, _ in fetched.columns)
         self.column_types = tuple(types[oid].name for _, oid in fetched.columns)
         self.is_limited = len(fetched.rows) > self._left

@@ -106,10 +106,12 @@ def translate(error: psycopg2.Error, sql: str = "", offset: int = 0) -> CituErro
         build = _TABLE.get(state[:length])
         if build is not None:
             return build(error, sql, offset)
+
     if isinstance(error, (psycopg2.OperationalError, psycopg2.InterfaceError)):
         return DatabaseUnavailable(UNREACHABLE)
     if _OWN_CLASS.match(state):
         return _invalid(error, sql, offset)
+
     _log.error(
         "unexpected failure of PostgreSQL: SQLSTATE %s, %s", state or "none", type(error).__name__
     )
@@ -122,6 +124,7 @@ def _invalid(error: psycopg2.Error, sql: str, offset: int) -> InvalidSql:
     text = None
     if error.pgcode == _NOT_SUPPORTED:
         text = shard_refusal(said)
+
     return InvalidSql(
         f"{said}. {text.en}" if text else said,
         detail_zh=f"{said}。{text.zh}" if text else None,
@@ -137,6 +140,7 @@ def _not_unicode(error: psycopg2.Error, sql: str, offset: int) -> CituError:
     """
     if error.diag.statement_position or error.diag.internal_position:
         return _invalid(error, sql, offset)
+
     return ValidationFailed(NOT_UNICODE)
 
 
@@ -147,7 +151,10 @@ def _primary(error: psycopg2.Error) -> str:
 
 def _cut(text: str) -> str:
     """Return `text`, shortened: PostgreSQL quotes what it complains about, whatever its length."""
-    return text if len(text) <= _MOST_CHARS else f"{text[:_MOST_CHARS]}…"
+    if len(text) <= _MOST_CHARS:
+        return text
+
+    return f"{text[:_MOST_CHARS]}…"
 
 
 def _position(error: psycopg2.Error, sql: str, offset: int) -> int | None:
@@ -159,6 +166,7 @@ def _position(error: psycopg2.Error, sql: str, offset: int) -> int | None:
         text, offset = error.diag.internal_position, inner.index(sql)
     if not text:
         return None
+
     position = int(text) - offset
     return position if 1 <= position <= len(sql) + 1 else None
 
@@ -187,6 +195,7 @@ def _unavailable(error: psycopg2.Error, _: str, __: int) -> DatabaseUnavailable:
         zh = f"数据源 {source[1]} 暂时无法连接，请稍后重试；其他数据源不受影响。"
         en = f"The source {source[1]} can't be reached at the moment. Others can be asked."
         return DatabaseUnavailable(Text(zh, en))
+
     _log.warning("database unavailable: SQLSTATE %s, %s", error.pgcode, describe(error))
     return DatabaseUnavailable(UNREACHABLE)
 

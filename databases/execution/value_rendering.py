@@ -51,6 +51,7 @@ def _number(kind: Callable[[str], Any]) -> Render:
         is_no_number = text.lstrip("-") in ("NaN", "Infinity")
         if is_no_number or len(text) > _MAX_NUMBER_CHARS:
             return text
+
         return kind(text)
 
     return render
@@ -64,6 +65,7 @@ def _json(text: str) -> Any:
         value = json.loads(text, parse_float=Decimal, parse_int=_json_integer)
     except (ValueError, RecursionError):
         return text
+
     return value if _is_shallow(value, text) else text
 
 
@@ -71,9 +73,11 @@ def _is_shallow(value: Any, text: str) -> bool:
     """Tell whether recursive JSON writers can write it: it is at most `_MAX_JSON_DEPTH` deep."""
     if text.count("[") + text.count("{") <= _MAX_JSON_DEPTH:
         return True
+
     level = _containers([value])
     for _ in range(_MAX_JSON_DEPTH):
         level = _containers(chain.from_iterable(map(_members, level)))
+
     return not level
 
 
@@ -81,13 +85,17 @@ def _containers(values: Iterable[Any]) -> list[Any]:
     return [value for value in values if isinstance(value, dict | list)]
 
 
-def _members(container: Any) -> Iterable[Any]:
-    return container.values() if isinstance(container, dict) else container
+def _members(container: dict[str, Any] | list[Any]) -> Iterable[Any]:
+    if isinstance(container, dict):
+        return container.values()
+
+    return container
 
 
 def _json_integer(text: str) -> int:
     if len(text) > _MAX_NUMBER_CHARS:
         raise ValueError("as it is too long to be read again, the JSON around it stays text")
+
     return int(text)
 
 
@@ -121,12 +129,14 @@ def _interval(text: str) -> str:
     match = _INTERVAL.fullmatch(text)
     if match is None:  # infinity
         return text
+
     years, months, days, sign, hours, minutes, seconds = match.groups(default="0")
     minus = "-" if sign == "-" else ""
     date = _parts("", ((years, "Y"), (months, "M"), (days, "D")))
     time = _parts(minus, ((hours, "H"), (minutes, "M"), (seconds, "S")))
     if time:
         return f"P{date}T{time}"
+
     return f"P{date}" if date else "PT0S"
 
 
@@ -137,6 +147,7 @@ def _parts(minus: str, parts: Sequence[tuple[str, str]]) -> str:
         plain = _plain(number)
         if plain != "0":
             written.append(f"{minus}{plain}{unit}")
+
     return "".join(written)
 
 
@@ -147,6 +158,7 @@ def _plain(number: str) -> str:
     fraction = fraction.rstrip("0")
     if fraction:
         digits = f"{digits}.{fraction}"
+
     is_negative = number.startswith("-") and digits != "0"
     return f"-{digits}" if is_negative else digits
 
@@ -195,6 +207,7 @@ def renderer(oid: int, types: Mapping[int, PgType]) -> Render:
     if pg_type.element:
         element = renderer(pg_type.element, types)
         return lambda text: parse_array(text, element, pg_type.delimiter)
+
     return _RENDERERS.get(pg_type.name, as_is)
 
 

@@ -39,6 +39,7 @@ def _parser() -> argparse.ArgumentParser:
     ):
         command = commands.add_parser(name, help=text)
         command.add_argument("names", nargs="+" if name == "detach" else "*", metavar="name")
+
     return parser
 
 
@@ -48,11 +49,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     if not given.hub:
         parser.error("give the hub's URL by --hub or HUB_URL")
+
     try:
         hub = Hub(given.hub, _say)
     except SourceError as error:
         _complain(error)
         return 1
+
     try:
         return _run(hub, given)
     finally:
@@ -62,6 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(hub: Hub, given: argparse.Namespace) -> int:
     if given.command == "attach":
         return _tried(partial(_attach, hub, given))
+
     each = {"refresh": hub.refresh, "check": hub.check, "detach": hub.detach}[given.command]
     results = [_tried(partial(each, name)) for name in given.names or hub.names()]
     return max(results, default=0)
@@ -80,6 +84,7 @@ def _asking_role() -> str:
         raise SourceError(
             "请用 --reader 给出枢纽中提问的角色。", "Give the hub's role that asks, by --reader."
         )
+
     return str(role)
 
 
@@ -89,6 +94,7 @@ def _tried(act: Callable[[], None]) -> int:
     except SourceError as error:
         _complain(error)
         return 1
+
     return 0
 
 

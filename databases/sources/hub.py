@@ -76,7 +76,7 @@ class AttachedSource:
 
 @dataclass(frozen=True)
 class _SourceKind:
-    """What a hub does with sources of one engine."""
+    """The four actions of a hub on sources of one engine."""
 
     attach: Callable[["Hub", str, SourceAddress, SourceNote, Collection[str]], None]
     refresh: Callable[["Hub", AttachedSource], None]
@@ -132,6 +132,7 @@ class Hub:
                 f"{name!r} 不能作为来源的名称：应如 crm，由 a-z、0-9、_ 组成",
                 f"{name!r} is no name of a source: it is such as crm, of a-z, 0-9, _",
             )
+
         note = SourceNote(address.kind, {}, reader, has_views=with_views)
         self._KINDS[address.kind].attach(self, name, address, note, schemas)
 
@@ -145,12 +146,14 @@ class Hub:
                 f"角色 {address.role} 不能读取 {name} 的任何表。",
                 f"The role {address.role} may read no table of {name}.",
             )
+
         with self._transaction() as cursor:
             self._create_server(cursor, name, address, note.reader)
             made = hub_tables(cursor, found, hub_schemas(name, found))
             self._make(cursor, name, made, note)
             schema = next(iter(made.schemas.values()))
             prove_through_hub(self._connection, name, schema, note.reader)
+
         self._warn_of_collation(name, found)
         self._analyze(made.tables)
         self._say_attached(name, len(made.tables))
@@ -173,6 +176,7 @@ class Hub:
         with self._transaction() as cursor:
             made = hub_tables(cursor, found, source.note.schemas)
             changed = self._make(cursor, name, made, source.note)
+
         self._analyze([one for one in made.tables if one.table.key in changed])
         self._say_refreshed(name, len(made.tables), len(changed))
 
@@ -192,9 +196,11 @@ class Hub:
         schema = next(iter(source.note.schemas.values()))
         with self._transaction():
             prove_through_hub(self._connection, name, schema, source.note.reader)
+
         found = self._found(source, address)
         with self._transaction() as cursor:
             made = hub_tables(cursor, found, source.note.schemas)
+
         changed = _changed(source.note, made)
         for key in sorted(changed):
             table = ".".join(key)
@@ -202,6 +208,7 @@ class Hub:
                 f"{name}：{table} 在来源中已改变：请刷新",
                 f"{name}: {table} has changed in the source: refresh it",
             )
+
         self._say_checked(name, len(made.tables))
 
     def _found(self, source: AttachedSource, address: SourceAddress) -> SourceTables:
@@ -218,6 +225,7 @@ class Hub:
         with self._transaction() as cursor:
             self._KINDS[source.note.kind].drop(self, cursor, source.note)
             cursor.execute(sql.SQL("DROP SERVER {} CASCADE").format(sql.Identifier(name)))
+
         self._tell(f"{name} 已移除", f"{name} is detached")
 
     def _drop_postgres(self, cursor: extensions.cursor, note: SourceNote) -> None:
@@ -237,26 +245,31 @@ class Hub:
                     f"用户 {address.role} 不能读取 {name} 的任何表。",
                     f"The user {address.role} may read no table of {name}.",
                 )
+
         self._say_attached(name, len(made.digests))
 
     def _refresh_mysql(self, source: AttachedSource) -> None:
         with self._transaction() as cursor:
             prove_mysql_read_only(cursor, source.name)
             made = self._make_mysql(cursor, source.name, source.note)
+
         self._say_refreshed(source.name, len(made.digests), len(made.digests))
 
     def _check_mysql(self, source: AttachedSource) -> None:
         with self._transaction() as cursor:
             prove_mysql_read_only(cursor, source.name)
+
         self._say_checked(source.name, len(source.note.digests))
 
     def _make_mysql(self, cursor: extensions.cursor, name: str, note: SourceNote) -> SourceNote:
         comments = HubComments(cursor, note.schemas.values(), note.comments)
         if note.digests:
             self._drop_mysql(cursor, note)
+
         made, left_out = make_mysql_tables(cursor, name, note, comments)
         for column in left_out:
             self._say_left_out(name, column)
+
         self._grant(cursor, made.reader, made.schemas)
         self._note(cursor, name, made)
         return made
@@ -267,6 +280,7 @@ class Hub:
             raw = sql.Identifier(raw_schema(schema), table)
             cursor.execute(sql.SQL("DROP VIEW IF EXISTS {}").format(view))
             cursor.execute(sql.SQL("DROP FOREIGN TABLE IF EXISTS {}").format(raw))
+
         for schema in note.schemas.values():
             self._drop_schemas(cursor, (schema, raw_schema(schema)))
 
@@ -291,6 +305,7 @@ class Hub:
                 f"枢纽没有来源 {name}；已有：{known}。",
                 f"The hub has no source {name}; it has: {known}.",
             )
+
         return AttachedSource(name, note)
 
     def _address(self, source: AttachedSource) -> SourceAddress:
@@ -299,11 +314,13 @@ class Hub:
         with self._transaction() as cursor:
             cursor.execute(_MAPPING, [name, note.reader])
             found = cursor.fetchone()
+
         if found is None:
             raise SourceError(
                 f"{name} 没有 {note.reader} 的用户映射：请重新接入。",
                 f"{name} has no user mapping for {note.reader}: attach it again.",
             )
+
         server = {key: value for key, value in _options(found[0]).items() if key in SERVER_PARTS}
         user = {key: value for key, value in _options(found[1]).items() if key in USER_PARTS}
         return SourceAddress(note.kind, server, user)
@@ -312,6 +329,7 @@ class Hub:
         with self._transaction() as cursor:
             cursor.execute(_SERVERS)
             rows = cursor.fetchall()
+
         for name, comment in rows:
             note = note_in(comment)
             if note is not None:
@@ -323,6 +341,7 @@ class Hub:
         user = dict(address.user)
         if "password" not in user:
             user |= _WITHOUT_PASSWORD
+
         options = {**address.server, **_POSTGRES_OPTIONS}
         create_server(cursor, name, "postgres_fdw", options, reader, user)
 
@@ -339,14 +358,18 @@ class Hub:
         self._drop(cursor, made, known, changed)
         for schema in made.schemas.values():
             cursor.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(sql.Identifier(schema)))
+
         for enum in sorted(made.enums - self._enums(cursor, made.schemas)):
             create_enum(cursor, enum)
+
         for one in made.tables:
             if one.table.key in changed:
                 create_table(cursor, name, one)
+
             comments.copy("FOREIGN TABLE", one.table)
             for column in one.left_out:
                 self._say_left_out(name, ".".join((*one.table.key, column)))
+
         self._grant(cursor, known.reader, made.schemas)
         digests = {one.table.key: one.digest for one in made.tables}
         note = replace(
@@ -377,6 +400,7 @@ class Hub:
         kept = {one.table.key for one in made.tables} - set(changed)
         for key in sorted(set(known.digests) - kept):
             cursor.execute(sql.SQL("DROP FOREIGN TABLE IF EXISTS {}").format(sql.Identifier(*key)))
+
         for enum in sorted(self._enums(cursor, made.schemas) - made.enums):
             place = sql.Identifier(enum.schema, enum.name)
             cursor.execute(sql.SQL("DROP TYPE {}").format(place))
@@ -427,6 +451,7 @@ class Hub:
                     f"{name}: no statistics, because this hub would read all its rows",
                 )
                 continue
+
             try:
                 with self._transaction() as cursor:
                     cursor.execute(f"SET LOCAL statement_timeout = {_ANALYZE_MS}")
@@ -440,6 +465,7 @@ class Hub:
         with self._transaction() as cursor:
             cursor.execute(COLLATION)
             (own,) = cursor.fetchall()[0]
+
         if own != found.collation:
             self._tell(
                 f"{name}：它按 {found.collation} 排序文本，枢纽按 {own}：请用相同的规则建立枢纽，"

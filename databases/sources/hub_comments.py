@@ -63,6 +63,7 @@ class HubComments:
         said = {column.name: column.comment for column in table.columns if column.comment}
         if table.comment:
             said[TABLE] = table.comment
+
         self.copied[table.key] = {name: _digest(comment) for name, comment in said.items()}
         own = self._own(table.key)
         columns = [(one.name, own.get(one.name, one.comment)) for one in table.columns]
@@ -73,6 +74,7 @@ class HubComments:
         noted = self._noted.get(key)
         if noted is None:
             return {}
+
         before = self._before[key]
         own: dict[str, str | None] = {}
         for name in {*before, *noted}:
@@ -80,6 +82,7 @@ class HubComments:
             known = None if comment is None else _digest(comment)
             if known != noted.get(name):
                 own[name] = comment
+
         return own
 
 

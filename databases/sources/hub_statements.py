@@ -85,6 +85,7 @@ def comment_on(
     for name, said in of_columns:
         column = sql.SQL("COLUMN {}").format(sql.Identifier(*key, name))
         statements.append(_comment(column, said))
+
     cursor.execute(sql.SQL("; ").join(statements))
 
 

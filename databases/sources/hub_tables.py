@@ -72,6 +72,7 @@ def hub_schemas(name: str, found: SourceTables) -> Mapping[str, str]:
     schemas = sorted({table.schema for table in found.catalog.tables})
     if len(schemas) == 1:
         return {schemas[0]: name}
+
     return {schema: f"{name}_{schema}" for schema in schemas}
 
 
@@ -81,6 +82,7 @@ def hub_tables(cursor: Cursor, found: SourceTables, schemas: Mapping[str, str]) 
     tables = []
     for table in found.catalog.tables:
         tables.append(_hub_table(cursor, table, found, schemas, known))
+
     return HubTables(_with_keys_among(tables), schemas)
 
 
@@ -101,16 +103,19 @@ def _hub_table(
         if written is None:
             left_out.append(column.name)
             continue
+
         kept.append(column)
         types[column.name] = written
         if kind.enum is not None:
             enums.add(_in_hub(kind.enum, schemas))
+
     schema = schemas[table.schema]
     foreign = []
     for key in table.foreign_keys:
         if key.target[0] in schemas:
             target = (schemas[key.target[0]], key.target[1])
             foreign.append(ForeignKey(key.columns, target, key.target_columns))
+
     moved = replace(table, schema=schema, columns=tuple(kept), foreign_keys=tuple(foreign))
     return HubTable(moved, table.key, types, frozenset(enums), tuple(left_out))
 
@@ -126,14 +131,17 @@ def _with_keys_among(tables: Sequence[HubTable]) -> Sequence[HubTable]:
             gone = left_out.get(key.target, set())
             if own.isdisjoint(key.columns) and gone.isdisjoint(key.target_columns):
                 foreign.append(key)
+
         primary = one.table.primary_key
         if not own.isdisjoint(primary):
             primary = ()
+
         unique = tuple(key for key in one.table.unique_keys if own.isdisjoint(key))
         table = replace(
             one.table, primary_key=primary, unique_keys=unique, foreign_keys=tuple(foreign)
         )
         found.append(replace(one, table=table))
+
     return found
 
 
@@ -156,6 +164,7 @@ def _written(
     if kind.name not in known:
         cursor.execute("SELECT pg_catalog.to_regtype(%s) IS NOT NULL", [kind.name])
         known[kind.name] = cursor.fetchall() == [(True,)]
+
     return kind.name if known[kind.name] else None
 
 
@@ -185,4 +194,5 @@ def _definition(one: HubTable, column: Column) -> sql.Composable:
     if column.allowed and not any(enum.labels == column.allowed for enum in one.enums):
         values = sql.SQL(", ").join(map(sql.Literal, column.allowed))
         parts.append(sql.SQL("CHECK ({} IN ({}))").format(name, values))
+
     return sql.SQL(" ").join(parts)

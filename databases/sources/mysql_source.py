@@ -124,7 +124,9 @@ def prove_mysql_read_only(cursor: Cursor, name: str) -> None:
         for view in ("user_privileges", "schema_privileges", "table_privileges"):
             cursor.execute(f"SELECT DISTINCT upper(privilege_type) FROM {look.name}.{view}")
             rights.update(right for (right,) in cursor.fetchall())
+
         is_read_only = look.is_read_only()
+
     beyond = sorted(rights.difference(_HARMLESS))
     if beyond:
         rights_beyond = ", ".join(beyond)
@@ -153,6 +155,7 @@ class _Look:
         self._cursor.execute(f"SAVEPOINT {_LOOK}; CREATE SCHEMA {_LOOK}")
         for view, columns in _VIEWS.items():
             self._show(view, columns, ("information_schema", view.upper()))
+
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
@@ -177,8 +180,10 @@ class _Look:
             except psycopg2.Error:
                 self._cursor.execute("ROLLBACK TO SAVEPOINT citu_variables")
                 continue
+
             if found:
                 return all(value.upper() in ("ON", "1") for (value,) in found)
+
         return False
 
     def rows(self, query: str, **values: str) -> list[tuple[Any, ...]]:
@@ -191,6 +196,7 @@ def mysql_schemas(name: str, databases: Sequence[str]) -> Mapping[str, str]:
     """Return the hub's schema for each database of a source: the source's name where it is one."""
     if len(databases) == 1:
         return {databases[0]: name}
+
     return {database: f"{name}_{database}" for database in databases}
 
 
@@ -207,12 +213,15 @@ def make_mysql_tables(
     for one in found:
         for each in (raw_schema(one.schema), one.schema):
             cursor.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(each)))
+
         for table in one.tables:
             _make(cursor, name, one.database, table)
             comments.copy("VIEW", table)
             digests[table.key] = "view"
+
         left_out += one.left_out
         keys += one.keys
+
     return replace(note, keys=keys, digests=digests, comments=comments.copied), left_out
 
 
@@ -233,11 +242,13 @@ def _read(cursor: Cursor, name: str, database: str, schema: str, note: SourceNot
         columns = look.rows(_COLUMNS, database=database)
         comments = dict(look.rows(_COMMENTS, database=database, views=views))
         keys = look.rows(_KEYS, database=database)
+
     tables = []
     left_out = []
     for table, rows in groupby(columns, key=itemgetter(0)):
         if table not in comments:
             continue  # a view
+
         own = []
         for _, column, kind, nullable, comment in rows:
             written = hub_type(kind)
@@ -245,8 +256,10 @@ def _read(cursor: Cursor, name: str, database: str, schema: str, note: SourceNot
                 left_out.append(f"{table}.{column}")
             else:
                 own.append(Column(column, written, comment, nullable=bool(nullable)))
+
         if own:
             tables.append(Table(schema, table, "view", tuple(own), comments[table]))
+
     noted = [_keys_of(table, schema, rows) for table, rows in groupby(keys, key=itemgetter(0))]
     return _Database(database, schema, tables, noted, left_out)
 
@@ -261,9 +274,11 @@ def hub_type(kind: str) -> str | None:
     decimal = _DECIMAL.match(kind)
     if decimal is not None:
         return f"numeric({decimal[1]},{decimal[2]})"
+
     base = re.split(r"[( ]", kind, maxsplit=1)[0]
     if kind.endswith("unsigned") or "unsigned " in kind:
         return _UNSIGNED.get(base, _TYPES.get(base))
+
     return _TYPES.get(base)
 
 
@@ -297,4 +312,5 @@ def _keys_of(table: str, schema: str, rows: Iterable[tuple[Any, ...]]) -> NotedK
         else:
             key = ForeignKey(columns, (schema, target), tuple(part[4] for part in listed))
             keys = replace(keys, foreign=(*keys.foreign, key))
+
     return keys

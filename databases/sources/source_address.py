@@ -70,6 +70,7 @@ def source_address(url: str) -> SourceAddress:
         )
     if kind == "mysql":
         return _mysql_address(url)
+
     try:
         parts = parse_dsn(url)
     except ProgrammingError as error:
@@ -77,6 +78,7 @@ def source_address(url: str) -> SourceAddress:
             f"来源的地址无法读取：应如 {_EXAMPLE}。",
             f"The source's URL can't be read: it is such as {_EXAMPLE}.",
         ) from error
+
     server = {name: str(parts[name]) for name in SERVER_PARTS if name in parts}
     user = {name: str(parts[name]) for name in USER_PARTS if name in parts}
     if "user" not in user or "dbname" not in server:
@@ -84,6 +86,7 @@ def source_address(url: str) -> SourceAddress:
             f"来源的地址需要用户和数据库：{_EXAMPLE}。",
             f"The URL of the source needs a user and a database: {_EXAMPLE}.",
         )
+
     return SourceAddress(kind, server, user)
 
 
@@ -95,8 +98,10 @@ def _mysql_address(url: str) -> SourceAddress:
             "来源的地址需要主机、用户和数据库。",
             "The URL of the source needs a host, a user and a database.",
         )
+
     server = {"host": parts.hostname, "dbname": database}
     if parts.port:
         server["port"] = str(parts.port)
+
     user = {"username": unquote(parts.username), "password": unquote(parts.password or "")}
     return SourceAddress("mysql", server, user)

@@ -142,6 +142,7 @@ async def _read_all(
         is_inside = not schemas or relation.schema in schemas
         if is_wanted and is_inside and relation.oid not in heirs:
             chosen.append(relation)
+
     catalog = await read_catalog(connection, chosen, await read_columns(connection))
     types: dict[Place, SourceType] = {}
     for *place, name, builtin, enum_schema, enum, labels, is_array in (
@@ -150,5 +151,6 @@ async def _read_all(
         known = EnumType(enum_schema, enum, parse_texts(labels)) if enum else None
         schema, table, column = place
         types[schema, table, column] = SourceType(name, builtin == "t", known, is_array == "t")
+
     ((collation,),) = (await connection.query(COLLATION)).rows
     return SourceTables(catalog, types, str(collation))

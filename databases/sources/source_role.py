@@ -35,12 +35,14 @@ def prove_read_only(name: str, address: SourceAddress) -> None:
             connection.autocommit = True
             with connection.cursor() as cursor:
                 cursor.execute(f"SET statement_timeout = {_TIMEOUT_MS}")
+
             dangers = [*dangers_of(connection)]
             if not _refuses_writes(connection):
                 dangers.append(_WRITES)
     except psycopg2.Error as error:
         said = first_line(error, "no answer")
         raise SourceError(f"无法读取 {name}：{said}", f"{name} can't be read: {said}") from error
+
     if dangers:
         raise _refusal(name, address, dangers)
 
@@ -53,6 +55,7 @@ def _refuses_writes(connection: psycopg2.extensions.connection) -> bool:
             return refusal.pgcode == _READ_ONLY
         finally:
             cursor.execute("ROLLBACK")
+
     return False
 
 
@@ -103,6 +106,7 @@ def prove_through_hub(
         raise SourceError(
             f"无法通过枢纽读取 {name}：{said}", f"{name} can't be read through the hub: {said}"
         ) from error
+
     if setting != ("on",):
         raise SourceError(
             f"{name}：枢纽在那里的事务不是只读的。",
@@ -149,4 +153,5 @@ def _look_through(cursor: psycopg2.extensions.cursor, name: str, schema: str, re
                 sql.Identifier(schema, table), sql.Identifier(reader)
             )
         )
+
     cursor.execute(sql.SQL("SET LOCAL ROLE {}").format(sql.Identifier(reader)))

@@ -34,10 +34,12 @@ def join_hints(
     hints: list[JoinHint] = []
     for table in tables:
         hints += _declared(table, table, catalog)
+
     for left, right in combinations(tables, 2):
         between = list(_declared(left, right, catalog))
         between = between or list(_in_views(left, right, catalog, joins))
         hints += between or _suggested(left, right, catalog)
+
     return hints
 
 
@@ -53,6 +55,7 @@ def _in_views(
     for join in joins:
         if {join.left, join.right} != {left.key, right.key}:
             continue
+
         first, second = catalog.by_key[join.left], catalog.by_key[join.right]
         # The side whose columns tell no row apart is the one that refers.
         is_referencing = not is_unique(first, join.left_columns)

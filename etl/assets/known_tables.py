@@ -35,6 +35,7 @@ def known_tables(
         name = short_name(table, catalog)
         schemas[name] = _schema_of(table, name)
         rules += quality_rules(table, catalog, samples=False)
+
     keys = {table.key for table in tables}
     metrics = [metric.name for metric in catalog.metrics if metric.table in keys]
     return KnowledgeContext(
@@ -52,6 +53,7 @@ def _schema_of(table: Table, name: str) -> TableSchema:
     for column in table.columns:
         part = keys if column.name in table.primary_key else others
         part.append(column)
+
     return TableSchema(
         name=name,
         description=table.comment,

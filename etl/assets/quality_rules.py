@@ -21,9 +21,11 @@ def quality_rules(table: Table, catalog: Catalog, *, samples: bool) -> list[Qual
     rules = [*_not_null(table, name), *_unique(table, name), *_references(table, name, catalog)]
     for column in table.columns:
         rules += _allowed(column, name)
+
     rules += _semantic(table, name)
     if samples:
         rules += _suggested(table, name)
+
     return rules
 
 
@@ -56,6 +58,7 @@ def _allowed(column: Column, name: str) -> Iterator[QualityRule]:
 def _semantic(table: Table, name: str) -> Iterator[QualityRule]:
     if table.meaning is None or table.meaning.default_filter is None:
         return
+
     yield QualityRule(
         column=name,
         rule="filter",
@@ -72,6 +75,7 @@ def _suggested(table: Table, name: str) -> Iterator[QualityRule]:
             continue
         if kind_of_type(column.type) != "text":
             continue
+
         values = open_values(table, column)
         if _LEAST_VALUES <= len(values) <= _MOST_VALUES:
             yield QualityRule(

@@ -20,6 +20,7 @@ def layer_of(table: Table) -> Layer:
         is_schema_of_layer = f"{table.schema}_" == prefix
         if is_schema_of_layer or table.name.startswith(prefix):
             return layer
+
     return "SRC"
 
 
@@ -28,6 +29,7 @@ def layer_of_name(name: str) -> Layer:
     for prefix, layer in _LAYERS:
         if name.startswith(prefix):
             return layer
+
     return "SRC"
 
 
@@ -36,4 +38,5 @@ def short_name(table: Table, catalog: Catalog) -> str:
     is_alone = len(catalog.by_name[table.name]) == 1
     if is_alone:
         return table.name
+
     return f"{table.schema}.{table.name}"

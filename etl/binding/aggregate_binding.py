@@ -64,6 +64,7 @@ class AggregateBinding:
             keys, measures = self._in_one_currency(keys, measures)
         if not is_whole:
             raise NotBound
+
         bound = tuple(one.measure for one in measures)
         has_spine = self._parameters.spine
         self._state.steps.append(AggregateStep(self._order, tuple(keys), bound, has_spine))
@@ -77,8 +78,10 @@ class AggregateBinding:
             is_stored = key.unit is None
             column = key.column if is_stored else None
             result[key.name] = ResultName(self._key_type(key), column)
+
         for one in measures:
             result[one.measure.name] = ResultName(one.type)
+
         return result
 
     def _key_type(self, key: BoundKey) -> str:
@@ -86,6 +89,7 @@ class AggregateBinding:
             return bare_type(self._scope.type_of(key.column))
         if key.unit == "hour":
             return "timestamp without time zone"
+
         return "date"
 
     # keys
@@ -98,6 +102,7 @@ class AggregateBinding:
                 keys.append(self._key(grouping, measures, field))
             except NotBound:
                 continue
+
         return keys
 
     def _key(
@@ -107,6 +112,7 @@ class AggregateBinding:
             column = self._asked_date(measures)
         else:
             column = self._scope.column(grouping.column, self._order)
+
         self._state.stage_of([column], self._order)
         type_ = self._scope.type_of(column)
         kind = kind_of_type(type_)
@@ -123,6 +129,7 @@ class AggregateBinding:
             require(kind in DAYS, f"{field}.unit", zh, en)
         if grouping.unit is not None and kind == "timestamptz":
             self._assume_zone(column)
+
         self._assume_null_group(column)
         name = grouping.as_ or self._key_name(column, grouping.unit)
         self._names.add(name)
@@ -137,6 +144,7 @@ class AggregateBinding:
             return self._free(f"{column.name}_{unit}")
         if column.source:
             return self._free(name_with_table(column.source, column.name))
+
         return self._free(column.name)
 
     def _free(self, name: str) -> str:
@@ -145,6 +153,7 @@ class AggregateBinding:
             mark = f"_{number}"
             free = fitting_name(name)[: -len(mark)] + mark
             number += 1
+
         return free
 
     def _asked_date(self, measures: Sequence[TypedMeasure]) -> BoundColumn:
@@ -155,6 +164,7 @@ class AggregateBinding:
         said = self._said_date(of_metrics, owners)
         if said is not None:
             return said
+
         by_value = {shown(column): column for column in self._possible_dates(owners)}
         if not by_value:
             raise self._findings.refuse(
@@ -166,6 +176,7 @@ class AggregateBinding:
             text = Text(f"时间取 {value}。", f"Periods are those of {value}.")
             self._findings.assume("date_column", text, self._order, decides=JoinedRows())
             return column
+
         prompt = Text("按哪个日期统计？", "By which date?")
         choices = choices_of(by_value)
         chosen = self._findings.choose("date_column", "date", prompt, choices, self._order)
@@ -176,6 +187,7 @@ class AggregateBinding:
         dates = self._dates(owners)
         if dates:
             return dates
+
         gone = self._state.tree.gone
         joined = [name for name in self._scope.visible if name not in gone]
         return self._dates(joined)
@@ -189,8 +201,10 @@ class AggregateBinding:
             meaning = self._scope.sources[owner].table.meaning
             if meaning is not None and meaning.date_column is not None:
                 said.append(BoundColumn(owner, meaning.date_column))
+
         if not said:
             return None
+
         value = shown(said[0])
         text = Text(
             f"时间按语义文件取 {value}。",
@@ -207,6 +221,7 @@ class AggregateBinding:
             for column in self._scope.sources[owner].table.columns:
                 if kind_of_type(column.type) in DAYS:
                     found.append(BoundColumn(owner, column.name))
+
         return found
 
     def _assume_zone(self, column: BoundColumn) -> None:
@@ -240,11 +255,14 @@ class AggregateBinding:
                 typed = binding.bind(item, field)
             except NotBound:
                 continue
+
             if item.as_ is None:
                 name = self._free(typed.measure.name)
                 self._names.add(name)
                 typed = replace(typed, measure=replace(typed.measure, name=name))
+
             measures.append(typed)
+
         self._binding = binding
         return measures
 
@@ -260,8 +278,10 @@ class AggregateBinding:
                 counted.append(self._binding.with_fan_out(typed, key_sources, field))
             except NotBound:
                 continue
+
         if len(counted) < len(measures):
             raise NotBound
+
         return counted
 
     # currencies
@@ -276,13 +296,16 @@ class AggregateBinding:
             currency = self._mixed_currency(typed, grouped)
             if currency is not None:
                 typed = self._resolved(typed, currency, grouped)
+
             changed.append(typed)
+
         return grouped, changed
 
     def _mixed_currency(self, typed: TypedMeasure, keys: Sequence[BoundKey]) -> BoundColumn | None:
         """Return the column of currencies that a measure would add up."""
         if typed.measure.function not in _ADDING:
             return None
+
         parted = {key.column for key in keys}
         parted.update(_held_columns(typed.measure.tests))
         for money in sorted(typed.money, key=shown):
@@ -291,6 +314,7 @@ class AggregateBinding:
                 continue
             if self._currencies.is_mixed(currency):
                 return currency
+
         return None
 
     def _resolved(
@@ -306,6 +330,7 @@ class AggregateBinding:
             return typed
         if chosen == CONVERT and conversion is not None:
             return self._converted(typed, currency, conversion)
+
         condition = BoundCondition(currency, "=", chosen)
         self._state.note_conditions([condition])
         self._state.steps.append(FilterStep(self._order, "rows", (condition,)))
@@ -317,6 +342,7 @@ class AggregateBinding:
         is_plain = len(typed.money) == 1 and value == tree_column(next(iter(typed.money)))
         if is_plain:
             return self._currencies.conversion(currency)
+
         return None
 
     def _converted(
@@ -341,6 +367,7 @@ class AggregateBinding:
                 rates.rate,
             )
             transforms.add_conversion(self._order, step)
+
         value = tree_column(BoundColumn("", name))
         measure = replace(typed.measure, value=value)
         return TypedMeasure(measure, typed.type, frozenset())

@@ -67,10 +67,12 @@ class BindingState:
             sources |= self.scope.sources_of(column)
             if not column.source and self.scope.made[column.name].stage == "rows":
                 is_of_joined_rows = True
+
         if len(sources) == 1 and not is_of_joined_rows:
             (source,) = sources
             if self.is_before_join(source):
                 return "table", source
+
         self._check_joined(sources, order)
         return "rows", ""
 
@@ -78,6 +80,7 @@ class BindingState:
         """Tell whether a step that comes now works on one source alone."""
         if source != self.tree.base:
             return source not in self.tree.joined
+
         return not any(is_of_rows(step) for step in self.steps)
 
     def _check_joined(self, sources: Iterable[str], order: int) -> None:
@@ -105,6 +108,7 @@ def is_of_rows(step: Step) -> bool:
     """Tell whether a step works on joined rows or makes them."""
     if isinstance(step, AggregateStep):
         return False
+
     return step.stage == "rows"
 
 
@@ -112,4 +116,5 @@ def _is_fixing(condition: BoundCondition) -> bool:
     """Tell whether a condition leaves one value of its column."""
     if condition.operator == "in":
         return isinstance(condition.value, tuple) and len(condition.value) == 1
+
     return condition.operator == "="

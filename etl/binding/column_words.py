@@ -17,6 +17,7 @@ def _says(column: Column, place: str) -> bool:
     parts = {name.lower(), *(part.lower() for part in _PARTS.findall(name))}
     if not parts.isdisjoint(_WORDS.english.get(place)):
         return True
+
     said = f"{name} {column.comment or ''}"
     return any(word in said for word in _WORDS.chinese.get(place))
 
@@ -26,6 +27,7 @@ def is_currency(column: Column) -> bool:
     # A number may refer to a table of currencies
     if kind_of_type(column.type) not in ("text", "other", "integer"):
         return False
+
     return _says(column, "columns.currency")
 
 
@@ -38,6 +40,7 @@ def is_money(column: Column) -> bool:
         return False
     if kind == "integer":
         return _says(column, "columns.money")
+
     return True
 
 
@@ -45,6 +48,7 @@ def is_rate(column: Column) -> bool:
     """Tell whether a column holds exchange rates."""
     if kind_of_type(column.type) not in NUMBERS:
         return False
+
     return _says(column, "columns.rate")
 
 
@@ -53,9 +57,11 @@ def may_be_key(name: str) -> bool:
     lowered = name.lower()
     if lowered in _WORDS.both("columns.no_key"):
         return False
+
     last = lowered.rpartition("_")[2]
     if last in _WORDS.english.phrases("columns.key_ends"):
         return True
+
     return name.endswith(_WORDS.chinese.phrases("columns.key_ends"))
 
 

@@ -74,8 +74,10 @@ class ConditionBinding:
                 tests.extend(self._tests_of_one(condition, here, table))
             except NotBound:
                 is_whole = False  # the others go on: all questions are asked in one round
+
         if not is_whole:
             raise NotBound
+
         return tuple(tests)
 
     def _tests_of_one(
@@ -83,6 +85,7 @@ class ConditionBinding:
     ) -> Sequence[RowTest]:
         if condition.any is None:
             return self._tests_of(comparison_of(condition, field), field, table)
+
         return [self._alternatives(condition.any, field, table)]
 
     def _alternatives(
@@ -95,7 +98,9 @@ class ConditionBinding:
             if len(tests) != 1 or not isinstance(tests[0], BoundCondition):
                 zh = "any 中不能把时间列与一整天比较；请写成 >= 与 < 的条件。"
                 raise invalid(here, zh, "in `any`, moments can't be compared with a whole day.")
+
             bound.append(tests[0])
+
         return AnyOf(tuple(bound))
 
     def _tests_of(
@@ -108,15 +113,18 @@ class ConditionBinding:
             return [self._same_column(column, condition, field, table)]
         if condition.operator in _EXCLUSIONS:
             self._assume_null_kept(column)
+
         values = self._values(column, condition, f"{field}.value")
         if kind_of_type(type_) in MOMENTS and any(is_day(value) for value in values):
             self._assume_zone(column, type_)
             return self._days_of_moments(column, condition, values, field)
+
         return [BoundCondition(column, condition.operator, _value(condition, values))]
 
     def _column(self, text: str, table: str | None) -> BoundColumn:
         if self.scope.result is not None:
             return BoundColumn("", self.scope.result_name(text, self.operation))
+
         return self.scope.column(text, self.operation, table=table)
 
     def _check_operator(self, condition: ComparisonCondition, type_: str, field: str) -> None:
@@ -153,6 +161,7 @@ class ConditionBinding:
             return []
         if not isinstance(condition.value, list):
             return [self._bound_value(column, condition, condition.value, field)]
+
         values: list[Value] = []
         for place, value in enumerate(condition.value):
             here = f"{field}[{place}]"
@@ -160,8 +169,10 @@ class ConditionBinding:
                 values.append(self._bound_value(column, condition, value, here))
             except NotBound:
                 continue
+
         if len(values) < len(condition.value):
             raise NotBound
+
         return values
 
     def _bound_value(
@@ -172,9 +183,11 @@ class ConditionBinding:
         has_zone = kind_of_type(type_) == "timestamptz"
         if isinstance(bound, datetime) and not has_zone:
             return local_time(bound, self.time_zone)
+
         is_whole_value = condition.operator in _EQUALITIES
         if isinstance(bound, str) and column.source and is_whole_value:
             return self._stored_value(column, bound)
+
         return bound
 
     def _stored_value(self, column: BoundColumn, value: str) -> str:
@@ -184,6 +197,7 @@ class ConditionBinding:
         is_whole = bool(stored.allowed) or stored.is_complete
         if not known or value in known or not is_whole:
             return value
+
         meant = _meant_values(stored, value)
         if len(meant) == 1:
             name = shown(column)
@@ -197,6 +211,7 @@ class ConditionBinding:
                 "stored_value", text, self.operation, decides=decides, is_semantic=True
             )
             return meant[0]
+
         return self._asked_value(column, value, meant or known)
 
     def _asked_value(self, column: BoundColumn, value: str, known: Sequence[str]) -> str:
@@ -211,6 +226,7 @@ class ConditionBinding:
         choices = []
         for one, *_ in ranked:
             choices.append(choice(one))
+
         topic = f"{name}={value}"
         return self.findings.choose("filter_value", topic, prompt, choices, self.operation)
 
@@ -227,12 +243,14 @@ class ConditionBinding:
         operator = condition.operator
         if operator in (">=", "<"):
             return [BoundCondition(column, operator, values[0])]
+
         zh, en = "应早于 9999-12-31。", "it must be before 9999-12-31."
         require(date.max not in values, f"{field}.value", zh, en)
         whole = values[1:] if operator == "between" else values
         self._assume_whole_days(column, whole)
         if operator in _EXCLUSIONS:
             return [_outside(column, value) for value in values]
+
         bounded = _bounded(column, operator, values)
         return bounded or [self._on_days(column, values, field)]
 
@@ -244,6 +262,7 @@ class ConditionBinding:
         listed = []
         for value in values:
             listed.append(exp.cast(exp.Literal.string(value.isoformat()), "date", dialect=DIALECT))
+
         test = exp.In(this=day, expressions=listed)
         return ExpressionTest(with_time_zone(test, self.scope.type_in_tree, self.time_zone))
 
@@ -273,6 +292,7 @@ def _value(condition: ComparisonCondition, values: Sequence[Any]) -> Any:
         return tuple(values)
     if values:
         return values[0]
+
     return None
 
 
@@ -283,9 +303,11 @@ def _bounded(column: BoundColumn, operator: str, values: Sequence[Any]) -> list[
         return [BoundCondition(column, "<", next_day(first))]
     if operator == ">":
         return [BoundCondition(column, ">=", next_day(first))]
+
     is_one_stretch = operator == "between" or len(values) == 1
     if not is_one_stretch:
         return []
+
     return [BoundCondition(column, ">=", first), _until(column, last)]
 
 
@@ -297,6 +319,7 @@ def _within(column: BoundColumn, day: Any) -> tuple[RowTest, ...]:
 def _until(column: BoundColumn, value: Any) -> BoundCondition:
     if is_day(value):
         return BoundCondition(column, "<", next_day(value))
+
     return BoundCondition(column, "<=", value)
 
 
@@ -304,6 +327,7 @@ def _outside(column: BoundColumn, value: Any) -> RowTest:
     """Return the test that a moment is not within a day, or not known."""
     if not is_day(value):
         return BoundCondition(column, "!=", value)
+
     return AnyOf(
         (
             BoundCondition(column, "<", value),
@@ -320,4 +344,5 @@ def _meant_values(column: Column, value: str) -> list[str]:
     for one in meanings:
         if value in one.names.all:
             found.append(one.value)
+
     return found

@@ -34,6 +34,7 @@ def _rate_tables(tables: Iterable[Table]) -> tuple[RateTable, ...]:
         rates = _as_rates(table)
         if rates is not None:
             found.append(rates)
+
     return tuple(found)
 
 
@@ -47,8 +48,10 @@ def _as_rates(table: Table) -> RateTable | None:
             currencies.append(column.name)
         if kind_of_type(column.type) in DAYS:
             days.append(column.name)
+
     if not len(rates) == len(currencies) == len(days) == 1:
         return None
+
     return RateTable(table.schema, table.name, currencies[0], days[0], rates[0])
 
 
@@ -89,15 +92,18 @@ class CurrencyQuestions:
             for column in self._scope.sources[source].table.columns:
                 if is_currency(column):
                     return BoundColumn(source, column.name)
+
         return None
 
     def is_mixed(self, currency: BoundColumn) -> bool:
         """Tell whether the amounts may be in several currencies."""
         if currency in self.fixed:
             return False
+
         column = self._scope.stored(currency)
         if len(column.allowed) == 1:
             return False
+
         is_one = column.is_complete and len(column.values) <= 1
         return not is_one
 
@@ -110,6 +116,7 @@ class CurrencyQuestions:
         choices = [choice(GROUP, self._label(GROUP))]
         if conversion is not None:
             choices.append(choice(CONVERT, self._label(CONVERT, conversion.to)))
+
         column = self._scope.stored(currency)
         choices.extend(self._values(column))
         name = shown(currency)
@@ -138,8 +145,10 @@ class CurrencyQuestions:
         for rates in RATE_TABLES.of(self._catalog):
             for to in self._without_rate(stored, rates):
                 found.append(Conversion(rates, to))
+
         if len(found) == 1:
             return found[0]
+
         return None
 
     def _without_rate(self, stored: Column, rates: RateTable) -> Sequence[str]:
@@ -148,10 +157,13 @@ class CurrencyQuestions:
         rated = table.column(rates.currency)
         if rated is None or not rated.values:
             return ()
+
         missing = []
         for value in stored.allowed or stored.values:
             if value not in rated.values:
                 missing.append(value)
+
         if len(missing) == 1:
             return missing
+
         return ()

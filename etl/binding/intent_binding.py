@@ -131,6 +131,7 @@ class _IntentBinding:
         found = self._findings
         if not found.is_clear:
             bound = None
+
         return BindingResult(bound, analysis, found.decisions, found.chosen)
 
     def _bound(self) -> BoundIntent | None:
@@ -138,12 +139,14 @@ class _IntentBinding:
         bind_sources(sources, self._catalog, self._findings, self._scope)
         if not self._findings.is_clear:
             return None
+
         rates = self._named_rates()
         self._show_only(set(self._scope.visible) - rates)
         try:
             base = self._base()
         except NotBound:
             return None
+
         planned, is_open = self._planned_joins(base)
         self._leave_out_unused()
         tree = JoinTree(self._scope, base, is_open=is_open)
@@ -159,6 +162,7 @@ class _IntentBinding:
         target = self._target(state)
         if target is None:
             return None
+
         return self._finished(state, target)
 
     # sources
@@ -169,19 +173,23 @@ class _IntentBinding:
         for source in self._intent.data_sources:
             for one in _names_of(source):
                 known.add(one)
+
         found: dict[str, None] = {}
         for operation in self._operations:
             parameters = operation.parameters
             if isinstance(parameters, JoinParameters):
                 found.update(dict.fromkeys((parameters.left, parameters.right)))
+
         unlisted = []
         for name in found:
             if name not in known:
                 unlisted.append(name)
+
         kept: list[IntentSource] = []
         for name in unlisted:
             if self._is_other(name):
                 kept.append(IntentSource(table_name=name))
+
         return kept
 
     def _is_other(self, name: str) -> bool:
@@ -191,6 +199,7 @@ class _IntentBinding:
         for source in self._intent.data_sources:
             for table in tables_named(source.table_name, source.schema_name, self._catalog):
                 listed.add(table.key)
+
         return not any(table.key in listed for table in tables)
 
     def _named_rates(self) -> set[str]:
@@ -200,9 +209,11 @@ class _IntentBinding:
             parameters = operation.parameters
             if not isinstance(parameters, TransformParameters) or parameters.rate is None:
                 continue
+
             table = parameters.rate.table
             if table in self._scope.names:
                 found.add(self._scope.names[table])
+
         return found
 
     def _show_only(self, names: Collection[str]) -> None:
@@ -212,6 +223,7 @@ class _IntentBinding:
         for name in self._unused:
             text = Text(f"{name} 没有被任何操作使用。", f"No operation uses {name}.")
             self._findings.assume("unused_table", text, decides=NoRows())
+
         self._show_only(set(self._scope.visible) - set(self._unused))
 
     def _base(self) -> str:
@@ -220,10 +232,12 @@ class _IntentBinding:
             if isinstance(operation.parameters, JoinParameters):
                 source = self._scope.source_named(operation.parameters.left, operation.order)
                 return source.name
+
         visible = self._scope.visible or list(self._scope.sources)
         for name in visible:
             if self._is_used(name, ()):
                 return name
+
         return visible[0]
 
     # joins
@@ -241,6 +255,7 @@ class _IntentBinding:
                 except NotBound:
                     is_open = True
                     planner.leave_open(operation.parameters.right)
+
         for name in self._scope.visible:
             if name in planner.joined:
                 continue
@@ -251,6 +266,7 @@ class _IntentBinding:
                     is_open = True
             else:
                 self._unused.append(name)
+
         return planned, is_open
 
     def _is_used(self, name: str, joined: Sequence[str]) -> bool:
@@ -259,11 +275,13 @@ class _IntentBinding:
         for spelling, meant in self._scope.names.items():
             if meant == name:
                 spellings.append(spelling)
+
         columns = self._column_names(name).difference(*map(self._column_names, joined))
         for operation in self._intent.operations:
             for text in _texts_in(operation.parameters):
                 if text in columns or _is_about_table(text, spellings):
                     return True
+
         return False
 
     def _column_names(self, source: str) -> set[str]:
@@ -271,6 +289,7 @@ class _IntentBinding:
         found: set[str] = set()
         for column in self._scope.sources[source].table.columns:
             found.update((column.name, *said_names(column)))
+
         return found
 
     # steps
@@ -281,6 +300,7 @@ class _IntentBinding:
         for place, operation in enumerate(self._operations):
             if place == unsaid:
                 self._join_unsaid(binding, planned)
+
             try:
                 if isinstance(operation.parameters, JoinParameters):
                     binding.join(planned.get(operation.order, ()), operation.order)
@@ -289,6 +309,7 @@ class _IntentBinding:
             except NotBound:
                 if _makes_result(operation):
                     return  # what follows is about a result that is not known yet
+
         if unsaid == len(self._operations):
             self._join_unsaid(binding, planned)
         if self._findings.is_clear:
@@ -297,6 +318,7 @@ class _IntentBinding:
     def _join_unsaid(self, binding: StepBinding, planned: Mapping[int, list[PlannedJoin]]) -> None:
         if 0 not in planned:
             return
+
         try:
             binding.join(planned[0], 0)
         except NotBound:
@@ -311,11 +333,14 @@ class _IntentBinding:
         for place, operation in enumerate(self._operations):
             if isinstance(operation.parameters, JoinParameters):
                 joins.append(place)
+
         if joins:
             return joins[-1] + 1
+
         for place, operation in enumerate(self._operations):
             if not _is_about_one_table(operation):
                 return place
+
         return len(self._operations)
 
     def _begin_result(self, binding: StepBinding) -> None:
@@ -331,6 +356,7 @@ class _IntentBinding:
         for one in self._operations:
             if isinstance(one.parameters, SinkParameters):
                 sinks.append(one)
+
         binding = TargetBinding(state, self._intent.data_target, sinks[0] if sinks else None)
         try:
             binding.check()
@@ -338,6 +364,7 @@ class _IntentBinding:
                 return binding.bind(self._options.materialization)
         except NotBound:
             return None
+
         return None
 
     def _finished(self, state: BindingState, target: BoundTarget) -> BoundIntent:
@@ -348,6 +375,7 @@ class _IntentBinding:
         for name in names:
             for one in self._semantic_filter(state, name):
                 filters.append(one)
+
         self._assume_undone_rows(state, names)
         return BoundIntent(
             summary=self._intent.summary,
@@ -367,6 +395,7 @@ class _IntentBinding:
             return
         if is_conditioned(state, name, meaning.filter_columns):
             return
+
         condition = meaning.default_filter
         try:
             test = self._own_condition(condition, name)
@@ -380,6 +409,7 @@ class _IntentBinding:
                 ),
             )
             return
+
         text = Text(
             f"{name} 只取满足 {condition} 的行（语义文件）。",
             f"Of {name}, only rows with {condition} count, says the semantic file.",
@@ -394,9 +424,11 @@ class _IntentBinding:
         bound = parsed.copy()
         for column in list(columns_of(bound)):
             column.replace(tree_column(BoundColumn(name, _stored_name(column.name, table))))
+
         # A column alone can't be replaced in itself
         if isinstance(parsed, exp.Column):
             bound = tree_column(BoundColumn(name, _stored_name(parsed.name, table)))
+
         type_of(bound, self._scope.type_in_tree)
         zoned = with_time_zone(bound, self._scope.type_in_tree, self._options.time_zone)
         return ExpressionTest(zoned)
@@ -414,6 +446,7 @@ class _IntentBinding:
         values = [value for value in known if is_undone(value)]
         if not values:
             return
+
         name, listed = shown(column), ", ".join(values[:_MOST_SHOWN_VALUES])
         text = Text(f"{name} 为 {listed} 的行保留在内。", f"Rows with {name} {listed} are kept.")
         undone = BoundCondition(column, "in", tuple(values))
@@ -425,6 +458,7 @@ def _is_about_table(text: str, spellings: Sequence[str]) -> bool:
     """Tell whether a text is one of a table's names, or holds a column with one before it."""
     if text in spellings:
         return True
+
     return any(f"{spelling}." in text for spelling in spellings)
 
 
@@ -446,6 +480,7 @@ def _stored_name(text: str, table: Table) -> str:
     """Return the column's name; one that is not quoted may be written in upper case."""
     if table.column(text) is not None:
         return text
+
     return text.lower()
 
 
@@ -467,6 +502,7 @@ def _is_about_one_table(operation: CheckedOperation) -> bool:
         return True
     if isinstance(parameters, FilterParameters | TransformParameters):
         return parameters.table is not None
+
     return False
 
 
@@ -476,4 +512,5 @@ def _names_of(source: IntentSource) -> tuple[str, ...]:
         return (source.alias,)
     if source.schema_name is None:
         return (source.table_name,)
+
     return (source.table_name, f"{source.schema_name}.{source.table_name}")

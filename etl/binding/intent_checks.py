@@ -67,6 +67,7 @@ def check_intent(intent: UserIntent) -> tuple[CheckedOperation, ...]:
         read: OperationParameters = read_model(model, operation.parameters, f"{field}.parameters")
         _check_parameters(read, f"{field}.parameters")
         checked.append(CheckedOperation(operation.order, read, f"{field}.parameters"))
+
     checked.sort(key=lambda one: one.order)
     _check_kinds(checked)
     return tuple(checked)
@@ -118,6 +119,7 @@ def _check_sources(sources: Sequence[IntentSource]) -> None:
         part, name = "alias", source.alias
         if not name:
             part, name = "table_name", source.table_name
+
         field = f"intent.data_sources[{place}].{part}"
         is_name = bool(name) and is_whole(name)
         require(is_name, field, "需要一个表名。", "a name of a table is needed.")
@@ -128,6 +130,7 @@ def _check_sources(sources: Sequence[IntentSource]) -> None:
             f"the name {name} stands twice; tell them apart by `alias`.",
         )
         seen.add(name)
+
     _check_aliases(sources)
 
 
@@ -137,6 +140,7 @@ def _check_aliases(sources: Sequence[IntentSource]) -> None:
     for source in sources:
         if source.alias is not None and source.alias != source.table_name:
             tables[source.alias] = source.table_name
+
     for place, source in enumerate(sources):
         alias = source.alias or ""
         require(
@@ -154,6 +158,7 @@ def _followed(tables: Mapping[str, str], alias: str) -> list[str]:
     while name is not None and name not in found:
         found.append(name)
         name = tables.get(name)
+
     return found
 
 
@@ -164,6 +169,7 @@ def _check_kinds(operations: Sequence[CheckedOperation]) -> None:
         kind = type(operation.parameters)
         if kind not in _SINGLE:
             continue
+
         name = _SINGLE[kind]
         field = operation.field.removesuffix(".parameters") + ".action"
         require(kind not in seen, field, f"只能有一个 {name}。", f"only one {name} is possible.")
@@ -190,8 +196,10 @@ def check_conditions(conditions: Sequence[FilterCondition], field: str) -> None:
         if condition.any is None:
             _check_comparison(comparison_of(condition, here), here)
             continue
+
         for number, one in enumerate(condition.any):
             _check_comparison(one, f"{here}.any[{number}]")
+
         is_alone = condition.column is None and condition.operator is None
         zh = "any 不能与 column、operator 同时给出。"
         require(is_alone, f"{here}.any", zh, "it can't stand beside column and operator.")
@@ -202,6 +210,7 @@ def comparison_of(condition: FilterCondition, field: str) -> ComparisonCondition
     if condition.column is None or condition.operator is None:
         missing = "column" if condition.column is None else "operator"
         raise invalid(f"{field}.{missing}", "缺少这一项。", "it is missing.")
+
     return ComparisonCondition(
         column=condition.column, operator=condition.operator, value=condition.value
     )
@@ -239,6 +248,7 @@ def _check_listed(value: object, operator: str, field: str) -> None:
     )
     if operator == "between":
         require(len(listed) == 2, field, "between 需要两个值。", "between takes two values.")
+
     require(
         None not in listed,
         field,
@@ -274,20 +284,25 @@ def _check_aggregate(parameters: AggregateParameters, field: str) -> None:
         here = f"{field}.group_by[{place}]"
         if grouping.unit is None:
             _require_given(grouping.column, f"{here}.column")
+
         _check_new_name(grouping.as_, f"{here}.as", names)
+
     for place, measure in enumerate(parameters.measures):
         here = f"{field}.measures[{place}]"
         _check_measure(measure, here)
         _check_new_name(measure.as_, f"{here}.as", names)
+
     if not parameters.group_by:
         zh, en = "至少需要一个指标。", "at least one is needed."
         require(len(parameters.measures) > 0, f"{field}.measures", zh, en)
+
     _check_spine(parameters, field)
 
 
 def _check_spine(parameters: AggregateParameters, field: str) -> None:
     if not parameters.spine:
         return
+
     units = known_values(grouping.unit for grouping in parameters.group_by)
     require(
         len(units) == 1,
@@ -305,12 +320,14 @@ def _check_measure(measure: MeasureItem, field: str) -> None:
         zh, en = "column 与 expression 只能有一个。", "it can't stand beside column."
         require(measure.column is None, f"{field}.expression", zh, en)
         check_expression_text(measure.expression, f"{field}.expression")
+
     check_conditions(measure.filter or (), f"{field}.filter")
 
 
 def _check_new_name(name: str | None, field: str, names: set[str]) -> None:
     if name is None:
         return
+
     check_name(name, field)
     zh, en = f"名称 {name} 重复。", f"the name {name} stands twice."
     require(name not in names, field, zh, en)
@@ -349,6 +366,7 @@ def _check_window(parameters: WindowParameters, field: str) -> None:
 def _check_sink(parameters: SinkParameters, field: str) -> None:
     if parameters.watermark is None:
         return
+
     lookback_days(parameters.watermark.lookback, f"{field}.watermark.lookback")
     zh, en = "watermark 只用于 merge 和 append。", "it is for merge and append only."
     require(parameters.mode != "replace", f"{field}.watermark", zh, en)
@@ -370,4 +388,5 @@ def lookback_days(text: str, field: str) -> int:
     if days is None or not is_count:
         zh = "应为 3 days、2 weeks、1 month 这样的时间。"
         raise invalid(field, zh, "it must be a time such as 3 days, 2 weeks or 1 month.")
+
     return int(count) * days

@@ -84,6 +84,7 @@ class JoinTree:
             self.pairs.append(pair)
         else:
             self.gone.add(planned.right)
+
         self.joined.append(planned.right)
         is_multiple = is_added and not is_right_unique
         source = planned.left if planned.narrows_left else None
@@ -95,6 +96,7 @@ class JoinTree:
         key = self.keys.get(source)
         if key is not None and set(key) <= set(columns):
             return True
+
         return is_unique(self.scope.sources[source].table, columns)
 
     def single(self, source: str) -> frozenset[str]:
@@ -108,7 +110,9 @@ class JoinTree:
                     reached.add(pair.right)
                 if pair.right in reached and pair.is_left_unique:
                     reached.add(pair.left)
+
             grows = len(reached) > before
+
         return frozenset(reached)
 
 
@@ -155,12 +159,14 @@ class JoinPlanner:
         is_symmetric = parameters.how in (None, "inner")
         if is_symmetric and right in self._joined and left not in self._joined:
             left, right = right, left
+
         self._check_sides(left, right, given)
         if parameters.how is None:
             self._assume_left(left, right, order)
         if parameters.on is not None:
             on = self._given_pairs(parameters.on, left, right, operation)
             return self._take([PlannedJoin(order, left, right, how, on)])
+
         return self._take(self._found(left, right, how, order))
 
     def plan_unsaid(self, right: str) -> list[PlannedJoin]:
@@ -212,8 +218,10 @@ class JoinPlanner:
             second = self._scope.column(other, operation.order, table=right)
             if first.source == right and second.source != right:
                 first, second = second, first
+
             self._check_pair(first, second, right, here)
             pairs.append((first, second))
+
         return tuple(pairs)
 
     def _check_pair(self, first: BoundColumn, second: BoundColumn, right: str, field: str) -> None:
@@ -239,11 +247,13 @@ class JoinPlanner:
         ways: list[Way] = [(link,) for link in direct]
         if not ways:
             ways = self._through_others(left_source.table, right_source.table, how)
+
         likely: list[JoinLink] = []
         if all(leads_over_parent(way) for way in ways):
             likely = likely_links(left_source.table, right_source.table, self._catalog)
         if likely or not ways:
             ways = [(self._asked_key(left_source, right_source, likely, order),)]
+
         way = self._asked_way(ways, left, right, order)
         return self._along(way, left, right, how, order)
 
@@ -252,10 +262,12 @@ class JoinPlanner:
         found = self._links.between(left.key, right.key)
         if left.key != right.key:
             return found
+
         referring = []
         for link in found:
             if link.is_referencing:
                 referring.append(link)
+
         return referring
 
     def _through_others(self, left: Table, right: Table, how: JoinHow) -> list[Way]:
@@ -269,6 +281,7 @@ class JoinPlanner:
             ways = self._over_named(self._links.all_ways(left.key, right.key))
         else:
             ways = self._links.ways(left.key, right.key)
+
         named = {source.table.key for source in self._scope.sources.values()}
         over_named = [way for way in ways if named.issuperset(link.right for link in way)]
         over_no_parent = list(filterfalse(leads_over_parent, ways))
@@ -280,10 +293,12 @@ class JoinPlanner:
         for name, source in self._scope.sources.items():
             if name not in self._joined:
                 unjoined.add(source.table.key)
+
         by_count: dict[int, list[Way]] = defaultdict(list)
         for way in ways:
             count = sum(link.right in unjoined for link in way)
             by_count[count].append(way)
+
         most = max(by_count, default=0)
         return by_count[most]
 
@@ -291,9 +306,11 @@ class JoinPlanner:
         """Return the only way, or the one that was chosen."""
         if len(ways) == 1:
             return ways[0]
+
         by_value = {}
         for way in ways:
             by_value[" > ".join(link.reference for link in way)] = way
+
         prompt = Text(
             f"{left} 与 {right} 有多种连接方式，用哪一种？",
             f"There are several ways to join {left} and {right}. Which one?",
@@ -315,9 +332,11 @@ class JoinPlanner:
                     f"in `on`.",
                 ),
             )
+
         by_value = {}
         for link in likely:
             by_value[link.reference] = link
+
         prompt = Text(
             f"{left.name} 与 {right.name} 之间没有声明外键，用哪一列关联？",
             f"No foreign key joins {left.name} and {right.name}. Which column refers?",
@@ -325,6 +344,7 @@ class JoinPlanner:
         choices = []
         for value, link in by_value.items():
             choices.append(choice(value, _pairs_shown(link)))
+
         topic = f"{left.name} {right.name}"
         return by_value[self._findings.choose("join_key", topic, prompt, choices, order)]
 
@@ -334,6 +354,7 @@ class JoinPlanner:
         """Return the joins along a way, but those that are there already."""
         if how in _LOOKING_UP:
             return self._lookup_along(way, left, right, how, order)
+
         planned = []
         here = left
         for place, link in enumerate(way):
@@ -342,9 +363,11 @@ class JoinPlanner:
             if known is not None:
                 here = known
                 continue
+
             name = right if is_last else self._added_source(link.right)
             planned.append(PlannedJoin(order, here, name, how, _pairs(here, name, link)))
             here = name
+
         return planned
 
     def _lookup_along(
@@ -360,6 +383,7 @@ class JoinPlanner:
             on = _pairs(here, name, link)
             planned.append(PlannedJoin(order, here, name, own_how, on, narrows_left=place > 0))
             here = name
+
         return planned[::-1]
 
     def _joined_by(self, here: str, link: JoinLink) -> str | None:
@@ -368,10 +392,12 @@ class JoinPlanner:
         for join in self._taken:
             if join.how in _LOOKING_UP:
                 continue
+
             for side, there, columns in _both_directions(join):
                 is_meant = side == here and columns == wanted
                 if is_meant and self._scope.sources[there].table.key == link.right:
                     return there
+
         return None
 
     def _added_source(self, key: tuple[str, str]) -> str:
@@ -379,6 +405,7 @@ class JoinPlanner:
         for name, source in self._scope.sources.items():
             if source.table.key == key and name not in self._joined:
                 return name
+
         table = self._catalog.by_key[key]
         name = _free_name(table.name, self._scope.sources)
         self._scope.sources[name] = BoundSource(name, table)
@@ -398,6 +425,7 @@ def _free_name(name: str, taken: Iterable[str]) -> str:
     while free in taken:
         free = f"{name}_{number}"
         number += 1
+
     return free
 
 
@@ -406,6 +434,7 @@ def _pairs(left: str, right: str, link: JoinLink) -> Pairs:
     found = []
     for one, other in columns:
         found.append((BoundColumn(left, one), BoundColumn(right, other)))
+
     return tuple(found)
 
 

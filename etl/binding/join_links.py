@@ -51,6 +51,7 @@ class JoinLink:
         key, columns = self.left, self.left_columns
         if not self.is_referencing:
             key, columns = self.right, self.right_columns
+
         return ", ".join(f"{key[1]}.{column}" for column in columns)
 
 
@@ -65,6 +66,7 @@ def leads_over_parent(way: Way) -> bool:
             went_up = True
         elif went_up:
             return True
+
     return False
 
 
@@ -91,6 +93,7 @@ class JoinLinks:
         for link in found:
             if link.is_semantic:
                 preferred.append(link)
+
         return preferred or found
 
     def ways(self, left: TableKey, right: TableKey) -> list[Way]:
@@ -99,6 +102,7 @@ class JoinLinks:
         reached = [link.right for link in self._onward(left) if link.right in distances]
         if not reached:
             return []
+
         joins_behind_first = min(distances[key] for key in reached)
         ways: list[Way] = [()]
         for joins_left in range(joins_behind_first, -1, -1):
@@ -106,7 +110,9 @@ class JoinLinks:
             for way in self._longer(ways, left):
                 if distances.get(way[-1].right) == joins_left:
                     nearer.append(way)
+
             ways = nearer
+
         return ways[:_MOST_WAYS]
 
     def all_ways(self, left: TableKey, right: TableKey) -> list[Way]:
@@ -121,7 +127,9 @@ class JoinLinks:
                     ways.append(way)
                 elif not self._is_hub(end):
                     leading_on.append(way)
+
             edge = leading_on[:_MOST_EDGE]
+
         return ways[:_MOST_WAYS]
 
     def _distances(self, target: TableKey) -> dict[TableKey, int]:
@@ -133,8 +141,10 @@ class JoinLinks:
             for key in edge:
                 if key == target or not self._is_hub(key):
                     reached.update(link.right for link in self._onward(key))
+
             edge = [key for key in reached if key not in distances]
             distances.update(dict.fromkeys(edge, joins))
+
         return distances
 
     def _is_hub(self, key: TableKey) -> bool:
@@ -162,6 +172,7 @@ def _declared(table: Table) -> Iterator[JoinLink]:
         yield JoinLink(
             table.key, join.columns, join.target, join.target_columns, True, is_semantic=True
         )
+
     for key in table.foreign_keys:
         if (key.columns, key.target) not in said:
             yield JoinLink(table.key, key.columns, key.target, key.target_columns, True)
@@ -188,6 +199,7 @@ def likely_links(left: Table, right: Table, catalog: Catalog) -> list[JoinLink]:
     )
     for link in suggested:
         found.setdefault((link.left_columns, link.right_columns), link)
+
     return list(found.values())
 
 
@@ -197,6 +209,7 @@ def _implied(left: Table, right: Table, catalog: Catalog) -> Iterator[JoinLink]:
     for one in ranked:
         if catalog.tables[one.target].key != right.key:
             continue
+
         referred = _key_for(one.column, right)
         if referred is not None and _compatible(left, one.column, right, referred):
             yield JoinLink(left.key, (one.column,), right.key, (referred,), True)
@@ -210,6 +223,7 @@ def _key_for(column: str, target: Table) -> str | None:
         return target.primary_key[0]
     if target.columns:
         return target.columns[0].name
+
     return None
 
 
@@ -229,6 +243,7 @@ def _referring_columns(table: Table) -> set[str]:
     found: set[str] = set()
     for key in table.foreign_keys:
         found.update(key.columns)
+
     return found
 
 
@@ -237,6 +252,7 @@ def _compatible(left: Table, column: str, right: Table, other: str) -> bool:
     one, two = left.column(column), right.column(other)
     if one is None or two is None:
         return False
+
     return are_comparable(one.type, two.type)
 
 
@@ -245,6 +261,7 @@ def are_comparable(type_: str, other: str) -> bool:
     one, two = kind_of_type(type_), kind_of_type(other)
     if one == two == "other":
         return type_ == other
+
     return one == two or {one, two} <= NUMBERS
 
 

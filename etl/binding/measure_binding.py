@@ -57,6 +57,7 @@ def measure_type(function: MeasureFunction, type_: str) -> str:
         return type_
     if function == "sum":
         return _SUM_TYPES.get(type_, "numeric")
+
     is_float = kind_of_type(type_) == "float"
     return "double precision" if is_float else "numeric"
 
@@ -106,10 +107,12 @@ class MeasureBinding:
         metric = self._metric(item)
         if metric is not None:
             return self._of_metric(metric, item, tests)
+
         counted = self._counted_rows(item)
         if counted is not None:
             measure = self._measure(item.as_ or "count", item, "count", counted, None, tests)
             return TypedMeasure(measure, "bigint", frozenset())
+
         value, name = self._value(item, field)
         return self._typed(item, item.function, value, item.as_ or name, tests, field)
 
@@ -128,12 +131,15 @@ class MeasureBinding:
         """Return the source whose rows are counted, where it is rows that are."""
         if item.function != "count" or item.expression is not None:
             return None
+
         counted = _ALL_ROWS if item.column is None else item.column
         if counted == _ALL_ROWS:
             return self._tree.base
+
         owner, dot, name = counted.rpartition(".")
         if not dot or name != _ALL_ROWS:
             return None
+
         return self._scope.source_named(owner, self._operation).name
 
     def _typed(
@@ -181,6 +187,7 @@ class MeasureBinding:
             column = self._asked_measure(item.function)
         else:
             column = self._scope.column(item.column, self._operation, kind="measure")
+
         name = f"{item.function}_{column.name}"
         return tree_column(column), fitting_name(name)
 
@@ -189,6 +196,7 @@ class MeasureBinding:
         by_value = {}
         for column in self._measurable():
             by_value[shown(column)] = column
+
         if not by_value:
             raise self._findings.refuse(
                 "unknown_name",
@@ -200,6 +208,7 @@ class MeasureBinding:
             decides = JoinedRows(column.source, amount=tree_column(column))
             self._findings.assume("measure", text, self._operation, decides=decides)
             return column
+
         prompt = Text(f"{function} 计算哪一列？", f"Of which column is the {function}?")
         choices = choices_of(by_value)
         topic = f"{function}?"
@@ -211,6 +220,7 @@ class MeasureBinding:
             if name not in self._tree.gone:
                 table = self._scope.sources[name].table
                 found.extend(BoundColumn(name, one) for one in _number_names(table))
+
         return found
 
     # whose rows
@@ -224,15 +234,19 @@ class MeasureBinding:
         involved: set[str] = set()
         for column in bound_columns(value):
             involved.update(self._scope.sources_of(column))
+
         if not involved:
             return self._tree.base
+
         self.check_visible(involved)
         order = list(self._scope.sources)
         if self._tree.is_open:
             return min(involved, key=order.index)
+
         for name in sorted(involved, key=order.index):
             if involved <= self._tree.single(name):
                 return name
+
         listed = ", ".join(sorted(involved))
         raise self._findings.refuse(
             "unsupported",
@@ -269,6 +283,7 @@ class MeasureBinding:
             return typed
         if key_sources <= self._tree.single(measure.source):
             return typed
+
         finer = self._finer(measure, key_sources)
         prompt = Text(
             f"“{measure.name}”：{measure.source} 的一行属于多个分组，怎样计算？",
@@ -283,6 +298,7 @@ class MeasureBinding:
         for column in finer:
             if shown(column) == chosen:
                 return self._of_finer(typed, column, field)
+
         return typed
 
     def _finer(self, measure: BoundMeasure, key_sources: frozenset[str]) -> list[BoundColumn]:
@@ -295,6 +311,7 @@ class MeasureBinding:
             if needed <= self._tree.single(name):
                 for column in _countable(source.table, measure):
                     found.append(BoundColumn(name, column))
+
         return found
 
     def _of_finer(self, typed: TypedMeasure, column: BoundColumn, field: str) -> TypedMeasure:
@@ -310,6 +327,7 @@ class MeasureBinding:
         )
         if value is None:
             return TypedMeasure(finer, "bigint", frozenset())
+
         type_ = measure_type(measure.function, self._type_of(value, field))
         return TypedMeasure(finer, type_, self._scope.money_in(value))
 
@@ -320,18 +338,23 @@ class MeasureBinding:
         name = item.column
         if name is None:
             return None
+
         tables = set()
         for source in self._scope.visible:
             table = self._scope.sources[source].table
             if table.column(name) is not None:
                 return None
+
             tables.add(table.key)
+
         found = []
         for metric in self._catalog.metrics:
             if metric.table in tables and name in (metric.name, *metric.names.all):
                 found.append(metric)
+
         if len(found) != 1:
             return None
+
         return found[0]
 
     def _of_metric(
@@ -343,6 +366,7 @@ class MeasureBinding:
         all_tests = list(tests)
         if metric.filter is not None:
             all_tests.append(ExpressionTest(self._own_expression(metric.filter, source)))
+
         text = Text(
             f"“{name}”按语义文件中的指标 {metric.name} 计算。",
             f"“{name}” is the metric {metric.name} of the semantic file.",
@@ -351,6 +375,7 @@ class MeasureBinding:
             self._assume_metric(text, JoinedRows(source, (tuple(all_tests),)))
             measure = self._measure(name, item, "count", source, None, all_tests)
             return TypedMeasure(measure, "bigint", frozenset(), _date_of(metric, source))
+
         bound = self._scope.bind_expression(value, self._operation, source)
         bound = with_time_zone(bound, self._scope.type_in_tree, self._conditions.time_zone)
         amount = bound if function in _NUMERIC_FUNCTIONS else None
@@ -372,6 +397,7 @@ class MeasureBinding:
         for name in self._scope.visible:
             if self._scope.sources[name].table.key == key:
                 names.append(name)
+
         return names[0]
 
     def _metric_figure(self, metric: Metric) -> tuple[MeasureFunction, exp.Expression | None]:
@@ -389,14 +415,17 @@ class MeasureBinding:
             figure = read_aggregate(metric.expression)
         except ExpressionRefused as error:
             raise self._findings.refuse("unsupported", refusal) from error
+
         if figure is None:
             raise self._findings.refuse("unsupported", refusal)
+
         return figure
 
 
 def _date_of(metric: Metric, source: str) -> BoundColumn | None:
     if metric.date_column is None:
         return None
+
     return BoundColumn(source, metric.date_column)
 
 
@@ -409,10 +438,12 @@ def read_aggregate(text: str) -> tuple[MeasureFunction, exp.Expression | None] |
     parsed: exp.Expression = exp.maybe_parse(f"SELECT {text}", dialect=DIALECT)
     if len(parsed.expressions) != 1:
         return None
+
     (figure,) = parsed.expressions
     function = _METRIC_FUNCTIONS.get(type(figure))
     if function is None:
         return None
+
     value = figure.this
     if isinstance(value, exp.Star):
         return function, None
@@ -420,7 +451,9 @@ def read_aggregate(text: str) -> tuple[MeasureFunction, exp.Expression | None] |
         is_one_counted = function == "count" and len(value.expressions) == 1
         if not is_one_counted:
             return None
+
         function, value = "count_distinct", value.expressions[0]
+
     check_expression(value)
     return function, value
 
@@ -429,6 +462,7 @@ def _countable(table: Table, measure: BoundMeasure) -> list[str]:
     """Return columns by which a finer measure can be taken: numbers, or for counts the key."""
     if measure.function == "count":
         return list(table.primary_key[:1])
+
     return _number_names(table)
 
 
@@ -437,9 +471,11 @@ def _number_names(table: Table) -> list[str]:
     keys = set(table.primary_key)
     for key in table.foreign_keys:
         keys.update(key.columns)
+
     found: list[str] = []
     for column in table.columns:
         is_number = kind_of_type(column.type) in NUMBERS
         if is_number and column.name not in keys:
             found.append(column.name)
+
     return found

@@ -31,7 +31,9 @@ def with_declared_joins(intent: UserIntent, catalog: Catalog) -> UserIntent:
     for operation in intent.operations:
         if operation.action == "join" and not _is_declared(operation, intent, catalog):
             operation = _without_columns(operation)
+
         operations.append(operation)
+
     return intent.model_copy(update={"operations": operations})
 
 
@@ -41,6 +43,7 @@ def _is_declared(join: IntentOperation, intent: UserIntent, catalog: Catalog) ->
     pairs = given.get("on")
     if not pairs:
         return True
+
     lefts = _meant(given.get("left"), intent, catalog)
     rights = _meant(given.get("right"), intent, catalog)
     links = JOIN_LINKS.of(catalog)
@@ -48,6 +51,7 @@ def _is_declared(join: IntentOperation, intent: UserIntent, catalog: Catalog) ->
         for link in links.between(left.key, right.key):
             if _is_by(link, pairs):
                 return True
+
     return False
 
 
@@ -62,8 +66,10 @@ def _meant(name: Any, intent: UserIntent, catalog: Catalog) -> Sequence[Table]:
     for source in intent.data_sources:
         if name in (source.alias, source.table_name):
             return tables_named(source.table_name, source.schema_name, catalog)
+
     if isinstance(name, str):
         return tables_named(name, None, catalog)
+
     return ()
 
 
@@ -71,11 +77,14 @@ def _is_by(link: JoinLink, pairs: Any) -> bool:
     """Tell whether a declared join is one by these pairs of columns."""
     if not isinstance(pairs, list):
         return False
+
     said = set()
     for pair in pairs:
         if not isinstance(pair, list):
             return False
+
         said.add(tuple(str(name).rpartition(".")[2] for name in pair))
+
     return said == set(zip(link.left_columns, link.right_columns, strict=True))
 
 
@@ -89,9 +98,11 @@ def is_decidable(ambiguity: Ambiguity, intent: UserIntent) -> bool:
         return False
     if not _LEAST_CHOICES <= len(values) <= _MOST_CHOICES:
         return False
+
     for operation in intent.operations:
         if _is_about(ambiguity, operation) and _holds_any(operation.parameters, values):
             return True
+
     return False
 
 
@@ -103,7 +114,9 @@ def with_choice(intent: UserIntent, ambiguity: Ambiguity, answer: str) -> UserIn
         parameters = operation.parameters
         if _is_about(ambiguity, operation):
             parameters = _replaced(parameters, others, answer)
+
         changed.append(operation.model_copy(update={"parameters": parameters}))
+
     return intent.model_copy(update={"operations": changed})
 
 
@@ -119,6 +132,7 @@ def _holds_any(value: Any, texts: set[str]) -> bool:
         return any(_holds_any(one, texts) for one in value)
     if not isinstance(value, str):
         return False
+
     return value in texts
 
 
@@ -131,6 +145,7 @@ def _replaced(value: Any, others: set[str], answer: str) -> Any:
             return [_replaced(one, others, answer) for one in value]
         case str():
             return answer if value in others else value
+
     return value
 
 
@@ -153,4 +168,5 @@ def _nameless(step: Step) -> Step:
         return replace(step, order=0, keys=keys, measures=measures)
     if isinstance(step, ExpressionStep | MapStep | RateStep | WindowStep):
         return replace(step, order=0, name="")
+
     return replace(step, order=0)

@@ -75,6 +75,7 @@ class RequestFindings:
         for (kind, topic), value in self._known.items():
             if value is not None:
                 found.append(UserChoice(kind, topic, value))
+
         return tuple(found)
 
     def decided(self, kind: AmbiguityKind, topic: str) -> str | None:
@@ -121,9 +122,11 @@ class RequestFindings:
                 self._assume_decided(prompt, str(earlier), operation)
             else:
                 self._known[known] = self._answer(kind, prompt, choices, operation)
+
         chosen = self._known[known]
         if chosen is None:
             raise NotBound
+
         return chosen
 
     def _assume_decided(self, prompt: Text, value: str, operation: int | None) -> None:
@@ -142,6 +145,7 @@ class RequestFindings:
         answer = self._answers.get(id_)
         if any(choice.value == answer for choice in choices):
             return answer
+
         question = Ambiguity(
             id=id_,
             kind=kind,
@@ -179,9 +183,11 @@ class RequestFindings:
     ) -> None:
         if operation is not None:
             id_ = f"{id_}_{operation}"
+
         shown = text.to(self._lang)
         if any(one.id == id_ and one.text == shown for one in self.assumptions):
             return
+
         number = sum(one.id.startswith(id_) for one in self.assumptions)
         assumption = Assumption(
             id=f"{id_}_{number + 1}" if number else id_,
@@ -197,6 +203,7 @@ class RequestFindings:
         found = Impossible(kind=kind, text=text.to(self._lang), suggestions=list(suggestions))
         if found not in self.impossible:
             self.impossible.append(found)
+
         return NotBound()
 
 

@@ -44,6 +44,7 @@ class ResultBinding:
         rights = _repeating(steps)
         if not rights or self._tree.is_open:
             return list(steps)
+
         base = self._tree.base
         prompt = Text(
             f"{base} 的一行对应 {'、'.join(rights)} 的多行，结果的一行是什么？",
@@ -53,6 +54,7 @@ class ResultBinding:
         choices = []
         for name in (base, *rights):
             choices.append(choice(name, self._grain_label(name)))
+
         chosen = self._findings.choose("grain", base, prompt, choices, order)
         kept = _chain(chosen, steps)
         return self._without(steps, {name for name in rights if name not in kept})
@@ -76,12 +78,15 @@ class ResultBinding:
                 (name,) = sources
                 if step.stage == "rows" and _sources_read(step) != {name}:
                     raise self._refusal(_sources_read(step))
+
                 selecting[name] = (*selecting.get(name, ()), *step.tests)
             else:
                 raise self._refusal(sources)
+
         found: list[Step] = []
         for step in kept:
             found.extend(_replaced(step, gone, selecting))
+
         return found
 
     def _refusal(self, sources: set[str]) -> Exception:
@@ -110,11 +115,14 @@ class ResultBinding:
             wanted = column.name
             if column.source != self._tree.base and shared[wanted] > 1:
                 wanted = name_with_table(column.source, column.name)
+
             given = _free_name(wanted, taken, f"{column.source}_{column.name}")
             taken.add(given)
             outputs.append(BoundOutput(given, column))
+
         for made in self._scope.made:
             outputs.append(BoundOutput(made, BoundColumn("", made)))
+
         return tuple(outputs)
 
     def _joined_columns(self, steps: Sequence[Step]) -> list[BoundColumn]:
@@ -123,6 +131,7 @@ class ResultBinding:
         for step in steps_among(steps, JoinSourceStep):
             if step.how in ("left", "inner"):
                 columns.extend(self._columns_of(step.right))
+
         return columns
 
     def _columns_of(self, source: str) -> list[BoundColumn]:
@@ -134,6 +143,7 @@ class ResultBinding:
         found: dict[str, ResultName] = {}
         for output in outputs:
             found[output.name] = ResultName(self._scope.type_of(output.column), output.column)
+
         return found
 
 
@@ -142,6 +152,7 @@ def repeated_keys(steps: Sequence[Step]) -> frozenset[BoundColumn]:
     found: set[BoundColumn] = set()
     for step in steps_among(steps, JoinSourceStep):
         found.update(right for _, right in step.on)
+
     return frozenset(found)
 
 
@@ -151,6 +162,7 @@ def _repeating(steps: Sequence[Step]) -> list[str]:
     for step in steps_among(steps, JoinSourceStep):
         if step.is_multiple and step.how == "left":
             rights.append(step.right)
+
     return rights
 
 
@@ -160,6 +172,7 @@ def _chain(chosen: str, steps: Sequence[Step]) -> set[str]:
     for step in reversed(steps_among(steps, JoinSourceStep)):
         if step.right in chain:
             chain |= step.left_sources
+
     return chain
 
 
@@ -169,6 +182,7 @@ def _with_those_behind(steps: Sequence[Step], dropped: set[str]) -> set[str]:
     for step in steps_among(steps, JoinSourceStep):
         if step.left_sources & gone:
             gone.add(step.right)
+
     return gone
 
 
@@ -183,6 +197,7 @@ def _sources_read(step: Step) -> set[str]:
         columns = [step.column]
     elif isinstance(step, RateStep):
         columns = [step.amount, step.currency, step.day]
+
     return {column.source for column in columns}
 
 
@@ -192,9 +207,11 @@ def _replaced(
     """Return what stands for a step when these sources are not joined."""
     if not isinstance(step, JoinSourceStep) or step.right not in gone:
         return [step]
+
     tests = selecting.get(step.right)
     if tests is None:
         return []
+
     narrowed = FilterStep(step.order, "table", tests, step.right)
     return [narrowed, replace(step, how="semi", is_multiple=False)]
 
@@ -208,6 +225,7 @@ def _free_name(wanted: str, taken: set[str], other: str) -> str:
         mark = f"_{number}"
         free = _cut(begin, MOST_NAME_BYTES - len(mark)) + mark
         number += 1
+
     return free
 
 

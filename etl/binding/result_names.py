@@ -9,4 +9,5 @@ def name_with_table(table: str, column: str) -> str:
     for begin in (table.lower(), singular(table.lower())):
         if lowered == begin or lowered.startswith(f"{begin}_"):
             return column
+
     return f"{table}_{column}"

@@ -84,6 +84,7 @@ class IntentScope:
                 ),
                 near(text, self.names),
             )
+
         return self.sources[name]
 
     # columns
@@ -106,9 +107,11 @@ class IntentScope:
         """
         if text in self.made and table is None:
             return BoundColumn("", text)
+
         qualified = self._qualified(text, operation)
         if qualified is not None:
             return qualified
+
         among = [table] if table is not None else self.visible
         found = list(self._called(text, among))
         if len(found) == 1:
@@ -117,6 +120,7 @@ class IntentScope:
             return self._chosen(text, found, operation, kind)
         if text in self.made:
             return BoundColumn("", text)
+
         raise self._unknown(text, among, operation)
 
     def _qualified(self, text: str, operation: int) -> BoundColumn | None:
@@ -127,12 +131,15 @@ class IntentScope:
         for place, mark in enumerate(text):
             if mark != "." or text[:place] not in self.names:
                 continue
+
             source = self.sources[self.names[text[:place]]]
             return self._of_source(source, text[place + 1 :], operation)
+
         owner, dot, _ = text.partition(".")
         is_column = any(self._called(text, self.visible))
         if not dot or is_column:
             return None
+
         self.source_named(owner, operation)
         return None
 
@@ -142,6 +149,7 @@ class IntentScope:
             return found[0]
         if found:
             return self._chosen(text, found, operation, "column")
+
         raise self._unknown(text, [source.name], operation)
 
     def _called(self, text: str, among: Iterable[str]) -> Iterator[BoundColumn]:
@@ -152,8 +160,10 @@ class IntentScope:
             if table.column(text) is not None:
                 is_exact = True
                 yield BoundColumn(name, text)
+
         if is_exact:
             return
+
         for name, table in tables.items():
             for column in table.columns:
                 if text in said_names(column):
@@ -166,6 +176,7 @@ class IntentScope:
         by_value = {}
         for column in found:
             by_value[shown(column)] = column
+
         choices = choices_of(by_value)
         return by_value[self.findings.choose(kind, text, prompt, choices, operation)]
 
@@ -174,6 +185,7 @@ class IntentScope:
         for name in among:
             for column in self.sources[name].table.columns:
                 known[f"{name}.{column.name}"] = None
+
         return self.findings.refuse(
             "unknown_name",
             Text(
@@ -188,6 +200,7 @@ class IntentScope:
         found = self.sources[column.source].table.column(column.name)
         if found is None:
             raise KeyError(column)
+
         return found
 
     def type_of(self, column: BoundColumn) -> str:
@@ -196,6 +209,7 @@ class IntentScope:
             return self.stored(column).type
         if self.result is not None and column.name in self.result:
             return self.result[column.name].type
+
         return self.made[column.name].type
 
     def type_in_tree(self, column: exp.Column) -> str:
@@ -206,6 +220,7 @@ class IntentScope:
         """Return the sources whose columns decide about a column's value."""
         if column.source:
             return frozenset((column.source,))
+
         return self.made[column.name].sources
 
     def money_in(self, expression: exp.Expression) -> frozenset[BoundColumn]:
@@ -216,6 +231,7 @@ class IntentScope:
                 found |= self.made[column.name].money
             elif is_money(self.stored(column)):
                 found.add(column)
+
         return frozenset(found)
 
     # the result
@@ -229,9 +245,11 @@ class IntentScope:
         result = self.result or {}
         if text in result:
             return text
+
         for name, one in result.items():
             if one.column is not None and text in self._spellings(one.column):
                 return name
+
         raise self.findings.refuse(
             "unknown_name",
             Text(
@@ -245,6 +263,7 @@ class IntentScope:
         """Yield the ways in which an intent may name a source's column."""
         if not column.source:
             return
+
         yield column.name
         yield from said_names(self.stored(column))
         for spelled, name in self.names.items():
@@ -265,31 +284,37 @@ class IntentScope:
         for column in list(columns_of(copy)):
             bound = self._in_expression(column, operation, table)
             column.replace(tree_column(bound))
+
         # The expression may be one column, which can't be replaced in itself
         if isinstance(expression, exp.Column):
             return tree_column(self._in_expression(expression, operation, table))
+
         return copy
 
     def _in_expression(self, column: exp.Column, operation: int, table: str | None) -> BoundColumn:
         text = f"{column.table}.{column.name}" if column.table else column.name
         if self.result is not None:
             return BoundColumn("", self.result_name(text, operation))
+
         lowered = text.lower()
         may_be_lowered = text != lowered and not column.this.quoted
         if may_be_lowered and not self._is_known(text, table):
             text = lowered
+
         return self.column(text, operation, table=table)
 
     def _is_known(self, text: str, table: str | None) -> bool:
         """Tell whether a column is called so: in the source that stands before it, else in all."""
         if text in self.made:
             return True
+
         owner, dot, name = text.rpartition(".")
         among = self.visible
         if dot:
             among = [self.names[owner]] if owner in self.names else []
         elif table is not None:
             among = [table]
+
         return any(self._called(name, among))
 
 
@@ -309,6 +334,7 @@ def shown(column: BoundColumn) -> str:
     """Return a column as choices and intents name it."""
     if column.source:
         return f"{column.source}.{column.name}"
+
     return column.name
 
 
@@ -328,9 +354,11 @@ def _names_in_comment(comment: str | None) -> tuple[str, ...]:
     """Return the whole comment, and what stands before its first explanation."""
     if not comment:
         return ()
+
     begin = _EXPLANATION.split(comment, maxsplit=1)[0].strip()
     if begin in ("", comment):
         return (comment,)
+
     return (comment, begin)
 
 
@@ -347,4 +375,5 @@ def near(text: str, known: Iterable[str] | Mapping[str, object]) -> list[str]:
     kept: list[str] = []
     for name, *_ in found:
         kept.append(name)
+
     return kept

@@ -21,9 +21,11 @@ def _tables_by_said_name(tables: Iterable[Table]) -> Mapping[str, tuple[TableNam
     for table in tables:
         for name in dict.fromkeys(said_table_names(table)):
             named[name].append(table.key)
+
     found = {}
     for name, keys in named.items():
         found[name] = tuple(keys)
+
     return found
 
 
@@ -46,14 +48,17 @@ def bind_sources(
             table = _table_of(source, catalog, findings)
         except NotBound:
             continue
+
         name = source.alias or table.name
         field = f"intent.data_sources[{place}]"
         if name in scope.sources:
             raise _twice(name, field)
+
         scope.sources[name] = BoundSource(name, table)
         scope.visible.append(name)
         for text in _spellings(source, table):
             scope.names.setdefault(text, name)
+
     for name in scope.sources:
         scope.names[name] = name
 
@@ -67,6 +72,7 @@ def _spellings(source: IntentSource, table: Table) -> Iterable[str]:
     """Return the ways in which operations may name a source; an alias hides the others."""
     if source.alias is not None:
         return (source.alias,)
+
     return (source.table_name, table.name, f"{table.schema}.{table.name}", *said_table_names(table))
 
 
@@ -86,21 +92,25 @@ def _table_of(source: IntentSource, catalog: Catalog, findings: RequestFindings)
             Text(f"没有表 {spelled}。", f"There is no table {spelled}."),
             near(source.table_name, catalog.by_name),
         )
+
     prompt = Text(
         f"“{source.table_name}”指的是哪张表？", f"Which table does “{source.table_name}” mean?"
     )
     by_value = {}
     for table in found:
         by_value[f"{table.schema}.{table.name}"] = table
+
     choices = []
     for value, table in by_value.items():
         choices.append(choice(value, _label(value, table)))
+
     return by_value[findings.choose("table", source.table_name, prompt, choices)]
 
 
 def _label(value: str, table: Table) -> str:
     if table.comment:
         return f"{value} ({table.comment})"
+
     return value
 
 
@@ -110,16 +120,21 @@ def tables_named(name: str, schema: str | None, catalog: Catalog) -> Sequence[Ta
         table = catalog.by_key.get((schema, name))
         if table is None:
             return []
+
         return [table]
+
     found = catalog.by_name.get(name, ())
     if found:
         return _on_path(found, catalog)
+
     owner, dot, own_name = name.partition(".")
     if dot and (owner, own_name) in catalog.by_key:
         return [catalog.by_key[owner, own_name]]
+
     kept = []
     for key in SAID_TABLES.of(catalog).get(name, ()):
         kept.append(catalog.by_key[key])
+
     return kept
 
 
@@ -129,4 +144,5 @@ def _on_path(found: Sequence[Table], catalog: Catalog) -> Sequence[Table]:
     for table in found:
         if table.schema in catalog.search_path:
             on_path.append(table)
+
     return on_path or found

@@ -81,6 +81,7 @@ class StepBinding:
     def _check_no_result(self, action: str, order: int) -> None:
         if self._scope.result is None:
             return
+
         raise self._findings.refuse(
             "unsupported",
             Text(
@@ -97,10 +98,12 @@ class StepBinding:
         table = None
         if parameters.table is not None and self._scope.result is None:
             table = self._scope.source_named(parameters.table, order).name
+
         tests = state.conditions(order).tests(parameters.conditions, field, table)
         if self._scope.result is not None:
             state.steps.append(FilterStep(order, "result", tests))
             return
+
         state.note_conditions(tests)
         for source, part in self._by_source(tests, order).items():
             if source:
@@ -114,6 +117,7 @@ class StepBinding:
         for test in tests:
             stage, source = self._state.stage_of(columns_of_tests([test]), order)
             parts.setdefault(source if stage == "table" else "", []).append(test)
+
         return parts
 
     # dedups
@@ -131,6 +135,7 @@ class StepBinding:
             self._state.tree.keys[source] = keys
             self._state.steps.append(DedupStep(order, source, keys, sorting))
             return
+
         self._check_base_once(source, order)
         self._state.steps.append(DedupStep(order, source, keys, sorting, "rows"))
 
@@ -146,6 +151,7 @@ class StepBinding:
                     f"by {text}.",
                 ),
             )
+
         return column.name
 
     def _assume_order(
@@ -154,6 +160,7 @@ class StepBinding:
         primary_key = self._scope.sources[source].table.primary_key
         if sorting or not primary_key:
             return
+
         listed = ", ".join(primary_key)
         text = Text(
             f"{source} 按 {', '.join(keys)} 去重时保留 {listed} 最大的一行。",
@@ -169,6 +176,7 @@ class StepBinding:
         )
         if source == self._state.tree.base and not repeats:
             return
+
         raise self._findings.refuse(
             "unsupported",
             Text(
@@ -187,6 +195,7 @@ class StepBinding:
         """
         if self._scope.result is not None:
             return
+
         state = self._state
         binding = ResultBinding(self._scope, self._findings, state.tree)
         state.steps = binding.with_grain(state.steps, order)
@@ -202,6 +211,7 @@ class StepBinding:
         column = None
         if parameters.column is not None and parameters.function not in _COUNTING_WINDOWS:
             column = self._scope.result_name(parameters.column, order)
+
         partition = tuple(self._scope.result_name(one, order) for one in parameters.partition_by)
         type_ = self._window_type(parameters, column, operation)
         step = WindowStep(
@@ -222,10 +232,12 @@ class StepBinding:
     ) -> str:
         if column is None:
             return "bigint"
+
         type_ = (self._scope.result or {})[column].type
         function = parameters.function
         if function in ("lag", "lead"):
             return type_
+
         require(
             kind_of_type(type_) in NUMBERS,
             f"{operation.field}.column",
@@ -235,7 +247,9 @@ class StepBinding:
         if function == "share":
             if kind_of_type(type_) == "float":
                 return "double precision"
+
             return "numeric"
+
         return measure_type("sum" if function == "sum" else "avg", type_)
 
     def _sorting(
@@ -245,6 +259,7 @@ class StepBinding:
         sorting = []
         for item in parameters.order_by:
             sorting.append(self._sorted_by(item, order))
+
         is_tied = parameters.function in _TIED_WINDOWS or parameters.rows is not None
         if is_tied:
             known = {*partition, *(name for name, _ in sorting)}
@@ -252,7 +267,9 @@ class StepBinding:
             for name in self._grain():
                 if name not in known:
                     ties.append((name, "asc"))
+
             sorting.extend(ties)
+
         return tuple(sorting)
 
     def _sorted_by(self, item: SortingItem, order: int) -> tuple[str, SortDirection]:
@@ -264,13 +281,16 @@ class StepBinding:
         aggregate = aggregate_of(state.steps)
         if aggregate is not None:
             return [key.name for key in aggregate.keys]
+
         repeated = []
         for step in steps_among(state.steps, JoinSourceStep):
             if step.is_multiple:
                 repeated.append(step.right)
+
         names: list[str] = []
         for source in (state.tree.base, *repeated):
             names.extend(primary_key_names(self._scope, source))
+
         return names
 
 

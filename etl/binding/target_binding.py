@@ -55,13 +55,16 @@ def model_name(relation: str, parts: Sequence[str], computed: Sequence[str]) -> 
     plain = _plain(relation)
     if plain == relation and len(plain) <= _MODEL_LENGTH:
         return plain
+
     words = list(filter(None, map(_plain, parts)))
     has_names = not set(words[1:]) <= set(_PERIOD_UNITS)
     if not has_names:
         words += computed
+
     readable = "_".join(words)
     if has_names and len(readable) <= _MODEL_LENGTH:
         return readable
+
     mark = hashlib.sha256(relation.encode()).hexdigest()[:8]
     begin = readable[: _MODEL_LENGTH - len(mark) - 1].rstrip("_")
     return f"{begin}_{mark}"
@@ -86,6 +89,7 @@ class TargetBinding:
         self._sink = SinkParameters()
         if operation is not None and isinstance(operation.parameters, SinkParameters):
             self._sink = operation.parameters
+
         self._order = None if operation is None else operation.order
         self._field = "intent.operations" if operation is None else operation.field
 
@@ -127,6 +131,7 @@ class TargetBinding:
     def _relation(self, layer: Layer) -> str:
         if self._target.table_name is not None:
             return self._given_relation(self._target.table_name)
+
         name = self._default_name(layer)
         text = Text(f"目标表命名为 {name}。", f"The target is called {name}.")
         self._findings.assume("target_name", text, decides=NoRows())
@@ -147,6 +152,7 @@ class TargetBinding:
         schema, dot, own_name = name.rpartition(".")
         if not is_path and not dot:
             return
+
         reason = Text(
             f"不能写入 {name}：目标只能是一个表名，不能带模式或路径。",
             f"{name} can't be written: the target is a name of a table, without a schema or path.",
@@ -157,16 +163,19 @@ class TargetBinding:
                 f"{name} can't be written: {schema} is a schema of the datasource, which is only "
                 f"read.",
             )
+
         suggestions = []
         suggestion = relation_name(own_name)
         if suggestion and not is_path:
             suggestions.append(suggestion)
+
         raise self._findings.refuse("sink_refused", reason, suggestions)
 
     def _check_plain(self, name: str) -> None:
         """Refuse names that PostgreSQL keeps for itself, or that programs write apart."""
         if '"' not in name and not relation_name(name).startswith(_RESERVED):
             return
+
         reason = Text(
             f"不能写入 {name}：表名不能含双引号，也不能以 {_RESERVED} 开头。",
             f"{name} can't be written: a name has no double quote, and does not begin with "
@@ -183,6 +192,7 @@ class TargetBinding:
         aggregate = aggregate_of(self._steps)
         if aggregate is None:
             return ("rows",)
+
         functions = [measure.function for measure in aggregate.measures]
         return tuple(dict.fromkeys(functions))
 
@@ -191,6 +201,7 @@ class TargetBinding:
         parts = [layer.lower(), _without_layer(self._base, layer)]
         for key in self._keys():
             parts.append(key.unit or key.name)
+
         return parts
 
     def _keys(self) -> tuple[BoundKey, ...]:
@@ -198,6 +209,7 @@ class TargetBinding:
         aggregate = aggregate_of(self._steps)
         if aggregate is None:
             return ()
+
         return aggregate.keys
 
     # columns
@@ -205,6 +217,7 @@ class TargetBinding:
     def _columns(self) -> tuple[str, ...]:
         if self._sink.columns is None:
             return self._all_columns()
+
         names = self._result_names(self._sink.columns)
         kept = tuple(dict.fromkeys(names))
         self._assume_keys_left_out(kept)
@@ -216,17 +229,20 @@ class TargetBinding:
         # What an aggregate groups by tells its rows apart, also where a join went by it.
         if aggregate_of(self._steps) is not None:
             return tuple(result)
+
         repeated = repeated_keys(self._steps)
         kept = []
         for name, one in result.items():
             if one.column not in repeated:
                 kept.append(name)
+
         return tuple(kept)
 
     def _result_names(self, texts: Sequence[str]) -> tuple[str, ...]:
         names = []
         for text in texts:
             names.append(self._scope.result_name(text, self._order or 0))
+
         return tuple(names)
 
     def _assume_keys_left_out(self, kept: Sequence[str]) -> None:
@@ -246,6 +262,7 @@ class TargetBinding:
             key = self._grain()
         else:
             return ()
+
         is_complete = len(key) > 0 and set(key).issubset(columns)
         require(
             is_complete,
@@ -259,6 +276,7 @@ class TargetBinding:
         """Return the columns of the result that tell its rows apart."""
         if aggregate_of(self._steps) is not None:
             return tuple(key.name for key in self._keys())
+
         return primary_key_names(self._scope, self._base)
 
     # how it is written
@@ -283,12 +301,14 @@ class TargetBinding:
                 f"{mode} 需要 materialization incremental，而不是 {chosen}。",
                 f"{mode} needs the materialization incremental, not {chosen}.",
             )
+
         return chosen
 
     def _watermark(self) -> Watermark | None:
         given = self._sink.watermark
         if given is None:
             return None
+
         column = self._watermark_column(given.column)
         days = lookback_days(given.lookback, f"{self._field}.watermark.lookback")
         return Watermark(column, days)
@@ -298,11 +318,13 @@ class TargetBinding:
         for key in self._keys():
             if key.name == text:
                 return key.column
+
         result = self._scope.result or {}
         if text in result:
             stored = result[text].column
             if stored is not None:
                 return stored
+
         return self._scope.column(text, self._order or 0)
 
 
@@ -314,6 +336,7 @@ def _without_layer(name: str, layer: Layer) -> str:
 def _layer_of(steps: Sequence[Step]) -> Layer:
     if aggregate_of(steps) is None:
         return "DWD"
+
     has_window = any(isinstance(step, WindowStep) for step in steps)
     return "ADS" if has_window else "DWS"
 
@@ -330,5 +353,7 @@ def primary_key_names(scope: IntentScope, source: str) -> tuple[str, ...]:
         name = names.get(BoundColumn(source, column))
         if name is None:
             return ()
+
         found.append(name)
+
     return tuple(found)

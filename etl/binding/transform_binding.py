@@ -66,11 +66,13 @@ class TransformBinding:
     def _table(self, parameters: TransformParameters, order: int) -> str | None:
         if parameters.table is None or self._scope.result is not None:
             return None
+
         return self._scope.source_named(parameters.table, order).name
 
     def _stage(self, columns: Iterable[BoundColumn], order: int) -> tuple[Stage, str | None]:
         if self._scope.result is not None:
             return "result", None
+
         stage, source = self._state.stage_of(columns, order)
         return stage, source or None
 
@@ -91,6 +93,7 @@ class TransformBinding:
             type_ = type_of(bound, self._scope.type_in_tree)
         except ExpressionRefused as error:
             raise InvalidRequest(error.text, field=f"{operation.field}.expression") from error
+
         zoned = with_time_zone(bound, self._scope.type_in_tree, self._state.time_zone)
         columns = list(bound_columns(bound))
         stage, source = self._stage(columns, order)
@@ -105,6 +108,7 @@ class TransformBinding:
         found: set[str] = set()
         for column in columns:
             found |= self._scope.sources_of(column)
+
         return frozenset(found or {self._state.tree.base})
 
     # maps
@@ -116,6 +120,7 @@ class TransformBinding:
             column = BoundColumn("", self._scope.result_name(text, order))
         else:
             column = self._scope.column(text, order, table=self._table(parameters, order))
+
         stored_type = self._scope.type_of(column)
         mapping = []
         for stored, new in (parameters.map or {}).items():
@@ -124,10 +129,13 @@ class TransformBinding:
             if not isinstance(value, str | int | Decimal):
                 zh = f"类型 {stored_type} 的列不能用 map。"
                 raise invalid(here, zh, f"a column of the type {stored_type} can't be mapped.")
+
             mapping.append((value, _new_value(new, here)))
+
         default = None
         if parameters.default is not None:
             default = _new_value(parameters.default, f"{operation.field}.default")
+
         news = [new for _, new in mapping] + ([] if default is None else [default])
         type_ = _common_type(news, f"{operation.field}.map")
         stage, source = self._stage([column], order)
@@ -150,6 +158,7 @@ class TransformBinding:
                     f"Operation {order}: amounts are converted before they are aggregated.",
                 ),
             )
+
         rates = self._rates(rate.table, order)
         table = self._table(parameters, order)
         amount = self._scope.column(parameters.amount or "", order, table=table)
@@ -160,6 +169,7 @@ class TransformBinding:
         rate_column = self._own(rate.rate_column, rates)
         if rate_column is None:
             raise self._unknown(rate.rate_column, rates, order)
+
         self.add_conversion(
             order,
             RateStep(
@@ -183,6 +193,7 @@ class TransformBinding:
         self._state.steps.append(step)
         if step.rates not in self._state.rates:
             self._state.rates.append(step.rates)
+
         self._add(MadeColumn(step.name, "numeric", "rows", self._sources(columns)))
 
     def _rates(self, text: str, order: int) -> BoundSource:
@@ -190,6 +201,7 @@ class TransformBinding:
         name = self._scope.names.get(text)
         if name is None:
             return self.rate_source(text, order)
+
         self._scope.visible = [one for one in self._scope.visible if one != name]
         return self._scope.sources[name]
 
@@ -204,6 +216,7 @@ class TransformBinding:
                     f"Operation {order}: there is no table {text}.",
                 ),
             )
+
         source = BoundSource(found[0].name, found[0])
         self._scope.sources.setdefault(source.name, source)
         self._scope.names.setdefault(text, source.name)
@@ -219,6 +232,7 @@ class TransformBinding:
         owner, dot, name = text.partition(".")
         if dot and self._scope.names.get(owner) == rates.name:
             return rates.table.column(name)
+
         return rates.table.column(text)
 
     def _currencies(
@@ -231,16 +245,20 @@ class TransformBinding:
             for one in self._table_of(owner).columns:
                 if one.name == own.name:
                     wanted.append(one)
+
             likely = []
             for one in self._table_of(owner).columns:
                 if is_currency(one):
                     likely.append(one)
+
             return own.name, self._one_of(wanted or likely, owner, "column", order)
+
         column = self._scope.column(rate.from_column, order)
         currencies = []
         for one in rates.table.columns:
             if is_currency(one):
                 currencies.append(one)
+
         return self._one_of(currencies, rates.name, "column", order).name, column
 
     def _days(
@@ -250,11 +268,13 @@ class TransformBinding:
         own = self._own(rate.date_column, rates)
         if own is not None:
             return own.name, self.day_of(owner, order)
+
         column = self._scope.column(rate.date_column, order)
         days = []
         for one in rates.table.columns:
             if kind_of_type(one.type) in DAYS:
                 days.append(one)
+
         return self._one_of(days, rates.name, "date_column", order).name, column
 
     def day_of(self, owner: str, order: int) -> BoundColumn:
@@ -266,10 +286,12 @@ class TransformBinding:
         table = self._table_of(owner)
         if table.meaning is not None and table.meaning.date_column is not None:
             return BoundColumn(owner, table.meaning.date_column)
+
         days = []
         for one in table.columns:
             if kind_of_type(one.type) in DAYS:
                 days.append(one)
+
         return self._one_of(days, owner, "date_column", order)
 
     def _table_of(self, source: str) -> Table:
@@ -279,10 +301,12 @@ class TransformBinding:
         found = []
         for column in columns:
             found.append(BoundColumn(source, column.name))
+
         if len(found) == 1:
             return found[0]
         if not found:
             raise self._unknown("?", self._scope.sources[source], order)
+
         prompt = Text(
             f"操作 {order} 使用 {source} 的哪一列？",
             f"Which column of {source} does operation {order} use?",
@@ -309,6 +333,7 @@ def _new_value(value: Any, field: str) -> Scalar:
         return Decimal(repr(value))
     if isinstance(value, str | int | Decimal):
         return value
+
     raise invalid(
         field, "值应为文本、数字或布尔值。", "it must give texts, numbers, true or false."
     )
@@ -321,4 +346,5 @@ def _common_type(values: list[Scalar], field: str) -> str:
         return types.pop()
     if types == {"bigint", "numeric"}:
         return "numeric"
+
     raise invalid(field, "值的类型应一致。", "its values must have one type.")

@@ -30,6 +30,7 @@ def bind_value(value: object, type_: str, field: str, today: date) -> Scalar | R
         return _boolean(value, type_, field)
     if not isinstance(value, str):
         raise _wrong_type(type_, field)
+
     return value
 
 
@@ -38,21 +39,26 @@ def _number(value: object, type_: str, field: str) -> int | Decimal:
         return value
     if not isinstance(value, float | Decimal | str):
         raise _wrong_type(type_, field)
+
     try:
         number = Decimal(str(value))
     except InvalidOperation as error:
         raise _wrong_type(type_, field) from error
+
     if not number.is_finite():
         raise _wrong_type(type_, field)
+
     return number
 
 
 def _boolean(value: object, type_: str, field: str) -> bool:
     if isinstance(value, bool):
         return value
+
     word = value.lower() if isinstance(value, str) else ""
     if word not in _BOOLEANS:
         raise _wrong_type(type_, field)
+
     return _BOOLEANS[word]
 
 
@@ -61,10 +67,12 @@ def _day(value: object, type_: str, field: str, today: date) -> date | datetime 
         return _relative_day(read_model(RelativeDayValue, value, field), today, field)
     if not isinstance(value, str):
         raise _wrong_type(type_, field)
+
     try:
         moment = datetime.fromisoformat(value.strip())
     except ValueError as error:
         raise _wrong_type(type_, field) from error
+
     has_time = ":" in value or "T" in value
     return moment if has_time else moment.date()
 
@@ -76,6 +84,7 @@ def _relative_day(given: RelativeDayValue, today: date, field: str) -> RelativeD
     except (ValueError, OverflowError) as error:
         zh, en = "超出了日历的范围。", "it is beyond the calendar."
         raise invalid(f"{field}.offset", zh, en) from error
+
     return RelativeDay(_variable(given), day)
 
 
@@ -83,6 +92,7 @@ def _variable(given: RelativeDayValue) -> str:
     """Return the name of the project's variable for a relative day."""
     if not given.offset:
         return f"{given.unit}_start"
+
     sign = "plus" if given.offset > 0 else "minus"
     return f"{given.unit}_{sign}_{abs(given.offset)}"
 
@@ -91,6 +101,7 @@ def next_day(day: date | RelativeDay) -> date | RelativeDay:
     """Return the day after, which bounds a whole day of moments."""
     if isinstance(day, RelativeDay):
         return RelativeDay(f"{day.variable}_next_day", day.value + timedelta(days=1))
+
     return day + timedelta(days=1)
 
 
@@ -98,6 +109,7 @@ def is_day(value: object) -> bool:
     """Tell whether a bound value is a day, not a moment."""
     if isinstance(value, RelativeDay):
         return True
+
     return isinstance(value, date) and not isinstance(value, datetime)
 
 

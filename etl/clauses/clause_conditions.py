@@ -109,7 +109,9 @@ class ConditionReader:
                 self._take_condition(token, joint, is_negated=is_negated)
                 joint, is_negated = "and", False
                 continue
+
             self._at += 1
+
         return ConditionReading(self._joined(excludes=excludes), self._uncovered)
 
     def _is_skipped(self, token: Token) -> bool:
@@ -122,6 +124,7 @@ class ConditionReader:
             return False
         if token.table is not None:
             return True
+
         is_date = token.mark.date is not None
         return token.means(*_SKIPPED) and not is_date
 
@@ -133,6 +136,7 @@ class ConditionReader:
         """Tell whether a table stands before a word that counts its rows in the result."""
         if not self._measures or self._token().table is None:
             return False
+
         return self._token(1).means("count")
 
     # --------------------------------------------------------------------------
@@ -148,15 +152,18 @@ class ConditionReader:
         turned = _none_of(conditions, keeps_null=keeps_null)
         if turned is None:
             self._uncovered.append(str(conditions[0]["value"]))
+
         return turned
 
     def _condition(self, token: Token) -> list[Json] | None:
         """Return the conditions that begin here and move behind them; None where there are none."""
         if self._value_link(token) is not None:
             return self._values()
+
         figure = self._figure(token)
         if figure is not None:
             return self._about_figure(figure)
+
         named = self._names.column(token, self._order)
         if named is not None:
             self._at += 1
@@ -169,6 +176,7 @@ class ConditionReader:
             return self._dated(None)
         if token.mark.is_unknown or token.means("unit"):
             return self._unknown_value()
+
         self._at += 1
         self._uncovered.append(token.text)
         return None
@@ -177,15 +185,18 @@ class ConditionReader:
         """Return the name of the aggregate's figure that stands here, and move behind it."""
         if not self._measures:
             return None
+
         after = self._token(1)
         if token.means(*_FIGURES):  # "number of orders"
             token, after = after, token
         if not after.means(*_FIGURES):
             return None
+
         name = self._figure_name(token, after)
         known = [measure["as"] for measure in self._measures]
         if name not in known:
             return None
+
         self._at += 2
         return name
 
@@ -194,9 +205,11 @@ class ConditionReader:
         if token.table is not None:
             table = self._names.of(token.table)
             return f"{self._names.name_of(table)}_{function.kind}"
+
         named = self._names.column(token, self._order)
         if named is None:
             return None
+
         return f"{named.column.name}_{function.kind}"
 
     def _about_figure(self, name: str) -> list[Json] | None:
@@ -205,15 +218,18 @@ class ConditionReader:
         conditions = self._figure_comparison(name)
         if conditions is None:
             self._uncovered.append(name)
+
         return self._unless(conditions, is_negated=is_negated)
 
     def _figure_comparison(self, name: str) -> list[Json] | None:
         token, after = self._token(), self._token(1)
         if token.mark.number is not None:
             return self._number_first(name)
+
         operator = _operator(token)
         if operator is None or after.mark.number is None:
             return None
+
         self._at += 2
         return [condition(name, operator, _number(after))]
 
@@ -224,14 +240,17 @@ class ConditionReader:
         if not coded:
             self._uncovered.append(said)
             return None
+
         named: NamedColumn | None = coded[0]
         if len(coded) > 1:
             named = self._names.choose("column", said, coded, self._order)
         if named is None:
             return None
+
         value = self._asked_value(named, said)
         if value is None:
             return None
+
         reference = self._names.reference(named.table, named.column.name)
         return [condition(reference, "=", value)]
 
@@ -245,6 +264,7 @@ class ConditionReader:
         """Return the conditions, turned round where they are negated."""
         if conditions is None or not is_negated:
             return conditions
+
         return self._turned(conditions, keeps_null=False)
 
     def _comparison(self, named: NamedColumn) -> list[Json] | None:
@@ -262,6 +282,7 @@ class ConditionReader:
             return self._texts(column, token.arg)
         if token.means("cmp"):
             return self._behind_comparison(named, column, token)
+
         return self._without_comparison(named, column, token)
 
     def _behind_comparison(
@@ -271,12 +292,15 @@ class ConditionReader:
         if operator is None:
             self._uncovered.append(token.text)
             return None
+
         self._at += 1
         if operator != "!=":
             return self._compared(named, column, operator)
+
         equal = self._compared(named, column, "=")
         if not equal:
             return equal
+
         return self._turned(equal, keeps_null=False)
 
     def _without_comparison(
@@ -287,10 +311,12 @@ class ConditionReader:
             return self._dated(named)
         if token.mark.number is not None:
             return self._number_first(column)
+
         is_quoted = token.mark.literal is not None
         is_stored = self._value_link(token) is not None
         if is_quoted or is_stored or self._is_text(token):
             return self._compared(named, column, "=")
+
         return self._flag(named, column)
 
     def _is_period(self, token: Token) -> bool:
@@ -301,6 +327,7 @@ class ConditionReader:
         if named.column.type != "boolean":
             self._uncovered.append(named.column.name)
             return None
+
         return [{"column": column, "operator": "is_true"}]
 
     def _compared(self, named: NamedColumn, column: str, operator: str) -> list[Json] | None:
@@ -318,11 +345,13 @@ class ConditionReader:
         if token.means("null"):
             self._at += 1
             return [{"column": column, "operator": "is_null"}]
+
         values = self._listed_values(named)
         if values is None:
             return None
         if len(values) == 1:
             return [condition(column, operator, values[0])]
+
         return [condition(column, "in", values)]
 
     def _listed_values(self, named: NamedColumn) -> list[str] | None:
@@ -333,8 +362,10 @@ class ConditionReader:
             values.append(value)
             if not self._goes_on_with_value(named):
                 return values
+
             self._at += 1
             value = self._value_of(named)
+
         return values or None
 
     def _goes_on_with_value(self, named: NamedColumn) -> bool:
@@ -342,12 +373,14 @@ class ConditionReader:
         link = self._further_value()
         if link is None:
             return False
+
         return link.place == (named.table.key, named.column.name)
 
     def _further_value(self) -> _StoredValue | None:
         """Return the stored value behind the "and" or "or" that stands here."""
         if not self._token().means("and", "or"):
             return None
+
         return self._value_link(self._token(1))
 
     def _value_of(self, named: NamedColumn) -> str | None:
@@ -356,14 +389,18 @@ class ConditionReader:
             if (link.table, link.column) == (named.table.key, named.column.name):
                 self._at += 1
                 return link.value
+
         said = self._text_run()
         if not said:
             return None
+
         for value in named.column.values:
             if key_of(value) == key_of(said):
                 return value
+
         if named.column.allowed or named.column.values:
             return self._asked_value(named, said)
+
         return said
 
     def _asked_value(self, named: NamedColumn, said: str) -> str | None:
@@ -371,6 +408,7 @@ class ConditionReader:
         choices = []
         for value in known[:_MOST_CHOICES]:
             choices.append(Choice(value=value, label=value))
+
         label = self._names.label(named.table, named.column)
         prompt = Text(f"“{said}”指 {label} 的哪个值？", f"Which value of {label} is “{said}”?")
         return self._names.ask("filter_value", said, prompt, choices, self._order)
@@ -381,13 +419,16 @@ class ConditionReader:
         if token.mark.literal is not None:
             self._at += 1
             return token.mark.literal
+
         said = ""
         while not self._ends_text(token, said):
             if said and token.is_apart:
                 said += " "
+
             said += token.text
             self._at += 1
             token = self._token()
+
         return said.strip()
 
     def _ends_text(self, token: Token, said: str) -> bool:
@@ -396,6 +437,7 @@ class ConditionReader:
             return True
         if token.means("and", "or", "of"):
             return True
+
         is_first = not said
         return not is_first and not self._is_text(token)
 
@@ -407,6 +449,7 @@ class ConditionReader:
         link = self._value_link(self._token())
         if link is None:
             return []
+
         place, values = link.place, [link.value]
         self._at += 1
         further = self._further_value()
@@ -414,6 +457,7 @@ class ConditionReader:
             values.append(further.value)
             self._at += 2
             further = self._further_value()
+
         table, name = place
         column = self._names.reference(self._names.of(table), name)
         return [_one_of(column, values)]
@@ -423,15 +467,18 @@ class ConditionReader:
         links = token.links("value")
         if not links:
             return None
+
         own: list[Link] = []
         for link in links:
             if link.table in self._names.sources:
                 own.append(link)
+
         best = [*own, *links][0]
         if best.column is None or best.value is None:
             return None
         if best.quality <= token.rival_quality("value"):
             return None
+
         return _StoredValue((best.table, best.column), best.value)
 
     # --------------------------------------------------------------------------
@@ -441,23 +488,27 @@ class ConditionReader:
         """Return the condition of "100以上": the comparison stands behind its number."""
         if self._is_range():
             return self._between(column)
+
         token = self._tokens[self._at]
         self._at += 1
         self._skip_noise("unit")
         after = self._token()
         if not after.means("cmp"):
             return [condition(column, "=", _number(token))]
+
         operator = _operator(after)
         self._at += 1
         if operator is None:
             self._uncovered.append(after.text)
             return None
+
         return [condition(column, operator, _number(token))]
 
     def _is_range(self) -> bool:
         """Tell whether two numbers with "to" between them stand here."""
         if not self._token(1).means("to"):
             return False
+
         return self._token(2).mark.number is not None
 
     def _between(self, column: str) -> list[Json] | None:
@@ -468,10 +519,13 @@ class ConditionReader:
                 numbers.append(_number(token))
             elif not token.means("and", "to", "unit", "noise"):
                 break
+
             self._at += 1
+
         if len(numbers) < 2:
             self._uncovered.append(column)
             return None
+
         return [condition(column, "between", numbers)]
 
     def _texts(self, column: str, operator: str) -> list[Json] | None:
@@ -480,6 +534,7 @@ class ConditionReader:
         if not said:
             self._uncovered.append(column)
             return None
+
         return [condition(column, operator, said)]
 
     def _dated(self, named: NamedColumn | None, bound: str = "") -> list[Json] | None:
@@ -488,19 +543,23 @@ class ConditionReader:
         token = self._token()
         if token is NO_TOKEN:
             token = self._tokens[self._at - 1]
+
         period = period_of(token)
         if period is None:
             self._uncovered.append(token.text)
             return None
+
         self._at += 1
         bound = self._bound_here(bound)
         named = named or self._date_behind() or self._only_date(token.text)
         if named is None:
             return None
+
         column = self._names.reference(named.table, named.column.name)
         conditions = period_conditions(column, period, bound)
         if conditions is None:
             self._uncovered.append(token.text)
+
         return conditions
 
     def _bound_here(self, known: str) -> str:
@@ -508,6 +567,7 @@ class ConditionReader:
         token = self._token()
         if not token.means("range"):
             return known
+
         self._at += 1
         return token.arg
 
@@ -519,9 +579,11 @@ class ConditionReader:
         if token.means("by"):
             token = self._token(1)
             length = 2
+
         named = self._names.column(token, self._order, is_date)
         if named is not None:
             self._at += length
+
         return named
 
     def _only_date(self, said: str) -> NamedColumn | None:
@@ -534,6 +596,7 @@ class ConditionReader:
             return None
         if len(dates) == 1:
             return dates[0]
+
         return self._names.choose("date_column", said, dates, self._order)
 
     # --------------------------------------------------------------------------
@@ -549,6 +612,7 @@ class ConditionReader:
             is_last = self._token(1) is NO_TOKEN
             if is_operand or is_last or token.links("value"):
                 return
+
             self._at += 1
             token = self._token()
 
@@ -559,9 +623,11 @@ class ConditionReader:
         while token.means("not", "noise", "of"):
             if token.mark.is_unknown or token.links("value"):
                 break
+
             is_negated = is_negated or token.means("not")
             self._at += 1
             token = self._token()
+
         return is_negated
 
     def _skip_operand(self) -> None:
@@ -569,6 +635,7 @@ class ConditionReader:
         while token is not NO_TOKEN:
             if token.is_break or token.means("and", "or"):
                 return
+
             self._at += 1
             token = self._token()
 
@@ -583,39 +650,48 @@ class ConditionReader:
                 groups[-1].append(found.conditions)
             else:
                 groups.append([found.conditions])
+
         if excludes and len(groups) > 1:
             self._findings.refuse("unsupported", _SEVERAL_EXCLUSIONS)
             return []
+
         joined: list[Json] = []
         for group in groups:
             joined += self._kept(group, excludes=excludes)
+
         return joined
 
     def _kept(self, alternatives: list[list[Json]], *, excludes: bool) -> list[Json]:
         """Return the conditions of rows that stay, where the alternatives say which stay or go."""
         if not excludes:
             return self._any(alternatives)
+
         kept: list[Json] = []
         for conditions in alternatives:  # rows with any alternative go
             kept += self._turned(conditions, keeps_null=True) or ()
+
         return kept
 
     def _any(self, alternatives: list[list[Json]]) -> list[Json]:
         """Return conditions as one that any of them fulfils; a single alternative as it is."""
         if len(alternatives) == 1:
             return alternatives[0]
+
         flat: list[Json] = []
         for conditions in alternatives:
             if len(conditions) > 1:
                 self._uncovered.append("or")
                 return []
+
             flat += alternatives_in(conditions[0])
+
         return [{"any": flat}]
 
 
 def _one_of(column: str, values: Sequence[str]) -> Json:
     if len(values) == 1:
         return condition(column, "=", values[0])
+
     return condition(column, "in", values)
 
 
@@ -623,9 +699,11 @@ def _operator(token: Token) -> str | None:
     """Return the comparison that the word means; None where it is no plain one."""
     if not token.means("cmp"):
         return None
+
     operator = token.arg.rstrip(ascii_lowercase)  # `>price` of "dearer than"
     if operator in _NUMERIC_CMP:
         return operator
+
     return None
 
 
@@ -635,9 +713,11 @@ def _opposites(one: Json) -> list[Json] | None:
     if operator == "between":
         low, high = one["value"]
         return [condition(column, "<", low), condition(column, ">", high)]
+
     opposite = _OPPOSITE.get(operator)
     if opposite is None:
         return None
+
     return [{**one, "operator": opposite}]
 
 
@@ -653,13 +733,16 @@ def _none_of(conditions: list[Json], *, keeps_null: bool) -> list[Json] | None:
         opposites = _opposites(one)
         if opposites is None:
             return None
+
         alternatives += opposites
         if keeps_null and not _any_keeps_null(opposites):
             column = one["column"]
             without_value[column] = {"column": column, "operator": "is_null"}
+
     alternatives += without_value.values()
     if len(alternatives) == 1:
         return alternatives
+
     return [{"any": alternatives}]
 
 
@@ -673,4 +756,5 @@ def _number(token: Token) -> int | float | str:
     value = numeral.value
     if value == int(value):
         return int(value)
+
     return str(value)

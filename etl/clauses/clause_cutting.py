@@ -109,7 +109,9 @@ def clauses_of(tokens: Sequence[Token], *, is_follow_up: bool = False) -> list[C
             clauses[-1] = previous.with_more(part)
         else:
             clauses.append(Clause(kind, part))
+
         previous = clauses[-1]
+
     return clauses
 
 
@@ -120,15 +122,19 @@ def _parts(tokens: Sequence[Token]) -> list[tuple[Token, ...]]:
         if token.is_break or token.means("then"):
             parts.append([])
             continue
+
         place = _Place(tokens, index, parts[-1])
         if place.begins_clause:
             parts.append([])
+
         parts[-1].append(token)
+
     found: list[tuple[Token, ...]] = []
     for part in parts:
         trimmed = _without_edges(part)
         if trimmed:
             found.append(tuple(trimmed))
+
     return found
 
 
@@ -163,9 +169,11 @@ class _Place:
             return True
         if self._begins_source() or self._begins_lookup():
             return True
+
         is_of_figures = says(self.part, "aggregate", *_FIGURES)
         if self.token.means("keep") and is_of_figures:
             return True
+
         return self._begins_behind_verb()
 
     def _begins_behind_verb(self) -> bool:
@@ -181,12 +189,14 @@ class _Place:
             return True
         if not says(self.part, *_BEFORE_GROUPS):
             return False
+
         return self._is_computed_behind()
 
     def _goes_on(self) -> bool:
         """Tell whether the word belongs to the clause: "where" behind "exclude", 不要累计."""
         if self.token.means("keep"):
             return self._is_condition_unsaid()
+
         ends_with_exclusion = self.part[-1].means("exclude")
         if ends_with_exclusion and not naming_words(self.part):
             return True
@@ -194,18 +204,21 @@ class _Place:
             return self._computes_too()
         if self.token.means("join"):
             return says(self.part, "left", "inner")
+
         return False
 
     def _is_condition_unsaid(self) -> bool:
         """Tell whether "keep only orders where …" has named nothing but tables yet."""
         if not says(self.part, "keep", "exclude"):
             return False
+
         return naming_words(self.part) == table_words(self.part)
 
     def _computes_too(self) -> bool:
         """Tell whether one verb computes together with the one before: 去重统计 counts values."""
         if says(self.part, "aggregate", "running"):
             return True
+
         is_chinese = not self.token.text.isascii()
         return is_chinese and self.part[-1].means("dedup")
 
@@ -213,6 +226,7 @@ class _Place:
         """Tell whether the word is an "only" behind what it is about: "for NOK only"."""
         if not self.token.means("keep") or not self.token.text.isascii():
             return False
+
         after = token_at(self.tokens, self.index + 1)
         return after is NO_TOKEN or after.is_break
 
@@ -221,6 +235,7 @@ class _Place:
         after = token_at(self.tokens, self.index + 1)
         if not self.token.means("from") or after.table is None:
             return False
+
         return says(self.part, "aggregate", "bucket", *_FIGURES)
 
     def _begins_lookup(self) -> bool:
@@ -231,11 +246,14 @@ class _Place:
             return False
         if not says(self.part, *_FIGURES):
             return False
+
         clause = [self.token]
         for token in self.behind:
             if token.is_break or token.means("then", *_GROUPS):
                 break
+
             clause.append(token)
+
         return says(clause, *_RELATIONS)
 
     def _is_computed_behind(self) -> bool:
@@ -245,6 +263,7 @@ class _Place:
                 return False
             if token.means(*_COMPUTING):
                 return True
+
         return False
 
     def _ends_target(self) -> bool:
@@ -255,9 +274,11 @@ class _Place:
         before = self.tokens[self.index - 1]
         if says([before, self.token], "or"):
             return False  # another name for the same target
+
         name = words_without(self.part[1:], "skipped", "table", "noise")
         if not name or not name[0].text.isascii():
             return False
+
         return self.token.is_apart and not self.token.means("table")
 
 
@@ -265,9 +286,11 @@ def _is_lookup(part: Sequence[Token]) -> bool:
     """Tell whether the part says who has something elsewhere, or never had."""
     if says(part, "cmp", "fill", *_FIGURES):
         return False
+
     relation = place_of(part, *_RELATIONS)
     if relation is None:
         return False
+
     behind = part[relation + 1 :]
     return any(token.table is not None or token.is_value for token in behind)
 
@@ -276,11 +299,14 @@ def _without_edges(part: Sequence[Token]) -> Sequence[Token]:
     """Leave out words that only tie the part to its neighbours."""
     while part and part[0].means("and"):
         part = part[1:]
+
     tying = ["and"]
     if says(part, *_FIGURES):
         tying.append("keep")
+
     while part and part[-1].means(*tying):
         part = part[:-1]
+
     return part
 
 
@@ -288,13 +314,16 @@ def _kind(part: Sequence[Token], before: ClauseKind) -> ClauseKind:
     """Return the kind of a part; "unread" for one that goes on with the clause before."""
     if before == "dedup" and says(part, "super"):
         return "newest"
+
     for word, kind in _KINDS:
         if says(part, word):
             return kind
+
     if _is_dedup(part):
         return "dedup"
     if before in ("filter", "exclude") and _is_condition(part):
         return "unread"
+
     return _kind_without_verb(part, before)
 
 
@@ -308,6 +337,7 @@ def _kind_without_verb(part: Sequence[Token], before: ClauseKind) -> ClauseKind:
         return "source"
     if _is_lookup(part):
         return "lookup"
+
     return "unread"
 
 
@@ -315,6 +345,7 @@ def _is_condition(part: Sequence[Token]) -> bool:
     """Tell whether something is compared and nothing computed."""
     if says(part, "aggregate", "by", "bucket"):
         return False
+
     return says(part, *_COMPARING)
 
 
@@ -322,4 +353,5 @@ def _is_dedup(part: Sequence[Token]) -> bool:
     """Tell whether rows are left out, and not only counted once: 去重用户数."""
     if says(part, "count", "aggregate"):
         return False
+
     return says(part, "dedup")

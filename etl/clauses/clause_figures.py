@@ -90,6 +90,7 @@ class FigureReader:
                 self._reading.conditions.append(token)
             else:
                 self._take(index, token)
+
         self._close_date()
         self._close_period()
         self._close_count()
@@ -99,14 +100,17 @@ class FigureReader:
         """Count the base's rows for "number of rows"; note a count without anything to count."""
         if "count" not in self._functions:
             return
+
         self._functions = []
         if any(token.arg == "rows" for token in self._tokens):
             self._count_base()
             return
+
         counts: list[str] = []
         for token in self._tokens:
             if token.means("count"):
                 counts.append(token.text)
+
         self._reading.uncovered += counts[-1:]
 
     def _count_base(self) -> None:
@@ -119,6 +123,7 @@ class FigureReader:
     def _take(self, index: int, token: Token) -> None:
         if self._take_structure(index, token):
             return
+
         function = self._function_of(index, token)
         if function is not None:
             self._take_function(index, function)
@@ -133,6 +138,7 @@ class FigureReader:
         """Tell whether the word says nothing by itself: signs, numbers, words that tie."""
         if token.is_break or token.mark.number is not None:
             return True
+
         return token.means("and", *_SKIPPED)
 
     def _take_structure(self, index: int, token: Token) -> bool:
@@ -151,6 +157,7 @@ class FigureReader:
             self._is_distinct = True
         else:
             return False
+
         return True
 
     def _is_condition(self, index: int, token: Token) -> bool:
@@ -159,16 +166,19 @@ class FigureReader:
             return False
         if token.is_value_or_date:
             return True
+
         after = token_at(self._tokens, index + 1)
         if token.means("not", "range"):
             return after.is_value_or_date
         if self._is_key or not after.is_value:
             return False
+
         return _is_of_column(after, token)
 
     def _is_period(self, index: int, token: Token) -> bool:
         if token.means("bucket"):
             return True
+
         before = token_at(self._tokens, index - 1)
         return before.means("by", "each", "and")
 
@@ -179,6 +189,7 @@ class FigureReader:
             self._add_period(unit, named)
             self._is_key = False
             return
+
         self._close_period()
         self._cut = unit
 
@@ -186,6 +197,7 @@ class FigureReader:
         key: Json = {"unit": unit, "as": unit}
         if named is not None:
             key["column"] = self._names.reference(named.table, named.column.name)
+
         self._reading.keys.append(key)
 
     def _close_period(self, named: NamedColumn | None = None) -> bool:
@@ -196,6 +208,7 @@ class FigureReader:
         """
         if self._cut is None:
             return False
+
         unit, self._cut = self._cut, None
         self._add_period(unit, named)
         return True
@@ -204,6 +217,7 @@ class FigureReader:
         """Take a date that no period followed as a key of its own."""
         if self._date is None:
             return
+
         named, self._date = self._date, None
         if not self._close_period(named):
             self._add_key(named)
@@ -217,9 +231,11 @@ class FigureReader:
             return _HIGHEST.get(token.arg)
         if token.kind not in FIGURE_FUNCTIONS:
             return None
+
         is_followed = token_at(self._tokens, index + 1).names
         if token.links("column") and not is_followed and not self._is_behind_name(index):
             return None
+
         return token.kind
 
     def _take_function(self, index: int, function: str) -> None:
@@ -232,6 +248,7 @@ class FigureReader:
             return
         if not before.means("and"):
             self._functions = []
+
         self._functions = [*self._functions, function]
         self._is_key = False
 
@@ -239,6 +256,7 @@ class FigureReader:
         """Tell whether a Chinese function stands right behind the column that it computes."""
         if self._tokens[index].text.isascii():
             return False
+
         before = token_at(self._tokens, index - 1)
         return bool(before.links("column")) and before.table is None
 
@@ -246,9 +264,11 @@ class FigureReader:
         """Take the figure that was taken for a key so far: 每个部门的工资中位数."""
         if not self._is_key or not self._reading.keys:
             return
+
         measured = self._names.column(token, self._order, self._names.is_measure, "measure")
         if measured is None:
             return
+
         column = self._names.reference(measured.table, measured.column.name)
         if self._reading.keys[-1].get("column") == column:
             self._reading.keys.pop()
@@ -261,6 +281,7 @@ class FigureReader:
             return False
         if not before.names or before.table is not None:
             return False
+
         return bool(self._reading.measures)
 
     def _take_count(self, index: int) -> None:
@@ -271,10 +292,12 @@ class FigureReader:
         if is_chinese and self._is_counted(before):
             self._count(before)
             return
+
         named = self._names.column_called(token.text)
         if named is not None and self._names.is_measure(named.table, named.column):
             self._add_measures(named)
             return
+
         self._functions = ["count"]
         self._is_key = False
 
@@ -282,6 +305,7 @@ class FigureReader:
         """Tell whether a count behind this name counts what it names, and not a figure."""
         if not before.names or before.is_value:
             return False
+
         return before.table is not None or not self._reading.measures
 
     def _count(self, token: Token) -> None:
@@ -292,6 +316,7 @@ class FigureReader:
         if table is not None:
             self._add_count(table)
             return
+
         named = self._names.column(token, self._order)
         if named is not None:
             self._add_count_of(named)
@@ -305,6 +330,7 @@ class FigureReader:
         self._functions = []
         if not self._names.sources:
             self._names.add(table.key)
+
         count: Json = {"function": "count_distinct" if is_distinct else "count"}
         is_base = table.key == self._names.sources[0]
         if is_distinct or not is_base:
@@ -312,7 +338,9 @@ class FigureReader:
             if reference is None:
                 self._refuse(table)
                 return
+
             count["column"] = reference
+
         count["as"] = f"{self._names.name_of(table)}_count"
         self._reading.measures.append(count)
 
@@ -322,9 +350,11 @@ class FigureReader:
             referring = self._referring(table)
             if referring is not None:
                 return referring
+
         self._names.add(table.key)
         if not table.primary_key:
             return None
+
         return self._names.reference(table, table.primary_key[0])
 
     def _referring(self, table: Table) -> str | None:
@@ -333,6 +363,7 @@ class FigureReader:
         for key in base.foreign_keys:
             if key.target == table.key and len(key.columns) == 1:
                 return self._names.reference(base, key.columns[0])
+
         return None
 
     def _refuse(self, table: Table) -> None:
@@ -370,6 +401,7 @@ class FigureReader:
         """Tell whether rows of a table are counted like those before: "count users and orders"."""
         if token.table is None or not token_at(self._tokens, index - 1).means("and"):
             return False
+
         return not self._is_key and token_at(self._tokens, index - 2) is self._counted
 
     def _is_counted_behind(self, index: int) -> bool:
@@ -391,6 +423,7 @@ class FigureReader:
         columns = token.links("column")
         if not columns:
             return False
+
         return columns[0].quality > token.links("table")[0].quality
 
     def _is_linked_date(self, token: Token) -> bool:
@@ -398,6 +431,7 @@ class FigureReader:
         links = token.links("column")
         if not links:
             return False
+
         table = self._names.of(links[0].table)
         column = table.column(links[0].column or "")
         return column is not None and is_date(table, column)
@@ -407,6 +441,7 @@ class FigureReader:
         if named is None:
             self._miss(token)
             return
+
         self._names.add(named.table.key)
         self._close_date()
         if not is_date(named.table, named.column):
@@ -420,9 +455,11 @@ class FigureReader:
         for key in self._reading.keys:
             if key.get("column") != column:
                 taken.add(key["as"])
+
         name = named.column.name
         if name in taken:
             name = self._names.key_name(named.table, name)
+
         self._add_new_key({"column": column, "as": name})
 
     def _add_new_key(self, key: Json) -> None:
@@ -433,9 +470,11 @@ class FigureReader:
         """Tell whether the table says whose a key is: "by city of the customers", 客户的城市."""
         if token_at(self._tokens, index + 1).means("of"):
             return self._owns(self._tokens[index], token_at(self._tokens, index + 2))
+
         place = index - 1
         while token_at(self._tokens, place).means(*_OWNING):
             place -= 1
+
         owned = token_at(self._tokens, place)
         is_key = owned.means("bucket") or (owned.names and owned.table is None)
         return is_key and place < index - 1
@@ -451,11 +490,14 @@ class FigureReader:
         if table is None:
             self._miss(token)
             return
+
         self._names.add(table.key)
         if not self._is_key or self._is_owner(index):
             return
+
         for key in self._names.row_keys(table):
             self._add_new_key(key)
+
         if not table.primary_key:
             self._refuse(table)
 
@@ -466,11 +508,14 @@ class FigureReader:
                 self._miss(token)
             else:
                 self._add_count_of(counted)
+
             return
+
         measured = self._measured(token)
         if measured is None:
             self._miss(token)
             return
+
         self._names.add(measured.table.key)
         self._add_measures(measured)
 
@@ -481,12 +526,14 @@ class FigureReader:
         named = self._names.column(token, self._order, accepts, "measure")
         if named is None and needs_number:
             return self._names.column(token, self._order, is_number, "measure")
+
         return named
 
     def _add_measures(self, named: NamedColumn) -> None:
         """Add the figures of the functions that were said, else the sum."""
         for function in self._functions or ["sum"]:
             self._add_measure(function, named)
+
         self._functions = []
 
     def _add_measure(self, function: str, named: NamedColumn) -> None:
@@ -497,6 +544,7 @@ class FigureReader:
         else:
             factor = self._names.reference(named.table, named.factor)
             measure["expression"] = f"{_quoted(column)} * {_quoted(factor)}"
+
         names = {known["as"] for known in self._reading.measures}
         if measure["as"] not in names:
             self._reading.measures.append(measure)
@@ -514,6 +562,7 @@ class FigureReader:
         metric = self._metric(token)
         if metric is None:
             return False
+
         self._reading.measures.append(metric)
         self._functions = []
         return True
@@ -523,10 +572,12 @@ class FigureReader:
         for link in token.links("column"):
             if link.derived != METRIC or link.quality < _LEAST_METRIC:
                 continue
+
             for metric in self._lexicon.schema.metrics_of.get(link.table, ()):
                 if metric.name == link.column:
                     self._names.add(link.table)
                     return _measure_of(metric.name, metric.expression, self._names, link.table)
+
         return None
 
 
@@ -563,15 +614,19 @@ def _measure_of(name: str, expression: str, names: Names, table: tuple[str, str]
         tree = parse_one(expression, dialect="postgres")
     except SqlglotError:
         return None
+
     function = _AGGREGATES.get(type(tree))
     if function is None:
         return None
+
     value = tree.this
     if isinstance(value, exp.Star):
         return {"function": "count", "as": name}
     if isinstance(value, exp.Distinct):
         return None
+
     for column in value.find_all(exp.Column):
         owner = exp.to_identifier(names.name_of(names.of(table)), quoted=True)
         column.set("table", owner)
+
     return {"function": function, "expression": value.sql(dialect="postgres"), "as": name}

@@ -79,6 +79,7 @@ def named_columns(table: Table, names: Iterable[str]) -> list[NamedColumn]:
         column = table.column(name)
         if column is not None:
             found.append(NamedColumn(table, column))
+
     return found
 
 
@@ -87,6 +88,7 @@ def _is_written(said: str, column: Column) -> bool:
     keys = {key_of(column.name)}
     if column.comment is not None:
         keys.add(key_of(column.comment))
+
     return key_of(said) in keys
 
 
@@ -95,6 +97,7 @@ def _of_quality(candidates: Sequence[tuple[float, NamedColumn]], least: float) -
     for quality, named in candidates:
         if quality >= least:
             found.append(named)
+
     return found
 
 
@@ -143,6 +146,7 @@ class Names:
             chosen = self._findings.choose("table", "base", prompt, choices_of(names), operation)
         except NotBound:
             return None
+
         return self.called(chosen)
 
     def about(self, keys: Collection[TableKey]) -> "Names":
@@ -151,6 +155,7 @@ class Names:
         others.asked = self.asked
         for key in keys:
             others.add(key)
+
         return others
 
     def call(self, table: Table, name: str) -> None:
@@ -163,6 +168,7 @@ class Names:
         for table in (*own, *self._catalog.tables):
             if self.name_of(table) == name:
                 return table
+
         return None
 
     def use_date(self, reference: str) -> None:
@@ -171,6 +177,7 @@ class Names:
         table = self.called(name)
         if table is None:
             return
+
         column = table.column(called)
         if column is not None:
             self.date_in_use = NamedColumn(table, column)
@@ -196,6 +203,7 @@ class Names:
         """Tell whether the column holds figures that can be added, and no keys or codes."""
         if not is_number(table, column):
             return False
+
         return self._lexicon.schema.facts[table.key].is_measure(column)
 
     def shown_columns(self, table: Table) -> list[NamedColumn]:
@@ -205,6 +213,7 @@ class Names:
         for named in shown:
             if kind_of_type(named.column.type) == "text":
                 found.append(named)
+
         return found
 
     def row_keys(self, table: Table) -> list[Json]:
@@ -217,6 +226,7 @@ class Names:
         for column in dict.fromkeys((*table.primary_key, *shown)):
             reference = self.reference(table, column)
             keys.append({"column": reference, "as": self.key_name(table, column)})
+
         return keys
 
     def measures_of(self, table: Table) -> list[NamedColumn]:
@@ -225,6 +235,7 @@ class Names:
         for column in table.columns:
             if self.is_measure(table, column):
                 found.append(NamedColumn(table, column))
+
         return found
 
     def label(self, table: Table, column: Column | None = None) -> str:
@@ -234,6 +245,7 @@ class Names:
             stored, comment = f"{table.name}.{column.name}", column.comment
         if not comment:
             return stored
+
         return f"{stored} ({comment})"
 
     def reference(self, table: Table, column: str) -> str:
@@ -244,9 +256,11 @@ class Names:
         """Return what the intent calls the table, with the schema where several have its name."""
         if table.key in self._called:
             return self._called[table.key]
+
         is_alone = len(self._catalog.by_name[table.name]) == 1
         if is_alone or table.schema == self._catalog.search_path[0]:
             return table.name
+
         return f"{table.schema}_{table.name}"
 
     # --------------------------------------------------------------------------
@@ -259,32 +273,39 @@ class Names:
         for link in token.links("table"):
             if link.quality < _LEAST_COLUMN:
                 continue
+
             best = best or link.quality
             if link.quality >= best - _NEAR:
                 tables[link.table] = self.of(link.table)
+
         if not tables:
             return None
+
         return self.one_of_tables(token.text, list(tables.values()), order)
 
     def one_of_tables(self, said: str, tables: Sequence[Table], order: int) -> Table | None:
         """Return the only one of the tables, or the one that was chosen; None while it is asked."""
         if len(tables) == 1:
             return tables[0]
+
         offered = {}
         choices = []
         for table in tables[:_MOST_CHOICES]:
             value = self._table_value(table)
             offered[value] = table
             choices.append(Choice(value=value, label=self.label(table)))
+
         chosen = self.ask("table", said, _prompt("table", said), choices, order)
         if chosen is None:
             return None
+
         return offered[chosen]
 
     def _table_value(self, table: Table) -> str:
         is_alone = len(self._catalog.by_name[table.name]) == 1
         if is_alone:
             return table.name
+
         return f"{table.schema}.{table.name}"
 
     # --------------------------------------------------------------------------
@@ -307,9 +328,11 @@ class Names:
         exact = self._exact(token.text, candidates)
         if len(exact) == 1:
             return exact[0]
+
         rest = exact or _of_quality(candidates, _LEAST_MEANT)
         if not rest:
             return None
+
         return self.only(kind, token.text, rest, order)
 
     def _exact(
@@ -321,8 +344,10 @@ class Names:
         for named in exact:
             if _is_written(said, named.column):
                 written.append(named)
+
         if len(written) == 1:
             return written
+
         return self._without_equal(written or exact)
 
     def _without_equal(self, found: Sequence[NamedColumn]) -> list[NamedColumn]:
@@ -331,6 +356,7 @@ class Names:
         for one in found:
             if not any(self._refers(other, one) for other in found):
                 kept.append(one)
+
         return kept
 
     def _refers(self, one: NamedColumn, other: NamedColumn) -> bool:
@@ -339,12 +365,14 @@ class Names:
         in_order = [key for key in self._sources if key in keys]
         if in_order != keys:
             return False
+
         wanted = (one.column.name, other.column.name)
         for key in one.table.foreign_keys:
             if key.target != other.table.key:
                 continue
             if wanted in zip(key.columns, key.target_columns, strict=True):
                 return True
+
         return False
 
     def only(
@@ -354,6 +382,7 @@ class Names:
         if len(columns) == 1:
             self._assume_meant(said, columns[0], order)
             return columns[0]
+
         return self.choose(kind, said, columns, order)
 
     def choose(
@@ -363,12 +392,15 @@ class Names:
         offered = {}
         for one in columns:
             offered[self.reference(one.table, one.column.name)] = one
+
         choices = []
         for value, one in list(offered.items())[:_MOST_CHOICES]:
             choices.append(Choice(value=value, label=self.label(one.table, one.column)))
+
         chosen = self.ask(kind, said, _prompt(kind, said), choices, order)
         if chosen is None:
             return None
+
         return offered[chosen]
 
     def ask(
@@ -388,8 +420,10 @@ class Names:
         for named in self._own_columns():
             if _is_written(said, named.column):
                 found.append(named)
+
         if len(found) == 1:
             return found[0]
+
         return None
 
     def _own_columns(self) -> Iterator[NamedColumn]:
@@ -405,6 +439,7 @@ class Names:
         for named in self._own_columns():
             if named.column.allowed or named.column.values:
                 found.append(named)
+
         return found
 
     def dates(self) -> list[NamedColumn]:
@@ -418,16 +453,19 @@ class Names:
             meant = self._meant_date(self.of(self._sources[0]))
             if meant:
                 return meant
+
         found = []
         for named in self._own_columns():
             if is_date(named.table, named.column):
                 found.append(named)
+
         return found
 
     def _meant_date(self, table: Table) -> list[NamedColumn]:
         """Return the date that the semantic file names for a table, if it names one."""
         if table.meaning is None or table.meaning.date_column is None:
             return []
+
         return named_columns(table, [table.meaning.date_column])
 
     def _candidates(
@@ -439,19 +477,23 @@ class Names:
             is_so_called = token.text.casefold() == own.column.name.casefold()
             if is_so_called and own.table.kind != "table" and accepts(own.table, own.column):
                 found[own.table.key, own.column.name] = (1.0, own)
+
         for link in token.links("column"):
             named = self._linked(link)
             if named is None or link.quality < _LEAST_COLUMN:
                 continue
             if accepts(named.table, named.column):
                 found.setdefault((link.table, named.column.name), (link.quality, named))
+
         preferred = self._sources if among is None else among
         theirs: list[tuple[float, NamedColumn]] = []
         for (table, _), candidate in found.items():
             if table in preferred:
                 theirs.append(candidate)
+
         if theirs or among is not None:
             return theirs
+
         return list(found.values())
 
     def _linked(self, link: Link) -> NamedColumn | None:
@@ -461,6 +503,7 @@ class Names:
         is_other_derived = link.derived is not None and link.factor is None
         if column is None or is_other_derived:
             return None
+
         return NamedColumn(table, column, link.factor)
 
     def _assume_meant(self, said: str, found: NamedColumn, order: int) -> None:

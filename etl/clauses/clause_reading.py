@@ -79,9 +79,11 @@ class RequestReading:
         names = set()
         for table in self.catalog.tables:
             names.add(table.name)
+
         for key in self.names.sources:
             for column in self.names.of(key).columns:
                 names.add(column.name)
+
         found = process.extract(
             word.lower(), sorted(names), limit=_MOST_SUGGESTIONS, score_cutoff=_LIKE
         )
@@ -95,6 +97,7 @@ class RequestReading:
         """Return the table whose rows joins neither lose nor repeat."""
         if not self.names.sources:
             return None
+
         return self.names.of(self.names.sources[0])
 
     def tables_of(self, tokens: Sequence[Token]) -> list[Table]:
@@ -104,6 +107,7 @@ class RequestReading:
             table = self.names.table(token, self.order)
             if table is not None:
                 tables.setdefault(table.key, table)
+
         return list(tables.values())
 
     def joined(self) -> list[Table]:
@@ -111,11 +115,13 @@ class RequestReading:
         names = set()
         for join in self.draft.of("join"):
             names.add(join["right"])
+
         tables = []
         for place, key in enumerate(self.names.sources):
             table = self.names.of(key)
             if place == 0 or self.names.name_of(table) in names:
                 tables.append(table)
+
         return tables
 
     def joined_keys(self) -> set[TableKey]:
@@ -130,8 +136,10 @@ class RequestReading:
             is_other = table.key != right.key
             if is_other and are_tied(table, right):
                 tied.append(table)
+
         if len(tied) == 1:
             return self.names.name_of(tied[0])
+
         return self.names.name_of(joined[0])
 
     # --------------------------------------------------------------------------
@@ -143,14 +151,18 @@ class RequestReading:
         reading = self._read_figures(tokens)
         if not has_base and self._begin_with_measured(reading):
             reading = self._read_figures(tokens)  # rows of another base are counted otherwise
+
         for word in reading.uncovered:
             self.refuse_word(word)
+
         if not reading.conditions:
             return reading
+
         among = self.conditions(reading.conditions)  # "amount of paid orders in 2024"
         if among.conditions:
             self.add_tables_of(among.conditions)
             self.draft.add_row_filter(among.conditions)
+
         return reading
 
     def _read_figures(self, tokens: Sequence[Token]) -> FigureReading:
@@ -168,13 +180,16 @@ class RequestReading:
             table = self._measured_table(measure)
             if table is not None:
                 tables.setdefault(table.key, table)
+
         if not tables or self.base is None:
             return False
+
         first = next(iter(tables.values()))
         is_counted = any(measure["function"] == _COUNT for measure in reading.measures)
         if is_counted and len(tables) > 1:
             chosen = self.names.only_base(list(tables.values()), self.order)
             first = chosen or first
+
         is_other = first.key != self.base.key
         self.names.begin_with(first.key)
         return is_other
@@ -183,13 +198,19 @@ class RequestReading:
         """Return the table whose rows a figure adds up or counts; None for different values."""
         if measure["function"] == _DISTINCT:
             return None
+
         name, dot, column = str(measure.get("column", "")).partition(".")
         if not dot:
-            return self.base if measure["function"] == _COUNT else None
+            if measure["function"] == _COUNT:
+                return self.base
+
+            return None
+
         table = self.names.called(name)
         is_of_values = measure["function"] == _COUNT
         if table is not None and is_of_values and list(table.primary_key) != [column]:
             return None
+
         return table
 
     def conditions(
@@ -212,6 +233,7 @@ class RequestReading:
         reading = reader.read(excludes=excludes)
         for word in reading.uncovered:
             self.refuse_word(word)
+
         return reading
 
     def add_tables_of(self, conditions: Sequence[Json]) -> None:
@@ -221,6 +243,7 @@ class RequestReading:
                 name, dot, _ = one["column"].partition(".")
                 if not dot:
                     continue
+
                 table = self.names.called(name)
                 if table is not None:
                     self.names.add(table.key)
@@ -231,10 +254,12 @@ class RequestReading:
         for key in reading.keys:
             if key not in aggregate["group_by"]:
                 aggregate["group_by"].append(key)
+
         names = {measure["as"] for measure in aggregate["measures"]}
         for measure in reading.measures:
             if measure["as"] not in names:
                 aggregate["measures"].append(measure)
+
         return aggregate
 
     def asked_sum(self, words: str, columns: Sequence[NamedColumn]) -> Json | None:
@@ -242,6 +267,7 @@ class RequestReading:
         named = self.names.only("measure", words, columns, self.order)
         if named is None:
             return None
+
         self.names.add(named.table.key)
         column = self.names.reference(named.table, named.column.name)
         return {"function": "sum", "column": column, "as": f"{named.column.name}_sum"}
@@ -252,10 +278,12 @@ class RequestReading:
         if not dates:
             self.refuse_word(word)
             return None
+
         own = []
         for named in dates:
             if named.table.key == self.names.sources[0]:
                 own.append(named)
+
         return self.names.only("date_column", word, own or dates, self.order)
 
 
@@ -281,6 +309,7 @@ def _says_something(token: Token) -> bool:
         return True
     if token.table is not None:
         return False
+
     return token.names or mark.literal is not None
 
 
@@ -297,5 +326,7 @@ def said(tokens: Sequence[Token]) -> str:
     for token in tokens:
         if words and token.is_apart:
             words += " "
+
         words += token.text
+
     return words

@@ -50,6 +50,7 @@ class Token:
         """Return the word as written, a quotation without its signs."""
         if self.mark.literal is None:
             return self.mark.text
+
         return self.mark.literal
 
     @property
@@ -77,6 +78,7 @@ class Token:
         for link in self.mark.links:
             if link.kind == kind:
                 found.append(link)
+
         return tuple(found)
 
     def rival_quality(self, kind: str) -> float:
@@ -85,6 +87,7 @@ class Token:
         for link in self.mark.links:
             if link.kind != kind:
                 best = max(best, link.quality)
+
         return best
 
     @property
@@ -93,9 +96,11 @@ class Token:
         tables = self.links("table")
         if not tables or tables[0].quality < _LEAST_TABLE:
             return None
+
         is_first = self.mark.links[0].kind == "table"
         if is_first or tables[0].quality >= self.rival_quality("table"):
             return tables[0].table
+
         return None
 
     @property
@@ -123,6 +128,7 @@ def token_at(tokens: Sequence[Token], place: int) -> Token:
     """Return the word at a place; `NO_TOKEN` before the first and behind the last one."""
     if 0 <= place < len(tokens):
         return tokens[place]
+
     return NO_TOKEN
 
 
@@ -136,6 +142,7 @@ def place_of(tokens: Iterable[Token], *kinds: str) -> int | None:
     for place, token in enumerate(tokens):
         if token.means(*kinds):
             return place
+
     return None
 
 
@@ -145,6 +152,7 @@ def words_without(tokens: Iterable[Token], *kinds: str) -> list[Token]:
     for token in tokens:
         if not token.means(*kinds):
             kept.append(token)
+
     return kept
 
 
@@ -154,6 +162,7 @@ def naming_words(tokens: Iterable[Token]) -> list[Token]:
     for token in tokens:
         if token.names:
             found.append(token)
+
     return found
 
 
@@ -163,6 +172,7 @@ def table_words(tokens: Iterable[Token]) -> list[Token]:
     for token in tokens:
         if token.table is not None:
             found.append(token)
+
     return found
 
 
@@ -176,6 +186,7 @@ def _identifiers(index: CatalogIndex) -> frozenset[str]:
         names.add(table.name)
         for column in table.columns:
             names.add(column.name)
+
     found: set[str] = set()
     for name in names:
         if "_" in name:
@@ -184,6 +195,7 @@ def _identifiers(index: CatalogIndex) -> frozenset[str]:
             found.add(f"{_FIGURE}{name}")
         elif name.isascii() and _is_written(name):
             found.add(name)
+
     return frozenset(found)
 
 
@@ -206,12 +218,14 @@ def _with_marked_names(question: str, identifiers: Collection[str]) -> str:
         if count == 0:
             place += 1
             continue
+
         first, last = words[place], words[place + count - 1]
         before = question[end : first.start()]
         name = question[first.start() : last.end()]
         parts += [before, f"`{name}`"]
         end = last.end()
         place += count
+
     return "".join([*parts, question[end:]])
 
 
@@ -223,9 +237,11 @@ def _words_of_name(
         written = question[words[0].start() : words[count - 1].end()]
         if written in identifiers or written.lower() in identifiers:
             return count
+
     has_underscore = "_" in words[0][0].strip("_")
     if has_underscore or _is_figure(question, words, identifiers):
         return 1
+
     return 0
 
 
@@ -234,17 +250,21 @@ def _is_figure(question: str, words: Sequence[re.Match[str]], identifiers: Colle
     word = words[0][0].lower()
     if f"{_FIGURE}{word}" not in identifiers:
         return False
+
     meant = clause_intents().get(word)
     if meant is None or meant.kind not in _COMPUTING:
         return False
     if len(words) == 1:
         return True
+
     between = question[words[0].end() : words[1].start()]
     if not between.isspace():
         return True
+
     after = clause_intents().get(words[1][0].lower())
     if after is None:
         return False
+
     return after.kind.removeprefix(CLAUSE) in _BEHIND_FIGURES
 
 
@@ -267,6 +287,7 @@ def _qualified_links(question: str, catalog: Catalog) -> dict[str, Link]:
         named = _links_of(parts, catalog)
         if len(named) == 1:
             links[name.casefold()] = named[0]
+
     return links
 
 
@@ -281,6 +302,7 @@ def _links_of(parts: Sequence[str], catalog: Catalog) -> list[Link]:
             for column in table.columns:
                 if column.name.casefold() == parts[-1]:
                     named.append(Link("column", table.key, column.name, None, 1.0, column.name))
+
     return named
 
 
@@ -312,5 +334,7 @@ def tokens_of(
         link = qualified.get((mark.literal or mark.text).casefold())
         if link is not None:
             mark = replace(mark, links=(link,), is_unknown=False, is_skippable=False)
+
         found.append(Token(mark, kind, start, end, is_apart=" " in gap))
+
     return text, tuple(found)

@@ -62,5 +62,7 @@ def clause_intents(*, is_follow_up: bool = False) -> dict[str, Intent]:
         key = key_of(phrase)
         if kind == "skipped" and key in INTENTS:
             continue  # in questions it has a kind, which says more than that it is skipped
+
         own.setdefault(key, Intent(CLAUSE + kind))
+
     return INTENTS | own

@@ -34,12 +34,15 @@ class DedupClauses(ClauseReader):
             if not token.names:
                 self._reading.refuse_unread([token])
                 continue
+
             keys += self._keys_of(token, table)
             if table is None and keys:
                 table = keys[0].table
+
         if table is None or not keys:
             self._reading.refuse_clause(clause.tokens)
             return
+
         self._names.add(table.key)
         parameters = {
             "table": self._names.name_of(table),
@@ -62,6 +65,7 @@ class DedupClauses(ClauseReader):
                 table = self._names.table(token, self._reading.order)
             elif not token.means("dedup"):
                 self._reading.refuse_unread([token])
+
         return table
 
     def _keys_of(self, token: Token, table: Table | None) -> list[NamedColumn]:
@@ -72,11 +76,13 @@ class DedupClauses(ClauseReader):
             referring = _referring(table, token)
             if referring:
                 return referring
+
         named = self._names.column(token, self._reading.order, among=among)
         if named is not None:
             return [named]
         if token.text not in self._names.asked:
             self._reading.refuse_word(token.text)
+
         return []
 
     def _sorting(self, tokens: Sequence[Token]) -> list[Json]:
@@ -84,10 +90,12 @@ class DedupClauses(ClauseReader):
         place = place_of(tokens, "super")
         if place is None:
             return []
+
         word = tokens[place]
         named = self._named_column(tokens) or self._reading.only_date(word.text)
         if named is None:
             return []
+
         column = self._names.reference(named.table, named.column.name)
         return [{"column": column, "direction": _DIRECTIONS.get(word.arg[:1], "desc")}]
 
@@ -97,6 +105,7 @@ class DedupClauses(ClauseReader):
             named = self._names.column(token, self._reading.order)
             if named is not None:
                 return named
+
         return None
 
 
@@ -106,8 +115,10 @@ def _referring(table: Table, token: Token) -> list[NamedColumn]:
     for key in table.foreign_keys:
         if key.target == token.table:
             keys.append(key)
+
     if len(keys) != 1:
         return []
+
     return named_columns(table, keys[0].columns)
 
 
@@ -123,8 +134,10 @@ def _parts_of(tokens: Sequence[Token]) -> _Parts:
         first = max(end - 1, 0)  # the column of 创建时间最新
         newest = tokens[first:]
         tokens = tokens[:first]
+
     by = place_of(tokens, "by")
     if by is None:
         return _Parts(tokens, (), newest)
+
     keys = words_without(tokens[by + 1 :], "dedup", "keep")
     return _Parts(tokens[:by], keys, newest)

@@ -24,16 +24,20 @@ def begin_from(earlier: UserIntent, catalog: Catalog, names: Names) -> RequestDr
         found = tables_named(source.table_name, source.schema_name, catalog)
         if len(found) != 1:
             continue
+
         called = _called(source)
         names.call(found[0], called)
         names.add(found[0].key)
         tables[called] = found[0]
+
     computed = {transform["as"] for transform in draft.of("transform")}
     for aggregate in draft.of("aggregate"):
         _qualify(aggregate, tables, computed)
+
     computed.update(_result_names(draft))
     for parameters in draft.of("filter"):
         _qualify(parameters, tables, computed)
+
     return draft
 
 
@@ -41,16 +45,20 @@ def _complete(draft: RequestDraft) -> None:
     """Write what an intent may leave out, as binding takes it."""
     for join in draft.of("join"):
         join["how"] = join.get("how") or "left"
+
     for window in draft.of("window"):
         window.setdefault("partition_by", [])
         window.setdefault("order_by", [])
+
     taken: set[str] = set()
     for one in draft.columns:
         if one.get("as"):
             taken.add(one["as"])
+
     for key in draft.keys:
         unit, column = key.get("unit"), _own_name(key.get("column"))
         _name(key, unit or column, f"{column}_{unit}", taken)
+
     for measure in draft.measures:
         function, column = measure["function"], _own_name(measure.get("column"))
         plain = f"{function}_{column}" if column else function
@@ -68,6 +76,7 @@ def _name(one: Json, wanted: str, longer: str, taken: set[str]) -> None:
         return
     if wanted in taken:
         wanted = longer
+
     one["as"] = free_name(wanted, taken)
     taken.add(one["as"])
 
@@ -84,6 +93,7 @@ def _read_sources(earlier: UserIntent, draft: RequestDraft) -> Iterator[IntentSo
         called = _called(source)
         if called in unjoined:
             continue
+
         is_base = place == 0
         if is_base or called in read or not read:
             yield source
@@ -94,6 +104,7 @@ def _unjoined_tables(draft: RequestDraft) -> Iterator[str]:
     for join in draft.of("join"):
         if join.get("how") in _LOOKING_UP:
             yield join["right"]
+
     for transform in draft.of("transform"):
         if transform.get("rate"):
             yield transform["rate"]["table"]
@@ -113,6 +124,7 @@ def _tables_named_in(parameters: Json) -> Iterator[str]:
     """Yield what stands before the dot of texts; nothing of an operation on one table alone."""
     if "table" in parameters:
         return
+
     for container in containers_in(parameters):
         for value in values_in(container):
             if isinstance(value, str):
@@ -124,6 +136,7 @@ def _base_first(sources: Sequence[IntentSource], draft: RequestDraft) -> list[In
     first = next(draft.of("join"), None)
     if first is None:
         return list(sources)
+
     return sorted(sources, key=lambda source: _called(source) != first["left"])
 
 
@@ -138,12 +151,15 @@ def _qualify(parameters: Json, tables: dict[str, Table], computed: set[str]) -> 
     for container in containers_in(parameters):
         if not isinstance(container, dict):
             continue
+
         name = container.get("column")
         if not isinstance(name, str) or name in computed:
             continue
+
         owners = []
         for called, table in tables.items():
             if table.column(name) is not None:
                 owners.append(called)
+
         if len(owners) == 1:
             container["column"] = f"{owners[0]}.{name}"

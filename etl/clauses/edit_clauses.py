@@ -53,6 +53,7 @@ class EditClauses(ClauseReader):
         if not found.keys and not found.measures:
             self._reading.refuse_clause(clause.tokens)
             return
+
         keys = _unknown_among(found.keys, self._draft.keys)
         measures = _unknown_among(found.measures, self._draft.measures)
         if keys:
@@ -66,10 +67,12 @@ class EditClauses(ClauseReader):
         period = self._draft.period
         if period is None:
             return
+
         names: list[str] = []
         for key in keys:
             if key.get("unit") is None:
                 names.append(str(key["as"]))
+
         for window in self._draft.of("window"):
             if _sorting_columns(window)[:1] == [period["as"]]:
                 window["partition_by"] = [*window["partition_by"], *names]
@@ -86,6 +89,7 @@ class EditClauses(ClauseReader):
         if chosen == _REPLACE:
             self._take_away(known)
             known.clear()
+
         for one in found:
             one["as"] = self._free_name(one)
             known.append(one)
@@ -106,6 +110,7 @@ class EditClauses(ClauseReader):
         choices = []
         for value, label in _PLACES.items():
             choices.append(choice(value, self._reading.findings.shown(label)))
+
         try:
             return self._reading.findings.choose(kind, f"place of {listed}", prompt, choices)
         except NotBound:
@@ -118,6 +123,7 @@ class EditClauses(ClauseReader):
         table, _, column = str(one.get("column", "")).partition(".")
         if column and name in taken:
             name = f"{table}_{column}"
+
         return free_name(name, taken)
 
     # --------------------------------------------------------------------------
@@ -137,6 +143,7 @@ class EditClauses(ClauseReader):
                 is_changed |= self._replace_column(token, sides.old)
             elif not token.means(*_TYING):
                 self._reading.refuse_unread([token])
+
         if not is_changed:
             self._reading.refuse_clause(clause.tokens)
 
@@ -144,10 +151,12 @@ class EditClauses(ClauseReader):
         period = self._draft.period
         if period is None:
             return False
+
         before = str(period["as"])
         if before == period["unit"]:
             period["as"] = token.arg
             self._draft.rename_result({before: token.arg})
+
         period["unit"] = token.arg
         return True
 
@@ -156,9 +165,11 @@ class EditClauses(ClauseReader):
         measures = self._computed()
         if replaced:
             measures = _with_any(measures, "function", replaced)
+
         measure = self._one_of("measure", measures, token.text)
         if measure is None:
             return bool(measures)
+
         self._rename(measure, {**measure, "function": token.kind})
         return True
 
@@ -168,18 +179,22 @@ class EditClauses(ClauseReader):
         for measure in self._draft.measures:
             if measure["function"] != "count":
                 found.append(measure)
+
         return found
 
     def _replace_column(self, token: Token, old: Sequence[Token]) -> bool:
         named = self._names.column(token, self._reading.order)
         if named is None:
             return token.text in self._names.asked
+
         self._names.add(named.table.key)
         if is_date(named.table, named.column):
             return self._replace_date(named, old, token.text)
+
         is_measure = self._names.is_measure(named.table, named.column)
         if is_measure and not self._are_keys(old):
             return self._replace_figure(named, old, token.text)
+
         return self._replace_key(named, old, token.text)
 
     def _are_keys(self, old: Sequence[Token]) -> bool:
@@ -191,6 +206,7 @@ class EditClauses(ClauseReader):
         named = self._names.column(token, self._reading.order)
         if named is None:
             return None
+
         return self._names.reference(named.table, named.column.name)
 
     def _replace_date(self, named: NamedColumn, old: Sequence[Token], said: str) -> bool:
@@ -200,14 +216,17 @@ class EditClauses(ClauseReader):
         if period is not None and period.get("column") is None:
             period["column"] = new
             return True
+
         used = self._dates_in_use()
         if new in used:
             used.remove(new)
+
         wanted = self._references(old)
         replaced = [column for column in used if column in wanted]
         chosen = self._one_reference("column", replaced or used, said)
         if chosen is not None:
             self._write_over(chosen, new)
+
         return bool(used)
 
     def _write_over(self, old: str, new: str) -> None:
@@ -222,9 +241,11 @@ class EditClauses(ClauseReader):
         for action, parameters in self._draft.operations:
             if action not in ("filter", "aggregate", "dedup"):
                 continue
+
             for column in _columns_in(parameters):
                 if self._is_date(column):
                     found[column] = None
+
         return list(found)
 
     def _is_date(self, reference: str) -> bool:
@@ -232,6 +253,7 @@ class EditClauses(ClauseReader):
         table = self._names.called(name)
         if table is None:
             return False
+
         column = table.column(called)
         return column is not None and is_date(table, column)
 
@@ -243,6 +265,7 @@ class EditClauses(ClauseReader):
             changed.pop("expression", None)
             changed["column"] = self._names.reference(named.table, named.column.name)
             self._rename(measure, changed)
+
         return bool(measures)
 
     def _replace_key(self, named: NamedColumn, old: Sequence[Token], said: str) -> bool:
@@ -250,6 +273,7 @@ class EditClauses(ClauseReader):
         key = self._one_of("column", self._among(keys, old), said)
         if key is None:
             return bool(keys)
+
         before = str(key["as"])
         column = self._names.reference(named.table, named.column.name)
         self._draft.keys.remove(key)
@@ -257,6 +281,7 @@ class EditClauses(ClauseReader):
         if known is not None:  # the result is grouped by it already
             self._draft.rename_result({before: known["as"]})
             return True
+
         changed = {**key, "column": column, "as": named.column.name}
         changed["as"] = self._free_name(changed)
         self._draft.keys.append(changed)
@@ -297,6 +322,7 @@ class EditClauses(ClauseReader):
             return None
         if len(found) == 1:
             return found[0]
+
         prompt = Text(f"“{said}”替换哪一个？", f"What does “{said}” replace?")
         choices = choices_of(found)
         try:
@@ -311,17 +337,20 @@ class EditClauses(ClauseReader):
         """Take away groups, figures, windows or conditions; tell whether such are meant."""
         if not says(clause.tokens, "exclude"):
             return False
+
         tokens = words_without(clause.tokens, "exclude")
         functions: list[str] = []
         for kind, function in _WINDOWS.items():
             if says(tokens, kind):
                 functions.append(function)
+
         if functions:
             return self._drop_windows(functions)
         if says(tokens, "restriction"):
             return self._drop_conditions()
         if _compares(tokens):
             return False
+
         return self._drop_columns(tokens)
 
     def _drop_windows(self, functions: Sequence[str]) -> bool:
@@ -341,6 +370,7 @@ class EditClauses(ClauseReader):
             }
             if read & gone:
                 removed.append(window)
+
         self._remove_windows(removed)
 
     def _remove_windows(self, removed: Sequence[Json]) -> None:
@@ -350,6 +380,7 @@ class EditClauses(ClauseReader):
         for parameters in self._draft.of("filter"):
             if _reads(parameters, names):
                 gone.append(parameters)
+
         self._draft.remove(gone)
 
     def _drop_conditions(self) -> bool:
@@ -359,6 +390,7 @@ class EditClauses(ClauseReader):
         for parameters in self._draft.of("filter"):
             if not _reads(parameters, ranks):
                 gone.append(parameters)
+
         self._draft.remove(gone)
         return bool(gone)
 
@@ -371,6 +403,7 @@ class EditClauses(ClauseReader):
                 gone.append(found)
             elif token.names or token.mark.is_unknown:
                 return False
+
         self._remove(gone)
         return bool(gone)
 
@@ -378,6 +411,7 @@ class EditClauses(ClauseReader):
         for known in (self._draft.keys, self._draft.measures):
             kept = [one for one in known if one not in gone]
             known[:] = kept
+
         self._take_away(gone)
         if gone and not self._result_names():
             self._reading.findings.refuse("unsupported", _NOTHING_LEFT)
@@ -392,10 +426,12 @@ class EditClauses(ClauseReader):
             return self._draft.period
         if not token.names:
             return None
+
         reference = self._reference(token)
         if token.table is not None:
             counted = self._names.name_of(self._names.of(token.table))
             return _first_with(columns, "as", f"{counted}_count")
+
         return _first_with(columns, "column", reference)
 
 
@@ -404,6 +440,7 @@ def _first_with(found: Iterable[Json], part: str, value: str | None) -> Json | N
     for one in found:
         if one.get(part) == value:
             return one
+
     return None
 
 
@@ -413,6 +450,7 @@ def _with_any(found: Iterable[Json], part: str, values: Collection[str | None]) 
     for one in found:
         if one.get(part) in values:
             kept.append(one)
+
     return kept
 
 
@@ -423,6 +461,7 @@ def _unknown_among(found: Iterable[Json], known: Collection[Json]) -> list[Json]
     for one in found:
         if _telling_parts(one) not in known_parts:
             unknown.append(one)
+
     return unknown
 
 
@@ -438,6 +477,7 @@ def _sorting_columns(window: Json) -> list[str]:
 def _is_period(token: Token) -> bool:
     if token.means("date_part"):
         return not token.names
+
     return token.means("bucket")
 
 
@@ -445,6 +485,7 @@ def _compares(tokens: Sequence[Token]) -> bool:
     """Tell whether words say which rows go, rather than which column."""
     if says(tokens, "cmp", "null", "notnull", "like", "between", "not", "verb"):
         return True
+
     return any(token.is_value_or_date for token in tokens)
 
 
@@ -460,6 +501,7 @@ def _columns_in(parameters: Json) -> list[str]:
         column = container.get("column") if isinstance(container, dict) else None
         if isinstance(column, str):
             found.append(column)
+
     return found
 
 
@@ -471,9 +513,11 @@ def _sides_of(tokens: Sequence[Token]) -> _Sides:
             return _Sides(before, behind)
         if token.means("replacing"):
             return _replaced(behind)
+
         is_said_behind = any(one.names or one.kind for one in behind)
         if token.means("instead") and is_said_behind:
             return _Sides(behind, before)
+
     return _Sides(tokens, ())
 
 
@@ -481,4 +525,5 @@ def _replaced(behind: Sequence[Token]) -> _Sides:
     place = place_of(behind, "with", "to", "by", "instead")
     if place is None:
         return _Sides(behind, ())
+
     return _Sides(behind[place + 1 :], behind[:place])

@@ -30,10 +30,12 @@ class FilterClauses(ClauseReader):
         if says(clause.tokens, "having") and self._names_other_table(clause.tokens):
             self._joins.take_having(clause)
             return
+
         suggestion = self._ranking_meant(clause.tokens)
         if suggestion is not None:
             self._reading.refuse_word(said(clause.tokens), [suggestion])
             return
+
         found = self._reading.conditions(
             clause.tokens,
             measures=self._draft.measures,
@@ -49,6 +51,7 @@ class FilterClauses(ClauseReader):
         """Tell whether words name a table and nothing that could be compared."""
         if says(tokens, "cmp", "null", "notnull", "between"):
             return False
+
         base = self._reading.base
         own = base.key if base is not None else None
         return any(token.table != own for token in table_words(tokens))
@@ -63,6 +66,7 @@ class FilterClauses(ClauseReader):
                 rows.append(condition)
             else:
                 groups.append(named)
+
         if rows:
             self._draft.add_row_filter(rows)
         if groups:
@@ -72,10 +76,12 @@ class FilterClauses(ClauseReader):
         """Return the condition with names of the result; None where it is about rows."""
         if "any" in condition:
             return self._any_of_result(condition["any"])
+
         column = condition["column"]
         for one in (*self._draft.measures, *self._keys()):
             if column in (one.get("column"), one["as"]):
                 return {**condition, "column": one["as"]}
+
         return None
 
     def _any_of_result(self, alternatives: Sequence[Json]) -> Json | None:
@@ -85,7 +91,9 @@ class FilterClauses(ClauseReader):
             one = self._of_result(condition)
             if one is None:
                 return None
+
             named.append(one)
+
         return {"any": named}
 
     def _keys(self) -> Sequence[Json]:
@@ -96,6 +104,7 @@ class FilterClauses(ClauseReader):
         """
         if self._reading.is_follow_up:
             return ()
+
         return self._draft.plain_keys
 
     def _ranking_meant(self, tokens: Sequence[Token]) -> str | None:
@@ -109,7 +118,9 @@ class FilterClauses(ClauseReader):
                 thing = token.text
             elif token.links("column"):
                 figure = token.text
+
         if count is None or thing is None or not says(tokens, "super"):
             return None
+
         form = _RANKING_FORM.en if thing.isascii() else _RANKING_FORM.zh
         return form.format(count=count, thing=thing, figure=figure)

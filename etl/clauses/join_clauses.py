@@ -26,11 +26,13 @@ class JoinClauses(ClauseReader):
         for token in keys:
             if token.arg == "=":
                 read.append(token)
+
         joined = self._reading.joined_keys()
         for table in self._reading.tables_of(clause.tokens):
             self._names.add(table.key)
             if table.key not in joined:
                 read += self._join(table, keys, how)
+
         for token in clause.tokens:
             if token not in read:
                 self._reading.refuse_unread([token])
@@ -49,9 +51,11 @@ class JoinClauses(ClauseReader):
             if pair is not None:
                 pairs.append(pair)
                 used += words
+
         if pairs:
             parameters["on"] = pairs
             parameters["left"] = pairs[0][0].partition(".")[0]
+
         self._draft.add_join(parameters)
         return used
 
@@ -89,6 +93,7 @@ class JoinClauses(ClauseReader):
         """Return the joins that have to come before others, or before conditions."""
         if self._missing():
             return list(_with_columns(self._draft))
+
         conditioned: set[str] = set()
         passed: list[Json] = []
         for action, parameters in self._draft.operations:
@@ -96,9 +101,11 @@ class JoinClauses(ClauseReader):
                 conditioned.update(_tables_in(parameters["conditions"]))
             if action != "join" or parameters["how"] in _LOOKING_UP:
                 continue
+
             passed.append(parameters)
             if parameters["right"] in conditioned:
                 return passed
+
         return []
 
     def _missing(self) -> list[Table]:
@@ -108,6 +115,7 @@ class JoinClauses(ClauseReader):
         for key in self._names.sources:
             if key not in joined:
                 found.append(self._names.of(key))
+
         return found
 
     def _next(self, missing: Sequence[Table]) -> Table:
@@ -116,6 +124,7 @@ class JoinClauses(ClauseReader):
         for table in missing:
             if any(are_tied(table, other) for other in joined):
                 return table
+
         return missing[0]
 
     # --------------------------------------------------------------------------
@@ -125,6 +134,7 @@ class JoinClauses(ClauseReader):
         """Return the columns by which a table is joined, its own one last."""
         if len(words) == 1:
             return self._pair_named(words[0], right)
+
         first, second = words
         return self._equal_pair(first, second, right) or self._equal_pair(second, first, right)
 
@@ -135,6 +145,7 @@ class JoinClauses(ClauseReader):
         other = self._column_among(right, {right_table.key})
         if own is None or other is None:
             return None
+
         return [own, other]
 
     def _column_among(self, token: Token, keys: Collection[TableKey]) -> str | None:
@@ -142,6 +153,7 @@ class JoinClauses(ClauseReader):
         for named in self._named_by(token):
             if named.table.key in keys:
                 return self._names.reference(named.table, named.column.name)
+
         return None
 
     def _pair_named(self, token: Token, right: Table) -> list[str] | None:
@@ -157,9 +169,12 @@ class JoinClauses(ClauseReader):
                     pair = [own, self._names.reference(other, name)]
                     if named.table.key == right.key:
                         pair.reverse()
+
                     found.setdefault(rank, pair)
+
         if not found:
             return None
+
         return found[min(found)]
 
     def _tables_opposite(self, table: Table, right: Table) -> list[Table]:
@@ -168,10 +183,12 @@ class JoinClauses(ClauseReader):
         for joined in self._reading.joined():
             if joined.key != right.key:
                 lefts[joined.key] = joined
+
         if table.key == right.key:
             return list(lefts.values())
         if table.key in lefts:
             return [right]
+
         return []
 
     def _named_by(self, token: Token) -> Iterator[NamedColumn]:
@@ -179,6 +196,7 @@ class JoinClauses(ClauseReader):
         for link in token.links("column"):
             if link.table not in self._names.sources or link.quality < _LEAST_KEY:
                 continue
+
             table = self._names.of(link.table)
             yield from named_columns(table, [link.column or ""])
 
@@ -196,6 +214,7 @@ def _key_tokens(tokens: Sequence[Token]) -> list[Token]:
             continue
         elif token.links("column") or token.arg == "=":
             keys.append(token)
+
     return keys
 
 
@@ -217,11 +236,14 @@ def _partners(table: Table, column: str, other: Table) -> Iterator[tuple[int, st
     for key in table.foreign_keys:
         if key.target == other.key:
             yield from _paired_with(column, key.columns, key.target_columns)
+
     for key in other.foreign_keys:
         if key.target == table.key:
             yield from _paired_with(column, key.target_columns, key.columns)
+
     if other.column(column) is not None:
         yield 1, column
+
     own_key = _key_for(table, column, other)
     if own_key is not None:
         yield 2, own_key
@@ -242,9 +264,11 @@ def _key_for(table: Table, column: str, other: Table) -> str | None:
         return None
     if len(other.primary_key) != 1:
         return None
+
     target = other.column(other.primary_key[0])
     if target is None or not are_comparable(own.type, target.type):
         return None
+
     return target.name
 
 

@@ -69,6 +69,7 @@ class _Lookup:
         for token in self.objects:
             if token.means("verb") and token.table is None:
                 found.append(token)
+
         return found
 
     @property
@@ -78,6 +79,7 @@ class _Lookup:
         for token in self.objects:
             if _is_unknown(token):
                 found.append(token)
+
         return found
 
     @property
@@ -90,6 +92,7 @@ class _Lookup:
         """Tell whether a verb, a value or what a row is called says which rows are looked up."""
         if self.thing is not None or self.compares:
             return True
+
         return bool(self.verbs)
 
     @property
@@ -100,6 +103,7 @@ class _Lookup:
         for token in self.objects:
             if token.table is None and token not in verbs:
                 found.append(token)
+
         return found
 
 
@@ -111,6 +115,7 @@ class LookupClauses(ClauseReader):
         lookup = _lookup_in(tokens)
         if lookup is not None:
             return lookup.subject
+
         return None
 
     def is_lookup(self, tokens: Sequence[Token]) -> bool:
@@ -122,9 +127,11 @@ class LookupClauses(ClauseReader):
         lookup = _lookup_in(tokens)
         if lookup is None:
             return False
+
         base = self._base(lookup)
         if base is None:
             return said(lookup.objects) in self._names.asked
+
         lookup.tables = self._tables_of(lookup, base)
         if not self._find_thing(lookup, base):
             return said(lookup.unknown) in self._names.asked
@@ -133,15 +140,18 @@ class LookupClauses(ClauseReader):
         if not self._is_one_way(lookup, base):
             self._refuse(lookup, base)
             return True
+
         self._look_up(lookup, base)
         return True
 
     def _base(self, lookup: _Lookup) -> Table | None:
         if lookup.subject is None:
             return self._asked_base(lookup)
+
         table = self._names.table(lookup.subject, self._reading.order)
         if table is not None:
             self._names.add(table.key)
+
         return table
 
     def _asked_base(self, lookup: _Lookup) -> Table | None:
@@ -154,8 +164,10 @@ class LookupClauses(ClauseReader):
             is_possible = bool(lookup.tables) and self._is_meant(lookup, table)
             if is_possible:
                 possible.append(table)
+
         if not possible:
             return None
+
         words = said(lookup.objects)
         return self._names.one_of_tables(words, possible, self._reading.order)
 
@@ -166,17 +178,20 @@ class LookupClauses(ClauseReader):
             key = self._table_named_by(token)
             if key is not None and key != base.key:
                 tables[key] = self._names.of(key)
+
         return list(tables.values())
 
     def _table_named_by(self, token: Token) -> TableKey | None:
         """Return the table of a word, of a value of another table, or of a verb that is telling."""
         if token.table is not None:
             return token.table
+
         is_telling = token.means("verb") and token.mark.quality >= _LEAST_TELLING
         if is_telling:
             return token.mark.links[0].table
         if token.is_value and not self._is_own(token):
             return token.mark.links[0].table
+
         return None
 
     def _find_thing(self, lookup: _Lookup, base: Table) -> bool:
@@ -184,20 +199,25 @@ class LookupClauses(ClauseReader):
         unknown = lookup.unknown
         if not unknown:
             return True
+
         tables = lookup.tables or self._tables_behind(base)
         columns: list[NamedColumn] = []
         for table in tables:
             columns += self._names.shown_columns(table)
+
         if not columns:
             return False
+
         text = said(unknown)
         named = self._names.only("column", text, columns, self._reading.order)
         if named is None:
             return False
+
         lookup.thing = _Thing(named, text)
         lookup.objects = [token for token in lookup.objects if token not in unknown]
         if named.table not in lookup.tables:
             lookup.tables.append(named.table)
+
         return True
 
     def _tables_behind(self, base: Table) -> list[Table]:
@@ -206,6 +226,7 @@ class LookupClauses(ClauseReader):
         for table in self._reading.catalog.tables:
             if self._has_several(base, table):
                 found.append(table)
+
         return found
 
     def _has_several(self, base: Table, table: Table) -> bool:
@@ -213,6 +234,7 @@ class LookupClauses(ClauseReader):
         for way in self._ways(base, table):
             if _is_repeating(way) and not leads_over_parent(way):
                 return True
+
         return False
 
     def _is_own(self, token: Token) -> bool:
@@ -227,16 +249,19 @@ class LookupClauses(ClauseReader):
         ways: list[Way] = []
         for table in lookup.tables:
             ways += self._ways(base, table)
+
         if any(map(_is_repeating, ways)):
             return lookup.is_negated or lookup.says_which
         if not lookup.is_negated:
             return False
+
         return not ways or not lookup.compares
 
     def _is_one_way(self, lookup: _Lookup, base: Table) -> bool:
         """Tell whether some way leads over all tables that the words name."""
         if len(lookup.tables) == 1:
             return True  # binding asks for the key, or says that there is none
+
         named = {table.key for table in lookup.tables}
         links = JOIN_LINKS.of(self._reading.catalog)
         for table in lookup.tables:
@@ -244,6 +269,7 @@ class LookupClauses(ClauseReader):
                 passed = {link.right for link in way}
                 if named <= passed:
                     return True
+
         return False
 
     def _refuse(self, lookup: _Lookup, base: Table) -> None:
@@ -266,10 +292,13 @@ class LookupClauses(ClauseReader):
         names = self._names.about(self._with_those_between(base, far, lookup.tables))
         for table in (far, *lookup.tables):
             names.call(table, self._free_name(table))
+
         for name, conditions in self._conditions_by_table(lookup, names).items():
             self._draft.add_row_filter(conditions, name)
+
         for table in lookup.tables:
             self._reading.lookups[names.name_of(table)] = table
+
         parameters = {
             "left": self._names.name_of(base),
             "right": names.name_of(far),
@@ -288,9 +317,11 @@ class LookupClauses(ClauseReader):
         keys: dict[TableKey, None] = {}
         for table in named:
             keys[table.key] = None
+
         for way in self._ways(base, far):
             for link in way:
                 keys[link.right] = None
+
         keys.pop(base.key, None)
         return list(keys)
 
@@ -299,6 +330,7 @@ class LookupClauses(ClauseReader):
         taken = set(self._reading.lookups)
         for key in self._names.sources:
             taken.add(self._names.name_of(self._names.of(key)))
+
         return free_name(self._names.name_of(table), taken)
 
     def _conditions_by_table(self, lookup: _Lookup, names: Names) -> dict[str, list[Json]]:
@@ -310,14 +342,17 @@ class LookupClauses(ClauseReader):
             table, column = lookup.thing.named.table, lookup.thing.named.column.name
             called = condition(names.reference(table, column), "=", lookup.thing.text)
             by_table[names.name_of(table)] = [called]
+
         for one in reading.conditions:
             owners = set()
             for alternative in alternatives_in(one):
                 owners.add(alternative["column"].partition(".")[0])
+
             if len(owners) == 1:
                 by_table.setdefault(owners.pop(), []).append(one)
             else:
                 self._reading.refuse_word(said(tokens))
+
         return by_table
 
     def _assume(self, lookup: _Lookup, base: Table, far: Table) -> None:
@@ -326,6 +361,7 @@ class LookupClauses(ClauseReader):
         if lookup.verbs:
             verb = said(lookup.verbs)
             meant = Text(f"“{verb}”理解为", f"“{verb}” is taken as ")
+
         form = _ROWS_WITHOUT if lookup.is_negated else _ROWS_WITH
         labels = {"one": self._names.label(base), "other": self._names.label(far)}
         text = Text(
@@ -344,6 +380,7 @@ def _is_unknown(token: Token) -> bool:
         return True
     if mark.is_unknown and not mark.is_skippable:
         return True
+
     return mark.literal is not None and not token.names
 
 
@@ -357,11 +394,13 @@ def _lookup_in(tokens: Sequence[Token]) -> _Lookup | None:
     place = _place_of_relation(tokens)
     if place is None or says(tokens, *_OTHERWISE):
         return None
+
     before, behind = tokens[:place], tokens[place:]
     subject = _subject_of(before, behind)
     objects = [token for token in behind if token is not subject]
     if not says(tokens, *_TYING) and not table_words(objects):
         return None
+
     named = words_without(objects, "which", *_NEGATIONS)
     negations = len(tokens) - len(words_without(tokens, *_NEGATIONS))
     return _Lookup(subject, named, is_negated=negations % 2 == 1)
@@ -375,6 +414,7 @@ def _place_of_relation(tokens: Sequence[Token]) -> int | None:
     own = place_of(tokens, "which", *_TYING)
     if own is not None:
         return own
+
     return place_of(tokens, "exclude")
 
 
@@ -383,6 +423,7 @@ def _subject_of(before: Sequence[Token], behind: Sequence[Token]) -> Token | Non
     tables = table_words(before)
     if tables:
         return tables[0]
+
     return _subject_behind(behind)
 
 
@@ -393,4 +434,5 @@ def _subject_behind(tokens: Sequence[Token]) -> Token | None:
         is_of = before.means("of") and not before.text.isascii()
         if is_of and token.table is not None:
             subject = token
+
     return subject

@@ -53,6 +53,7 @@ class RankingClauses(ClauseReader):
         if sorting is None or not measures:
             self._reading.refuse_clause(clause.tokens)
             return
+
         others = [key["as"] for key in aggregate["group_by"] if key["as"] != sorting]
         make = _running if clause.kind == "running" else _previous
         for measure in measures:
@@ -63,9 +64,11 @@ class RankingClauses(ClauseReader):
         period = self._draft.period
         if period is not None:
             return str(period["as"])
+
         keys = aggregate["group_by"]
         if keys:
             return str(keys[0]["as"])
+
         return None
 
     # --------------------------------------------------------------------------
@@ -80,6 +83,7 @@ class RankingClauses(ClauseReader):
         if parts.count is None or measure is None:
             self._reading.refuse_clause(clause.tokens)
             return
+
         groups = self._groups(parts.groups, thing)
         values = self._ranked_values(parts.things) if thing is None else []
         is_known = self._known_measure(measure) is not None
@@ -96,6 +100,7 @@ class RankingClauses(ClauseReader):
             if table is not None:
                 self._names.add(table.key)
                 return table
+
         return None
 
     def _ranked_values(self, tokens: Sequence[Token]) -> list[NamedColumn]:
@@ -109,6 +114,7 @@ class RankingClauses(ClauseReader):
                 column = self._names.column(token, self._reading.order)
                 if column is not None and not _is_key(column):
                     named.append(column)
+
         return named
 
     def _ranked_measure(self, parts: TopParts) -> Json | None:
@@ -116,9 +122,11 @@ class RankingClauses(ClauseReader):
         if parts.figure:
             measures = self._reading.figures(parts.figure).measures
             return measures[0] if measures else None
+
         known = self._draft.measures
         if not known:
             return self._asked_measure(parts)
+
         return known[0] if len(known) == 1 else None
 
     def _asked_measure(self, parts: TopParts) -> Json | None:
@@ -126,12 +134,15 @@ class RankingClauses(ClauseReader):
         base = self._reading.base
         if not parts.things or base is None:
             return None
+
         columns = self._names.measures_of(base)
         for table in self._reading.catalog.tables:
             if are_tied(base, table):
                 columns += self._names.measures_of(table)
+
         if not columns:
             return None
+
         return self._reading.asked_sum(said(parts.things), columns)
 
     def _groups(self, tokens: Sequence[Token], thing: Table | None) -> list[_Group]:
@@ -140,6 +151,7 @@ class RankingClauses(ClauseReader):
             group = self._group(token, thing)
             if group is not None:
                 groups.append(group)
+
         return groups
 
     def _group(self, token: Token, thing: Table | None) -> _Group | None:
@@ -148,11 +160,13 @@ class RankingClauses(ClauseReader):
         if not token.names:
             self._reading.refuse_unread([token])
             return None
+
         named = self._names.column(token, self._reading.order)
         if named is not None:
             return _Group((named,))
         if token.text not in self._names.asked:
             self._reading.refuse_word(token.text)
+
         return None
 
     def _group_of_table(self, token: Token, thing: Table | None) -> _Group | None:
@@ -160,6 +174,7 @@ class RankingClauses(ClauseReader):
         table = self._names.table(token, self._reading.order)
         if table is None:
             return None
+
         ranked = thing or self._reading.base
         if ranked is not None:
             for key in ranked.foreign_keys:
@@ -168,6 +183,7 @@ class RankingClauses(ClauseReader):
         if not table.primary_key:
             self._reading.refuse_word(token.text)
             return None
+
         return _Group(tuple(named_columns(table, table.primary_key)))
 
     def _known_measure(self, measure: Json) -> Json | None:
@@ -176,6 +192,7 @@ class RankingClauses(ClauseReader):
         for one in self._draft.measures:
             if (one["function"], one.get("column")) == wanted:
                 return one
+
         return None
 
     def _is_summed(self, thing: Table | None, measure: Json) -> bool:
@@ -184,6 +201,7 @@ class RankingClauses(ClauseReader):
             return False
         if "column" not in measure:
             return True
+
         owner = str(measure["column"].partition(".")[0])
         return owner != self._names.name_of(thing)
 
@@ -203,20 +221,25 @@ class RankingClauses(ClauseReader):
         columns: list[NamedColumn] = []
         for group in groups:
             columns += group.columns
+
         if self._draft.aggregate is None:
             keys = [self._key(named) for named in columns]
             if thing is not None:
                 keys += self._keys_of_rows(thing, keys)
+
             taken = [key["column"] for key in keys]
             keys += [key for key in values if key["column"] not in taken]
             self._reading.add_figures(FigureReading(keys=keys, measures=[measure]))
+
         partition: list[str] = []
         for named in columns:
             called = self._name_in_result(named)
             if called is None:
                 self._reading.refuse_word(named.column.comment or named.column.name)
                 return
+
             partition.append(called)
+
         ranked = self._known_measure(measure) or measure
         self._rank(parts, partition, str(ranked["as"]))
 
@@ -227,6 +250,7 @@ class RankingClauses(ClauseReader):
         for key in self._names.row_keys(thing):
             if key["column"] not in known:
                 keys.append(key)
+
         return keys
 
     def _name_in_result(self, named: NamedColumn) -> str | None:
@@ -239,13 +263,16 @@ class RankingClauses(ClauseReader):
         columns = {key.get("column"): str(key["as"]) for key in keys}
         if column in columns:
             return columns[column]
+
         own = {self._names.reference(named.table, name) for name in named.table.primary_key}
         is_row = bool(own) and own <= columns.keys()
         if not is_row:
             return None
+
         key = self._key(named)
         if key["as"] in columns.values():
             key["as"] = self._names.key_name(named.table, named.column.name)
+
         keys.append(key)
         return str(key["as"])
 
@@ -261,6 +288,7 @@ class RankingClauses(ClauseReader):
             for named in group.columns:
                 self._names.add(named.table.key)
                 partition.append(self._names.reference(named.table, named.column.name))
+
         self._rank(parts, partition, measure["column"])
 
     def _leave_out_missing(self, column: str) -> None:
@@ -293,6 +321,7 @@ def _unknown_words(tokens: Sequence[Token]) -> list[Token]:
     for token in tokens:
         if not token.names and not token.means(*_RANKING_WORDS):
             found.append(token)
+
     return found
 
 
@@ -329,6 +358,7 @@ def top_parts(tokens: Sequence[Token]) -> TopParts:
     bare = TopParts(count, direction, (), (), ())
     if word.text.isascii():
         return _english_parts(bare, behind)
+
     return _chinese_parts(bare, before, behind)
 
 
@@ -351,5 +381,6 @@ def _english_parts(bare: TopParts, behind: Sequence[Token]) -> TopParts:
             place = "figure"
         elif not (token.means("within") or token.is_break):
             parts[place].append(token)
+
     things, groups, figure = tuple(parts["things"]), tuple(parts["groups"]), tuple(parts["figure"])
     return replace(bare, things=things, groups=groups, figure=figure)

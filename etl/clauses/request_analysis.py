@@ -76,13 +76,16 @@ def _analysed(
     is_read = within(_READING_S, read, None)
     if is_read is None:
         raise InvalidRequest(_TOO_LONG, field="question")
+
     (intent,) = is_read
     if intent is None:
         return BindingResult(None, findings.analysis(None, "rules"), chosen=findings.chosen)
+
     bound = None
     try:
         bound = bind_intent(intent, catalog, {}, options, findings).bound
     except InvalidRequest as exc:  # words have no fields that could be named
         findings.refuse("unsupported", exc.text)
+
     analysis = findings.analysis(intent, "rules")
     return BindingResult(bound, analysis, findings.decisions, findings.chosen)

@@ -64,6 +64,7 @@ class RequestDraft:
         aggregate = self.aggregate
         if aggregate is None:
             return []
+
         listed: list[Json] = aggregate[part]
         return listed
 
@@ -79,6 +80,7 @@ class RequestDraft:
         for key in self.keys:
             if key.get("unit") is None:
                 found.append(key)
+
         return found
 
     @property
@@ -87,6 +89,7 @@ class RequestDraft:
         for key in self.keys:
             if key.get("unit") is not None:
                 return key
+
         return None
 
     def add(self, action: Action, parameters: Json) -> None:
@@ -102,6 +105,7 @@ class RequestDraft:
         parameters: Json = {"conditions": list(conditions)}
         if table is not None:
             parameters["table"] = table
+
         self.operations.insert(self._place_of_result(), ("filter", parameters))
 
     def begin_with(self, joins: Sequence[Json]) -> None:
@@ -110,6 +114,7 @@ class RequestDraft:
         begun: list[Operation] = []
         for join in joins:
             begun.append(("join", join))
+
         self.operations = [*begun, *self.operations]
 
     def remove(self, gone: Sequence[Json]) -> None:
@@ -119,6 +124,7 @@ class RequestDraft:
         for action, parameters in self.operations:
             if id(parameters) not in identities:
                 kept.append((action, parameters))
+
         self.operations = kept
 
     def make_aggregate(self) -> Json:
@@ -126,6 +132,7 @@ class RequestDraft:
         known = self.aggregate
         if known is not None:
             return known
+
         made: Json = {"group_by": [], "measures": []}
         self.add("aggregate", made)
         return made
@@ -155,6 +162,7 @@ class RequestDraft:
         for place, (action, _) in enumerate(self.operations):
             if action in _ON_GROUPS:
                 return place
+
         return len(self.operations)
 
 
@@ -175,6 +183,7 @@ def free_name(wanted: str, taken: Collection[str]) -> str:
     numbers = count(2)
     while free in taken:
         free = f"{wanted}_{next(numbers)}"
+
     return free
 
 
@@ -182,6 +191,7 @@ def containers_in(value: object) -> Iterator[Any]:
     """Yield the objects and lists within a JSON value, each before those within it."""
     if not isinstance(value, dict | list):
         return
+
     yield value
     for inner in values_in(value):
         yield from containers_in(inner)
@@ -191,6 +201,7 @@ def values_in(container: Json | list[Any]) -> Collection[Any]:
     """Return the values of an object or list."""
     if isinstance(container, dict):
         return container.values()
+
     return container
 
 
@@ -213,4 +224,5 @@ def _places(container: Any, keys: Collection[str]) -> list[Any]:
         return list(range(len(container)))
     if not keys:
         return list(container)
+
     return [key for key in container if key in keys]

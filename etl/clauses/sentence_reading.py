@@ -62,6 +62,7 @@ def read_sentence(
         text, tokens = tokens_of(question, lexicon, catalog, is_follow_up=True)
         if is_change(tokens):
             return _SentenceReader(text, tokens, catalog, lexicon, findings, earlier).read(question)
+
     text, tokens = tokens_of(question, lexicon, catalog)
     return _SentenceReader(text, tokens, catalog, lexicon, findings, None).read(question)
 
@@ -72,6 +73,7 @@ def is_change(tokens: Sequence[Token]) -> bool:
         return False
     if says(tokens, *_EDITING) or says(tokens[:1], "then"):
         return True
+
     clauses = clauses_of(tokens)
     return not any(_is_whole(clause) for clause in clauses)
 
@@ -81,6 +83,7 @@ def _is_whole(clause: Clause) -> bool:
     tables = table_words(clause.tokens)
     if clause.kind == "join":
         return len(tables) > 1
+
     has_source = clause.kind in ("source", "dedup", "aggregate", "top", "running", "previous")
     return has_source and bool(tables)
 
@@ -101,6 +104,7 @@ class _SentenceReader:
         draft = RequestDraft()
         if earlier is not None:
             draft = begin_from(earlier, catalog, self._names)
+
         is_follow_up = earlier is not None
         reading = RequestReading(
             catalog, lexicon, findings, self._names, draft, {}, is_follow_up=is_follow_up
@@ -142,16 +146,19 @@ class _SentenceReader:
             self._name_sources()
         if self._findings.ambiguities:
             return None  # all else depends on the tables
+
         for clause in self._clauses:
             check()
             self._note_date()
             self._take(clause)
+
         self._sinks.decide()
         self._check_whole()
         if self._names.sources:
             self._joins.join_others()
         if self._findings.is_clear:
             return self._intent(question)
+
         return None
 
     # --------------------------------------------------------------------------
@@ -162,15 +169,19 @@ class _SentenceReader:
         for clause in self._clauses:
             if clause.kind != "sink":
                 self._add_tables(_tables_behind_from(clause.tokens))
+
         groups: list[tuple[str, ...]] = [("source", "join", "dedup")]
         if not self._names.sources:
             groups += [("filter", "exclude"), ("top",)]
+
         for kinds in groups:
             for clause in self._clauses:
                 if clause.kind in kinds:
                     self._add_tables(self._base_words(clause))
+
             if self._names.sources:
                 return
+
         for before, clause in pairwise(self._clauses):
             if self._lookups.is_lookup(clause.tokens):
                 self._add_tables(before.tokens[-1:])
@@ -184,6 +195,7 @@ class _SentenceReader:
             return top_parts(clause.tokens).things
         if clause.kind == "dedup":
             return words_before_keys(clause.tokens)
+
         return clause.tokens
 
     def _add_tables(self, tokens: Sequence[Token]) -> None:
@@ -195,6 +207,7 @@ class _SentenceReader:
         period = self._draft.period
         if period is None:
             return
+
         column = period.get("column") or self._findings.decided("date_column", "date")
         if column is not None:
             self._names.use_date(column)
@@ -211,6 +224,7 @@ class _SentenceReader:
         if clause.kind not in _WITHOUT_BASE and self._lookups.take(clause.tokens):
             self._is_built = True
             return
+
         self._readers.get(clause.kind, self._take_source)(clause)
 
     def _take_source(self, clause: Clause) -> None:
@@ -225,6 +239,7 @@ class _SentenceReader:
         """Refuse what is called a table and is none: 工资表, where no table is called so."""
         if clause.kind == "sink":
             return
+
         for token, after in pairwise(clause.tokens):
             is_called_table = after.means("table") and not after.is_apart
             if is_called_table and token.table is None:
@@ -234,6 +249,7 @@ class _SentenceReader:
         if self._earlier is not None:
             self._edits.take_figures(clause, is_added=self._is_added)
             return
+
         self._reading.add_figures(self._reading.figures(clause.tokens))
 
     def _take_spine(self, clause: Clause) -> None:
@@ -241,6 +257,7 @@ class _SentenceReader:
         if aggregate is None or self._draft.period is None:
             self._reading.refuse_word(said(clause.tokens))
             return
+
         self._reading.refuse_unread(words_without(clause.tokens, "fill", "empty", "bucket"))
         aggregate["spine"] = True
         for measure in aggregate["measures"]:
@@ -261,6 +278,7 @@ class _SentenceReader:
         """Refuse a request without a table or without anything to do."""
         if not self._findings.is_clear:
             return
+
         aggregate = self._draft.aggregate
         if not self._names.sources:
             text = Text("没有认出任何数据表。", "No table was recognised in the request.")
@@ -285,6 +303,7 @@ class _SentenceReader:
         columns: list[NamedColumn] = []
         for key in self._names.sources:
             columns += self._names.measures_of(self._names.of(key))
+
         if not columns:
             text = Text(
                 "没有认出要计算的指标，请说明要汇总哪个字段。",
@@ -292,6 +311,7 @@ class _SentenceReader:
             )
             self._findings.refuse("unknown_name", text)
             return
+
         words = self._findings.shown(Text("汇总", "the figure"))
         measure = self._reading.asked_sum(words, columns)
         if measure is not None:
@@ -305,6 +325,7 @@ class _SentenceReader:
         for order, (action, parameters) in enumerate(self._draft.operations, 1):
             operation = IntentOperation(order=order, action=action, parameters=parameters)
             operations.append(operation)
+
         target = IntentTarget(table_name=self._draft.target)
         if self._earlier is None:
             return UserIntent(
@@ -313,6 +334,7 @@ class _SentenceReader:
                 data_target=target,
                 operations=operations,
             )
+
         target = self._earlier.data_target.model_copy(update={"table_name": self._draft.target})
         summary = f"{self._earlier.summary}; {question}"[-_MOST_SUMMARY_CHARS:]
         changes = {
@@ -329,13 +351,16 @@ class _SentenceReader:
         known = set()
         for source in sources:
             known.add(source.alias or source.table_name)
+
         named: dict[str, Table] = {}
         for key in self._names.sources:
             table = self._names.of(key)
             named[self._names.name_of(table)] = table
+
         for name, table in (*named.items(), *self._reading.lookups.items()):
             if name not in known:
                 sources.append(_source(name, table))
+
         return sources
 
 
@@ -350,4 +375,5 @@ def _tables_behind_from(tokens: Sequence[Token]) -> list[Token]:
     for before, token in pairwise(tokens):
         if before.means("from") and token.table is not None:
             found.append(token)
+
     return found

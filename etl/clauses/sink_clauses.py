@@ -41,6 +41,7 @@ class SinkClauses(ClauseReader):
         """Set the target, unless the user is asked for it."""
         if not self._named:
             return
+
         names = list(self._named)
         try:
             name = names[0] if len(names) == 1 else self._one_of(names)
@@ -52,9 +53,11 @@ class SinkClauses(ClauseReader):
         first, last = tokens[0], tokens[-1]
         if first.mark.literal is not None:
             return first.mark.literal
+
         written = self._text[first.start : last.end].replace("`", "").strip()
         if written.isascii():
             written = written.removesuffix(" table").replace(" ", "_").lower()
+
         return written
 
     def _one_of(self, names: Sequence[str]) -> str:
@@ -72,6 +75,7 @@ class SinkClauses(ClauseReader):
         stored = _called(name, self._reading.catalog)
         if not stored:
             return name
+
         prompt = Text(
             f"数据源里已有称为“{name}”的表。目标表叫什么？",
             f"The datasource has a table that is called “{name}”. What is the target called?",
@@ -79,6 +83,7 @@ class SinkClauses(ClauseReader):
         choices = [self._new(name)]
         for table in stored:
             choices.append(choice(table.name, self._names.label(table)))
+
         return self._reading.findings.choose("target", name, prompt, choices)
 
     def _new(self, name: str) -> Choice:
@@ -90,17 +95,21 @@ def _called(name: str, catalog: Catalog) -> list[Table]:
     """Return the tables that people call so and that are stored under other names."""
     if catalog.by_name.get(name):
         return []
+
     said = {name}
     for word in _TABLE_WORDS:
         said.add(name.removesuffix(word))
+
     said.update([f"{one}表" for one in said])
     said_keys = set(map(key_of, said))
     found: dict[TableKey, Table] = {}
     for called, tables in SAID_TABLES.of(catalog).items():
         if key_of(called) not in said_keys:
             continue
+
         for key in tables:
             found[key] = catalog.by_key[key]
+
     return list(found.values())
 
 
@@ -111,12 +120,16 @@ def _name_in(tokens: Sequence[Token]) -> Sequence[Token]:
         is_name = token.means("noise") and token.names
         if is_name or not token.means("sink", "table", "skipped", "noise"):
             break
+
         place += 1
+
     named = tokens[place:]
     while named and named[-1].means("instead"):
         named = named[:-1]
+
     if not named and tokens and tokens[-1].means("noise"):
         return tokens[-1:]  # a name that is a word as well
+
     return named
 
 
@@ -128,4 +141,5 @@ def _alternatives(tokens: Sequence[Token]) -> list[list[Token]]:
             parts.append([])
         else:
             parts[-1].append(token)
+
     return [part for part in parts if part]

@@ -20,6 +20,7 @@ def day_value(moment: Moment) -> str | Json | None:
     """Return the value of a day in a condition; None where it can't be written."""
     if moment.day is not None:
         return moment.day.isoformat()
+
     unit = moment.trunc
     if unit in _DAYS_OF:
         count, rest = divmod(moment.days, _DAYS_OF[unit])
@@ -29,6 +30,7 @@ def day_value(moment: Moment) -> str | Json | None:
         is_whole = not rest and not moment.days
     if not is_whole:
         return None
+
     return {"unit": unit, "offset": count}
 
 
@@ -43,14 +45,18 @@ def period_conditions(column: str, period: Period, bound: str) -> list[Json] | N
     if bound in _OPEN_ENDS:
         operator, end = _OPEN_ENDS[bound]
         ends = [(operator, period.start if end == "start" else period.end)]
+
     conditions = []
     for operator, moment in ends:
         if moment is None:
             continue
+
         value = day_value(moment)
         if value is None:
             return None
+
         conditions.append(condition(column, operator, value))
+
     return conditions
 
 
@@ -59,4 +65,5 @@ def period_of(token: Token) -> Period | None:
     date = token.mark.date
     if date is None or not date.is_known:
         return None
+
     return date.period

@@ -20,6 +20,7 @@ def columns_counted(
         for column in columns_of_decision(decision):
             if column.source in tables:
                 counted.setdefault(tables[column.source], []).append(column.name)
+
     return counted
 
 
@@ -29,6 +30,7 @@ def with_figures(analysis: AnalysisResult, proof: DraftProof) -> AnalysisResult:
     for one in analysis.assumptions:
         figures = proof.decided.get(one.id)
         assumptions.append(one if figures is None else _counted(one, figures, proof))
+
     return analysis.model_copy(update={"assumptions": assumptions})
 
 

@@ -37,6 +37,7 @@ def usual_values(kind: ValueKind, zone: str) -> list[Any]:
     """Return a few values of a kind; none of kinds that are only handed on."""
     if kind in DAYS:
         return [as_day(ANCHOR + day * _DAY, kind, zone) for day in _USUAL_DAYS]
+
     return list(_USUAL.get(kind, ()))
 
 
@@ -49,9 +50,13 @@ def as_kind(value: Any, kind: ValueKind, zone: str) -> Any:
     if kind in DAYS:
         return as_day(value, kind, zone)
     if kind in _PYTHON_TYPES:
-        return value if isinstance(value, _PYTHON_TYPES[kind]) else None
+        if isinstance(value, _PYTHON_TYPES[kind]):
+            return value
+
+        return None
     if kind in _CONVERSIONS and is_number(value):
         return _CONVERSIONS[kind](value)
+
     return None
 
 
@@ -76,11 +81,16 @@ def as_day(value: Any, kind: ValueKind, zone: str) -> date | None:
         return None
     if kind == "date":
         return plain_day(day)
+
     moment = day if isinstance(day, datetime) else datetime(day.year, day.month, day.day)
     if kind == "timestamp":
         return moment.replace(tzinfo=None)
+
     has_zone = moment.tzinfo is not None
-    return moment if has_zone else moment.replace(tzinfo=ZoneInfo(zone))
+    if has_zone:
+        return moment
+
+    return moment.replace(tzinfo=ZoneInfo(zone))
 
 
 def _read_day(text: str) -> datetime | None:
@@ -118,6 +128,7 @@ def numbered_key(column: Column, number: int) -> Any:
         return usual_values(kind, "UTC")[0] + number * _DAY
     if column.type == "uuid":
         return UUID(int=number + 1)
+
     key_of = _KEYS.get(kind)
     return None if key_of is None else key_of(number)
 
@@ -140,9 +151,11 @@ def largest_number(type_: str) -> Decimal:
     """Return the largest amount that made-up rows have in a column of the type."""
     if type_ == "smallint":
         return _LARGEST_SMALLINT
+
     precision = _precision(type_)
     if precision is None:
         return _LARGEST
+
     digits, scale = precision
     whole_digits = max(digits - scale, 0)
     return Decimal(10) ** whole_digits - 1
@@ -154,6 +167,7 @@ def longest_text(type_: str) -> int | None:
     written = _CHARACTERS.fullmatch(type_)
     if written is not None:
         return int(written[1])
+
     return 1 if type_ == "character" else None
 
 
@@ -162,6 +176,7 @@ def _precision(type_: str) -> tuple[int, int] | None:
     written = _NUMERIC.fullmatch(type_)
     if written is None:
         return None
+
     return int(written[1]), int(written[2] or 0)
 
 
@@ -169,11 +184,13 @@ def beside(value: Any, type_: str) -> list[Any]:
     """Return the values right below and above one in a column of the type."""
     if isinstance(value, bool):
         return [not value]
+
     step = _smallest_step(value, type_)
     found = []
     for move in (-step, step):
         with suppress(OverflowError):  # what lies beyond the calendar
             found.append(value + move)
+
     return found
 
 
@@ -181,6 +198,7 @@ def _smallest_step(value: Any, type_: str) -> Any:
     for python_type, step in _STEPS:
         if isinstance(value, python_type):
             return step
+
     precision = _precision(type_)
     scale = _SCALE if precision is None else precision[1]
     return Decimal(1).scaleb(-scale)

@@ -66,12 +66,17 @@ def values_at(bound: ComputedBound, row: Row, column: str, zone: str) -> Iterato
             found = evaluate_expression(bound.expression, lambda node: changed.get(node.name), zone)
         except NotComputable:
             return None
-        return Decimal(found) if isinstance(found, int | Decimal) else None
+
+        if isinstance(found, int | Decimal):
+            return Decimal(found)
+
+        return None
 
     at_zero = computed(Decimal(0))
     at_one = computed(Decimal(1))
     if at_zero is None or at_one is None or at_zero == at_one:
         return
+
     slope = at_one - at_zero
     for beside in _BESIDE:
         wanted = bound.number + beside

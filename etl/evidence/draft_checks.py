@@ -28,8 +28,10 @@ def checks_of(draft: Draft, bound: BoundIntent) -> Iterator[DraftTest]:
         grain = _grain(model, names)
         if grain is not None:
             yield grain
+
     for name, model in sources.items():
         yield from _of_source(bound.source(name).table, model, names)
+
     yield from _of_joins(bound, sources, names)
     yield from _of_target(draft, bound, names)
     yield from _of_figures(draft, bound, names)
@@ -45,6 +47,7 @@ def _source_models(draft: Draft, bound: BoundIntent) -> dict[str, DraftModel]:
         if reading:
             found[source.name] = reading[0]
             models.remove(reading[0])
+
     return found
 
 
@@ -52,10 +55,12 @@ def _output_of(model: DraftModel, name: str) -> str | None:
     """Return the column of a source's model that holds a stored column."""
     if not isinstance(model.select, exp.Select):
         return None
+
     for output in model.select.expressions:
         stored = output.find(exp.Column)
         if stored is not None and stored.name == name:
             return str(output.alias_or_name)
+
     return None
 
 
@@ -65,11 +70,13 @@ def _grain(model: DraftModel, names: UniqueNames) -> DraftTest | None:
     is_single = len(columns) == 1 and model.node.layer == "ODS"
     if not columns or is_single:
         return None
+
     outputs = [(name, column(name)) for name in columns]
     count = exp.GT(this=exp.Count(this=exp.Star()), expression=exp.Literal.number(1))
     failures = selection(outputs, table(model.name))
     for name in columns:
         failures.group_by(column(name), copy=False)
+
     failures.having(count, copy=False)
     test_id = names.technical(f"grain_{model.name}")
     return DraftTest(test_id, "grain", model.name, _GRAIN, None, failures, tuple(columns))
@@ -80,9 +87,11 @@ def _of_source(stored: Table, model: DraftModel, names: UniqueNames) -> Iterator
         output = _output_of(model, name)
         if output is None:
             continue
+
         yield _of_column("not_null", model, output, names)
         if len(stored.primary_key) == 1:
             yield _of_column("unique", model, output, names)
+
     for one in stored.columns:
         output = _output_of(model, one.name)
         if output is not None and one.allowed:
@@ -97,10 +106,12 @@ def _of_joins(
         looks_up = step.how in ("left", "inner") and not step.is_multiple
         if not looks_up or len(step.on) != 1:
             continue
+
         ((left, right),) = step.on
         child, parent = sources.get(left.source), sources.get(right.source)
         if child is None or parent is None:
             continue
+
         output = _output_of(child, left.name)
         key = _output_of(parent, right.name)
         if output is not None and key is not None:
@@ -115,8 +126,10 @@ def _of_target(draft: Draft, bound: BoundIntent, names: UniqueNames) -> Iterator
     for name in _TECHNICAL:
         if name in target.types:
             yield _of_column("not_null", target, name, names)
+
     if "etl_key" in target.types:
         yield _of_column("unique", target, "etl_key", names)
+
     yield from _of_rates(draft, bound, names)
 
 
@@ -126,6 +139,7 @@ def _of_rates(draft: Draft, bound: BoundIntent, names: UniqueNames) -> Iterator[
     for model in draft.models:
         if model.node.layer == "ODS":
             continue  # amounts are converted in later layers
+
         for name in filter(converted.__contains__, model.types):
             yield _of_column("not_null", model, name, names, is_warning=True)
 

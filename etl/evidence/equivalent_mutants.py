@@ -62,16 +62,20 @@ def facts_of_inputs(draft: Draft, model: DraftModel) -> InputFacts:
         is_stored_table = "." in name
         if is_stored_table:
             continue
+
         read = draft.model(name)
         keys.add(frozenset((name, column) for column in read.node.grain))
         filled = _always_in_grain(draft, read)
         if read.meaning is not None:
             filled += _never_null(read.meaning)
+
         never_null.update((name, column) for column in filled)
+
     for cte in model.select.find_all(exp.CTE):
         if isinstance(cte.this, exp.Select):
             handed_on = list(_handed_on(cte.this, never_null))
             never_null.update((cte.alias, column) for column in handed_on)
+
     return InputFacts(frozenset(keys), frozenset(never_null))
 
 
@@ -81,6 +85,7 @@ def _always_in_grain(draft: Draft, model: DraftModel) -> list[str]:
     reads_one_source = len(model.node.inputs) == 1 and model.node.layer in ("ODS", "DWD")
     if reads_one_source:
         return list(grain)
+
     base_grain = draft.models[0].node.grain
     begins_with_base = grain[: len(base_grain)] == base_grain
     return list(base_grain) if begins_with_base else []
@@ -92,11 +97,13 @@ def _never_null(meaning: BoundIntent) -> list[str]:
     for measure in meaning.measures:
         if measure.function.startswith("count"):
             filled.append(measure.name)
+
     in_all_rows = _sources_of_all_rows(meaning)
     handed_on = meaning.outputs if meaning.aggregate is None else meaning.keys
     for one in handed_on:
         if one.column.source in in_all_rows and _is_required(meaning, one.column):
             filled.append(one.name)
+
     return filled
 
 
@@ -123,6 +130,7 @@ def _has_value(value: exp.Expr, never_null: Collection[ColumnOf]) -> bool:
     """Tell whether a value is a column that is never NULL where it stands."""
     if not isinstance(value, exp.Column) or _column_of(value) not in never_null:
         return False
+
     select = value.find_ancestor(exp.Select)
     return select is None or value.table not in _left_joined(select)
 
@@ -132,6 +140,7 @@ def _left_joined(select: exp.Select) -> set[str]:
     for join in select.args.get("joins") or ():
         if join.side == "LEFT":
             names.add(join.this.alias_or_name)
+
     return names
 
 
@@ -150,11 +159,13 @@ def _repeats_only_names(change: NodeChange) -> bool:
     around = node.find_ancestor(exp.Select)
     if isinstance(node.parent, exp.Subquery) and around is not None:
         selects.append(around)
+
     for select in selects:
         for output in select.expressions:
             match output.unalias():
                 case exp.Cast(this=exp.Null()):
                     return True
+
     return False
 
 
@@ -164,6 +175,7 @@ def _tests_what_has_a_value(change: NodeChange) -> bool:
         case exp.Not(this=exp.Is(this=exp.Column() as tested)) as test, exp.Boolean():
             has_value = _has_value(tested, change.facts.never_null)
             return has_value or _guards_columns(test)
+
     return False
 
 
@@ -172,6 +184,7 @@ def _tests_a_guard(change: NodeChange) -> bool:
     match change.node.parent:
         case exp.Is(parent=exp.Expr() as test):
             return _guards_columns(test)
+
     return False
 
 
@@ -180,6 +193,7 @@ def _guards_columns(test: exp.Expr) -> bool:
     branch = test.parent
     if not isinstance(branch, exp.If) or branch.this is not test:
         return False
+
     value = branch.args["true"]
     may_fill_in = value.find(exp.Coalesce, exp.Case) is not None
     return not may_fill_in and value.find(exp.Column) is not None
@@ -194,6 +208,7 @@ def _meets_no_null(change: NodeChange) -> bool:
         case exp.NullSafeEQ():
             sides = {_column_of(node.this), _column_of(node.expression)}
             return not facts.never_null.isdisjoint(sides)
+
     return False
 
 
@@ -204,6 +219,7 @@ def _drops_a_null_test(change: NodeChange) -> bool:
     match dropped:
         case [exp.Is(this=tested, expression=exp.Null())]:
             return _has_value(tested, facts.never_null)
+
     return False
 
 
@@ -223,6 +239,7 @@ def _counts_distinct_rows(change: NodeChange) -> bool:
     select = node.find_ancestor(exp.Select)
     if select is None or select.args.get("joins"):
         return False
+
     match [node, changed]:
         case [exp.Count(this=exp.Distinct() as distinct), _] | [
             exp.Count(),
@@ -230,6 +247,7 @@ def _counts_distinct_rows(change: NodeChange) -> bool:
         ]:
             counted = {_column_of(column) for column in distinct.find_all(exp.Column)}
             return facts.hold_a_key(counted)
+
     return False
 
 
@@ -238,6 +256,7 @@ def _reads_into_distinct(change: NodeChange) -> bool:
     around = change.node.find_ancestor(exp.Select)
     if around is None:
         return False
+
     dropping = (around.args.get("distinct"), around.args.get("limit"))
     return any(clause is not None for clause in dropping)
 
@@ -247,11 +266,13 @@ def _ranks_without_ties(change: NodeChange) -> bool:
     window = change.node.parent
     if not isinstance(change.node, RANKS) or not isinstance(window, exp.Window):
         return False
+
     columns = _columns_of_window(window)
     for key in filter(None, change.facts.keys):
         names = {name for _, name in key}
         if names <= columns:
             return True
+
     return False
 
 
@@ -261,9 +282,11 @@ def _columns_of_window(window: exp.Window) -> set[str]:
     ordering = window.args.get("order")
     if ordering is not None:
         parts.append(ordering)
+
     columns: set[str] = set()
     for part in parts:
         columns.update(column.name for column in part.find_all(exp.Column))
+
     return columns
 
 
@@ -274,9 +297,11 @@ def _looks_up_unused_row(change: NodeChange) -> bool:
     select = join.find_ancestor(exp.Select) if join is not None else None
     if join is None or select is None or join.side != "LEFT":
         return False
+
     looked_up = join.this.alias_or_name
     if node.text("table") == looked_up:
         return False
+
     read = _columns_read(select, looked_up)
     compared = set(_columns_read(join, looked_up))
     is_used = len(read) > len(compared)

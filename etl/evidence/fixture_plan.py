@@ -154,6 +154,7 @@ class FixturePlan:
                     is_divided_by=domain in divided_by,
                     meets_nothing=place in unmatched,
                 )
+
         return roles
 
     def _shared_domains(self) -> dict[Place, int]:
@@ -162,6 +163,7 @@ class FixturePlan:
         for step in self._joins:
             for pair in step.on:
                 _number_alike(numbers, [self._place(one) for one in pair if one.source])
+
         return numbers
 
     def _domains_divided_by(self) -> set[int]:
@@ -169,6 +171,7 @@ class FixturePlan:
         for place, domain in self._domains.items():
             if self._telling.columns[place].is_divisor:
                 divided_by.add(domain)
+
         return divided_by
 
     def _unmatched(self) -> set[Place]:
@@ -179,6 +182,7 @@ class FixturePlan:
                 is_fixed = left.name in unique_columns(self._table(left.source))
                 varied = right if is_fixed else left
                 unmatched.add(self._place(varied))
+
         return unmatched
 
     def _pairs(self, *, is_anti: bool) -> Iterator[tuple[BoundColumn, BoundColumn]]:
@@ -196,9 +200,11 @@ class FixturePlan:
             for left, right in pairs:
                 if not left.source:
                     continue
+
                 reference = self._reference(left, right)
                 if reference.table.key != reference.other.key:
                     found[reference.table.key].append(reference)
+
         return found
 
     def _children(self) -> Iterator[Reference]:
@@ -207,6 +213,7 @@ class FixturePlan:
             has_children = step.how != "anti" and step.is_multiple
             if not has_children or len(step.on) != 1:
                 continue
+
             ((parent, child),) = step.on
             is_left_out = self._place(child) in left_out
             if parent.source and not is_left_out:
@@ -222,12 +229,14 @@ class FixturePlan:
         found: dict[TableKey, RateStep] = {}
         for step in self.intent.steps_of(RateStep):
             found.setdefault(self._table(step.rates).key, step)
+
         return found
 
     def _dedup_keys(self) -> dict[TableKey, tuple[str, ...]]:
         found: dict[TableKey, tuple[str, ...]] = {}
         for step in self.intent.steps_of(DedupStep):
             found.setdefault(self._table(step.source).key, step.keys)
+
         return found
 
     def _equal_columns(self) -> dict[TableKey, list[tuple[str, str]]]:
@@ -236,18 +245,21 @@ class FixturePlan:
             table = self._table(one.source)
             if self._table(other.source).key != table.key:
                 continue
+
             unique = unique_columns(table)
             # The one that is set to the other's value must not be unique.
             if other.name not in unique:
                 found[table.key].append((one.name, other.name))
             elif one.name not in unique:
                 found[table.key].append((other.name, one.name))
+
         return found
 
     def _computed_bounds(self) -> dict[TableKey, list[ComputedBound]]:
         found = defaultdict(list)
         for bound in computed_bounds(self.intent):
             found[self._table(bound.source).key].append(bound)
+
         return found
 
     def _group_keys(self) -> dict[TableKey, list[BoundKey]]:
@@ -255,6 +267,7 @@ class FixturePlan:
         for key in self.intent.keys:
             if key.column.source:
                 found[self._table(key.column.source).key].append(key)
+
         return found
 
     def _table(self, source: str) -> Table:

@@ -112,6 +112,7 @@ class RowFilling:
                 rows[table.key] = [self._plain_row(table, 1)]
             else:
                 rows[table.key] = list(self._rate_rows(table, step))
+
         return rows
 
     def tables(self) -> dict[TableKey, list[Row]]:
@@ -120,15 +121,19 @@ class RowFilling:
         for table in referred_first:
             rows = self._own_rows(table)
             self._filled[table.key] = rows + self._versions(table, rows)
+
         for table in referred_first:
             self._add_references(table)
+
         for reference in self._plan.children:
             self._add_children(reference)
+
         result = {}
         for table in self._plan.tables:
             rows = _without_duplicates(table, self._filled[table.key])
             self._chance.shuffle(rows)
             result[table.key] = rows
+
         return result
 
     def _own_rows(self, table: Table) -> list[Row]:
@@ -137,6 +142,7 @@ class RowFilling:
             return list(self._rate_rows(table, step))
         if self._style.is_mixed:
             return [self._mixed_row(table, place) for place in range(self._count(table))]
+
         return self._variant_rows(table)
 
     def _count(self, table: Table) -> int:
@@ -160,6 +166,7 @@ class RowFilling:
                 yield self._rate_row(table, step, currency, day, value)
                 if may_repeat and day == RATE_DAYS[-1]:
                     yield self._rate_row(table, step, currency, day, value)
+
         if self._plan.role(table, step.rate_currency).is_nullable:
             yield self._rate_row(table, step, None, RATE_DAYS[0], Decimal(1))
         if self._plan.role(table, step.rate_day).is_nullable:
@@ -174,11 +181,13 @@ class RowFilling:
         row[step.rate_day] = None
         if day is not None:
             row[step.rate_day] = self._held(self._plan.role(table, step.rate_day), day)
+
         column = self._plan.role(table, step.rate).column
         if rate is not None:
             row[step.rate] = number_in(column, rate)
         elif column.nullable:
             row[step.rate] = None
+
         return row
 
     def _held(self, role: ColumnRole, day: date) -> Any:
@@ -193,7 +202,9 @@ class RowFilling:
         for name, value in self._changes(table):
             if len(rows) >= _MOST_ROWS:
                 break
+
             rows.append(self._plain_row(table, len(rows)) | {name: value})
+
         return rows
 
     def _changes(self, table: Table) -> Iterator[tuple[str, Any]]:
@@ -209,9 +220,11 @@ class RowFilling:
             for role in self._plan.columns(table):
                 if role.is_key or role.name not in bound.columns:
                     continue
+
                 plain = self._plain_row(table, place)
                 if role.telling.kind != "numeric":
                     continue
+
                 for value in values_at(bound, plain, role.name, zone):
                     row = plain | {role.name: value}
                     self._give_key(table, row, place)
@@ -223,6 +236,7 @@ class RowFilling:
             return []
         if role.is_joined:
             return self._key_variants(role)
+
         telling = role.telling
         values = telling.known()
         if telling.kind in NUMBERS:
@@ -234,11 +248,13 @@ class RowFilling:
             values = [one for one in values if one not in plain]
         if role.is_nullable:
             values.append(None)
+
         return values
 
     def _fulfilling(self, role: ColumnRole) -> Sequence[Any]:
         if role.is_key:
             return ()
+
         return self._known.fulfilling.get(role.place, ())
 
     def _key_variants(self, role: ColumnRole) -> list[Any]:
@@ -246,11 +262,13 @@ class RowFilling:
         other = self._key(role, 0 if role.meets_nothing else _UNKNOWN)
         if other is None:
             return []
+
         values = [other]
         if role.telling.is_divisor:
             values.append(numbered_key(role.column, -1))
         if role.is_nullable:
             values.append(None)
+
         return values
 
     def _key(self, role: ColumnRole, place: int) -> Any:
@@ -260,14 +278,17 @@ class RowFilling:
             offset = -1  # keys begin with 0
         elif not self._style.is_small and role.telling.kind != "boolean":
             offset = role.key_offset
+
         return numbered_key(role.column, place + offset)
 
     def _plain_row(self, table: Table, place: int) -> Row:
         row = {}
         for role in self._plan.columns(table):
             row[role.name] = self._plain_value(role, place)
+
         for one, other in self._plan.equal_columns.get(table.key, ()):
             row[other] = row[one]
+
         return row
 
     def _plain_value(self, role: ColumnRole, place: int) -> Any:
@@ -278,6 +299,7 @@ class RowFilling:
         if role.telling.is_amount:
             self._amounts += 1
             return self._plain_amount(role, self._amounts)
+
         fulfilling = self._fulfilling(role)
         return fulfilling[0] if fulfilling else self._key(role, 0)
 
@@ -287,6 +309,7 @@ class RowFilling:
             return self._key(role, _UNKNOWN)
         if role.is_reference and not role.is_dedup_key:
             return self._key(role, place % 2)
+
         return self._key(role, place)
 
     def _plain_amount(self, role: ColumnRole, number: int) -> Any:
@@ -298,6 +321,7 @@ class RowFilling:
         is_free = len(fulfilling) >= len(AMOUNTS)
         if fulfilling and not is_free:
             return fulfilling[number % len(fulfilling)]
+
         size = self._amount_size(number)
         most = int(largest_number(role.column.type))
         amount = size if size <= most else 1 + size % max(most, 1)
@@ -308,6 +332,7 @@ class RowFilling:
             return number % _SMALL
         if number < _POWERS:
             return 1 << number
+
         return self._chance.randint(10**6, 10**8)
 
     # rows that differ in several columns
@@ -319,11 +344,13 @@ class RowFilling:
         chosen = self._chance.choice(self._known.choices)
         for role in roles:
             self._vary(role, row, chosen)
+
         differing = self._chance.choice(_UNFULFILLED)
         for role in self._chance.sample(roles, min(differing, len(roles))):
             variants = self._variants(role)
             if variants:
                 row[role.name] = self._chance.choice(variants)
+
         return row
 
     def _vary(self, role: ColumnRole, row: Row, chosen: Values) -> None:
@@ -347,12 +374,15 @@ class RowFilling:
         for reference in self._plan.references.get(table_key, ()):
             if reference.column != name:
                 continue
+
             for row in self._filled.get(reference.other.key, ()):
                 value = row[reference.other_column]
                 if value is not None:
                     known.append(value)
+
         if known:
             return self._chance.choice(known)
+
         return self._key(role, self._chance.randrange(_FEW * 2))
 
     def _mixed_amount(self, role: ColumnRole) -> Any:
@@ -364,6 +394,7 @@ class RowFilling:
             near = self._near_bound()
             if near is not None and abs(near) <= largest_number(role.column.type):
                 return number_in(role.column, near)
+
         return self._plain_amount(role, self._chance.randrange(1, 20))
 
     def _happens(self, share: float) -> bool:
@@ -374,6 +405,7 @@ class RowFilling:
         bound = self._chance.choice(self._plan.having)
         if not is_exact_number(bound):
             return None
+
         return Decimal(bound) + self._chance.choice((-1, 0, 0, 1))
 
     # versions of the same row
@@ -384,16 +416,20 @@ class RowFilling:
         is_unique = any(set(keys).issuperset(key) for key in table.declared_keys)
         if not keys or is_unique:
             return []
+
         further: list[Row] = []
         for row in rows[:_FEW]:
             further += self._versions_of(table, row, keys)
+
         for key in keys:
             if self._plan.role(table, key).is_nullable:
                 further += [rows[0] | {key: None}, rows[0] | {key: None}]
+
         kept = further[-_MOST_ROWS:]
         for place, row in enumerate(kept, len(rows)):
             self._give_key(table, row, place)
             self._give_amounts(table, row)
+
         return kept
 
     def _versions_of(self, table: Table, row: Row, keys: Sequence[str]) -> Iterator[Row]:
@@ -402,8 +438,10 @@ class RowFilling:
         for role in self._plan.columns(table):
             if role.name in fixed:
                 continue
+
             for value in role.telling.values[:3]:
                 yield row | {role.name: value}
+
         yield dict(row)
 
     def _give_key(self, table: Table, row: Row, place: int) -> None:
@@ -426,6 +464,7 @@ class RowFilling:
         """Add plain rows that refer to all rows of the other tables; none in mixed worlds."""
         if self._style.is_mixed:
             return
+
         rows = self._filled[table.key]
         added: list[Row] = []
         for reference in self._plan.references.get(table.key, ()):
@@ -435,9 +474,11 @@ class RowFilling:
                 is_met = value is None or value in met
                 if is_met or len(added) >= _MOST_REFERENCES:
                     continue
+
                 met.add(value)
                 plain = self._plain_row(table, len(rows) + len(added))
                 added.append(plain | {reference.column: value})
+
         rows += added
 
     def _add_children(self, reference: Reference) -> None:
@@ -449,6 +490,7 @@ class RowFilling:
             is_left_alone = place % 4 == 3
             if is_left_alone or value is None or value in met:
                 continue
+
             plain = self._plain_row(reference.table, len(rows))
             rows.append(plain | {reference.column: value})
 
@@ -463,6 +505,7 @@ class BoundsFilling(RowFilling):
             for _ in range(copies):
                 row = self._plain_row(table, len(rows))
                 rows.append(row | self._of_group(table, group, amount))
+
         return rows
 
     def _groups(self) -> Iterator[tuple[Decimal, int]]:
@@ -470,8 +513,10 @@ class BoundsFilling(RowFilling):
         for bound in dict.fromkeys(self._plan.having):
             if not is_exact_number(bound):
                 continue
+
             for step in _BESIDE_BOUND:
                 yield bound + step, 1
+
             if 0 < bound <= _MOST_OF_GROUP:
                 for difference in (-1, 0, 1):
                     yield Decimal(1), int(bound) + difference
@@ -484,15 +529,18 @@ class BoundsFilling(RowFilling):
                 values[role.name] = number_in(role.column, amount)
             if role.is_reference:
                 values[role.name] = self._key(role, group)
+
         for key in self._plan.group_keys.get(table.key, ()):
             role = self._plan.role(table, key.column.name)
             if not role.is_unique and role.name not in values:
                 values[role.name] = self._group_value(role, key, group)
+
         return values
 
     def _group_value(self, role: ColumnRole, key: BoundKey, group: int) -> Any:
         if key.unit is None:
             return numbered_key(role.column, group)
+
         return self._held(role, shifted(RATE_DAYS[0], key.unit, group))
 
 
@@ -507,6 +555,9 @@ def _without_duplicates(table: Table, rows: Sequence[Row]) -> list[Row]:
             is_open = None in values
             if is_open or values not in seen:
                 allowed.append(row)
+
             seen.add(values)
+
         kept = allowed
+
     return kept

@@ -95,6 +95,7 @@ class WorldMaker:
         for table in self._plan.tables:
             for role in self._plan.columns(table):
                 candidates[role.place] = _candidates(role)
+
         found = FulfillingValues(self._intent, candidates, self._few_rows)
         return KnownValues(found.values, found.choices)
 
@@ -111,10 +112,12 @@ def _candidates(role: ColumnRole) -> list[Any]:
     if role.is_key:
         may_be_missing = role.is_nullable and not role.is_unique
         return [A_KEY, None] if may_be_missing else []
+
     telling = role.telling
     values = list(telling.values)
     if telling.is_amount or telling.kind in NUMBERS:
         values += _amounts_in(role.column)
+
     each_once = dict.fromkeys(values)
     return sorted(each_once, key=lambda value: value is None)
 
@@ -127,4 +130,5 @@ def _amounts_in(column: Column) -> list[Any]:
         amount = number_in(column, one)
         if abs(amount) <= most:
             amounts.append(amount)
+
     return amounts

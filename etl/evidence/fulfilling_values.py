@@ -62,6 +62,7 @@ class FulfillingValues:
             meaning = evaluate(self._intent, self._rows_of(values))
         except NotComputable:
             return _NOTHING
+
         passed = sum(entry.rows_out > 0 for entry in meaning.ledger)
         known = sum(value not in (None, 0) for row in meaning.rows for value in row)
         return passed, len(meaning.rows), known
@@ -73,6 +74,7 @@ class FulfillingValues:
         for _ in range(_TRIES):
             if in_vain == _MOST_IN_VAIN:
                 break
+
             in_vain += 1
             changed = self._changed(self._plain, chance)
             reached = self._progress(changed)
@@ -88,6 +90,7 @@ class FulfillingValues:
             changed = self._changed(chance.choice(choices), chance)
             if self._is_as_good(changed):
                 choices.append(changed)
+
         return choices
 
     def _changed(self, values: Values, chance: random.Random) -> dict[Place, Any]:
@@ -96,6 +99,7 @@ class FulfillingValues:
         changed = dict(values)
         for place in chance.sample(places, min(count, len(places))):
             changed[place] = chance.choice(self._candidates[place])
+
         return changed
 
     def _is_as_good(self, values: Values) -> bool:
@@ -112,6 +116,7 @@ class FulfillingValues:
                 continue
             if self._is_as_good({**self._plain, place: value}):
                 found.append(value)
+
         return found
 
 

@@ -57,6 +57,7 @@ class GivenWorlds:
             meaning = evaluate(self._bound, world.by_source(self._bound))
         except NotComputable as error:
             raise CaseRefused("nothing can be computed of these rows") from error
+
         meant = [tuple(map(_compared, row)) for row in meaning.rows]
         return world if Counter(meant) == Counter(expected) else None
 
@@ -66,6 +67,7 @@ class GivenWorlds:
         for name, rows in given.items():
             table = self._source(name).table
             tables[table.key] = self._rows(table, rows)
+
         return tables
 
     def _source(self, name: str) -> BoundSource:
@@ -73,6 +75,7 @@ class GivenWorlds:
             table = source.table
             if name in (source.name, table.name, f"{table.schema}.{table.name}"):
                 return source
+
         names = ", ".join(source.name for source in self._bound.sources)
         raise CaseRefused(f"the sources are {names}")
 
@@ -80,9 +83,11 @@ class GivenWorlds:
         is_few = isinstance(rows, list) and len(rows) <= _MOST_ROWS
         if not is_few or not all(isinstance(row, dict) for row in rows):
             raise CaseRefused(f"{table.name} takes a list of at most {_MOST_ROWS} objects")
+
         found = [self._row(table, row) for row in rows]
         for key in table.declared_keys:
             _check_key(table, key, found)
+
         return found
 
     def _row(self, table: Table, row: Mapping[str, Any]) -> Row:
@@ -91,26 +96,32 @@ class GivenWorlds:
         for name, value in row.items():
             if name not in types:
                 raise CaseRefused(f"{table.name} has no column {name}")
+
             made[name] = self._value(value, types[name])
+
         return made
 
     def _expected(self, row: Mapping[str, Any]) -> tuple[Any, ...]:
         columns = self._bound.target.columns
         if set(row) != set(columns):
             raise CaseRefused(f"the target's columns are {', '.join(columns)}")
+
         return tuple(_compared(self._value(row[name], self._types[name])) for name in columns)
 
     def _value(self, value: Any, type_: str) -> Any:
         """Return a value of JSON as the type has it; raise CaseRefused where it is none."""
         if value is None:
             return None
+
         kind = kind_of_type(type_)
         refusal = CaseRefused(f"{value!r} is no value of the type {type_}")
         if kind in DAYS:
             day = as_day(value, kind, self._bound.time_zone)
             if day is None:
                 raise refusal
+
             return day
+
         try:
             return bind_value(value, type_, "value", self._today)
         except InvalidRequest as error:
@@ -131,4 +142,5 @@ def _compared(value: Any) -> Any:
     """Return a value for comparing: numbers rounded, whatever their type."""
     if is_number(value):
         return round(Decimal(str(value)), _DIGITS)
+
     return hashable(value)

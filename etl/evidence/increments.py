@@ -23,13 +23,17 @@ def increment_query(model: DraftModel, stage: BuildStage, there: str) -> str:
     """
     query = render_select(model.select, _naming(model, stage, there), jinja=False)
     condition = _increment(model, stage, there)
-    return query if condition is None else f"{query}\nWHERE {condition}"
+    if condition is None:
+        return query
+
+    return f"{query}\nWHERE {condition}"
 
 
 def _increment(model: DraftModel, stage: BuildStage, there: str) -> str | None:
     """Return the condition of the rows that are computed again; None for all."""
     if model.increment is None:
         return None
+
     return render_condition(model.increment, _naming(model, stage, there), jinja=False)
 
 
@@ -51,6 +55,7 @@ def built_again(model: DraftModel, stage: BuildStage, there: str) -> str:
         condition = _increment(model, stage, there)
         if condition is not None:
             kept = f"{kept} AND ({condition}) IS NOT TRUE"
+
     again = increment_query(model, stage, there)
     return (
         f"WITH etl_again AS MATERIALIZED ({again}) {kept} UNION ALL SELECT {listed} FROM etl_again"
@@ -63,15 +68,18 @@ def before_late_rows(world: World, bound: BoundIntent) -> World | None:
     column = None if watermark is None else _stored_column(bound, watermark.column)
     if watermark is None or column is None:
         return None
+
     key = bound.source(column.source).table.key
     rows = world.tables[key]
     days = {}
     for place, row in enumerate(rows):
         if column.name in row:
             days[place] = _day(row[column.name], bound.time_zone)
+
     late = _late(days, watermark.lookback_days)
     if not late:
         return None
+
     earlier = [row for place, row in enumerate(rows) if place not in late]
     return World(f"{world.name}_before", {**world.tables, key: earlier})
 
@@ -80,9 +88,11 @@ def _stored_column(bound: BoundIntent, column: BoundColumn) -> BoundColumn | Non
     """Return the source's column that a watermark goes by."""
     if column.source:
         return column
+
     for key in bound.keys:
         if key.name == column.name and key.column.source:
             return key.column
+
     return None
 
 
@@ -94,6 +104,7 @@ def _late(days: Mapping[int, date | None], lookback_days: int) -> set[int]:
     known = {place: day for place, day in days.items() if day is not None}
     if not known:
         return set()
+
     last_place = max(known, key=lambda place: known[place])
     first_day = known[last_place] - timedelta(days=lookback_days)
     candidates = []
@@ -101,8 +112,12 @@ def _late(days: Mapping[int, date | None], lookback_days: int) -> set[int]:
         is_recent = day is None or day >= first_day
         if is_recent and place != last_place:
             candidates.append(place)
+
     return set(candidates[::2])
 
 
 def _day(value: Any, zone: str) -> date | None:
-    return period_of(value, "day", zone) if isinstance(value, date) else None
+    if isinstance(value, date):
+        return period_of(value, "day", zone)
+
+    return None

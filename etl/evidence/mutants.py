@@ -59,6 +59,7 @@ def _types(draft: Draft, model: DraftModel) -> Types:
     for read in draft.models:
         if read.name in model.node.inputs:
             types[read.name] = read.types
+
     return types
 
 
@@ -85,6 +86,7 @@ def _nth(tree: exp.Expr, place: int) -> exp.Expr:
     for number, node in enumerate(tree.walk()):
         if number == place:
             return node
+
     raise IndexError(place)
 
 
@@ -95,9 +97,11 @@ def _nth(tree: exp.Expr, place: int) -> exp.Expr:
 def _conditions(node: exp.Expr, _: Types) -> Iterator[Change]:
     if isinstance(node, exp.And | exp.Paren | exp.Boolean) or not _is_condition(node):
         return
+
     is_only_join_key = isinstance(node.parent, exp.Join)
     if not is_only_join_key:
         yield f"without {_short(node)}", exp.true()
+
     yield f"negated {_short(node)}", exp.Not(this=exp.Paren(this=node.copy()))
 
 
@@ -106,10 +110,12 @@ def _is_condition(node: exp.Expr) -> bool:
     parent = node.parent
     while isinstance(parent, exp.And | exp.Paren):
         node, parent = parent, parent.parent
+
     if isinstance(parent, exp.Where | exp.Having):
         return True
     if isinstance(parent, exp.If):
         return parent.this is node
+
     return isinstance(parent, exp.Join) and parent.args.get("on") is node
 
 
@@ -168,6 +174,7 @@ def _literals(node: exp.Literal, _: Types) -> Iterator[Change]:
 def _joins(node: exp.Join, _: Types) -> Iterator[Change]:
     if node.args.get("on") is None:
         return
+
     joined = _short(node.this)
     if node.side == "LEFT":
         yield f"inner join of {joined}", _with(node, side=None, kind="INNER")
@@ -188,6 +195,7 @@ def _repeats(node: exp.Table, types: Types) -> Iterator[Change]:
     is_read = isinstance(node.parent, exp.Join | exp.From) and name in types
     if not is_read or node.alias not in ("", name) or node.find_ancestor(exp.Exists):
         return
+
     everything = exp.Select().select(exp.Star()).from_(node.copy())
     twice = exp.union(everything, everything.copy(), distinct=False)
     alias = exp.TableAlias(this=identifier(name))
@@ -203,9 +211,11 @@ def _groups(node: exp.Select, types: Types) -> Iterator[Change]:
     group = node.args.get("group")
     if group is None:
         return
+
     keys = group.expressions
     for place, key in enumerate(keys):
         yield f"not grouped by {_short(key)}", _without_key(node, place)
+
     for added in _ungrouped(node, keys, types):
         changed = node.copy()
         changed.args["group"].append("expressions", added.copy())
@@ -219,9 +229,11 @@ def _without_key(node: exp.Select, place: int) -> exp.Select:
     key = group.expressions.pop(place)
     if not group.expressions:
         changed.set("group", None)
+
     for output in changed.expressions:
         if output.unalias() == key:
             output.replace(exp.alias_(exp.Min(this=key.copy()), output.alias_or_name))
+
     return changed
 
 
@@ -231,6 +243,7 @@ def _ungrouped(node: exp.Select, keys: Sequence[exp.Expr], types: Types) -> Iter
     grouped: set[str] = set()
     for key in keys:
         grouped.update(one.name for one in key.find_all(exp.Column))
+
     names = [name for name in types.get(source.name, {}) if name not in grouped]
     for name in names[:2]:
         yield column(name, source.alias_or_name)
@@ -306,6 +319,7 @@ def _dates(node: exp.Column, types: Types) -> Iterator[Change]:
     is_date = kind_of_type(columns.get(node.name, "")) in DAYS
     if not is_date or isinstance(node.parent, exp.EQ):
         return
+
     for name, type_ in columns.items():
         if name != node.name and kind_of_type(type_) in DAYS:
             yield f"{name} for {node.name}", column(name, node.table)
@@ -339,6 +353,7 @@ def _cases(node: exp.Case, _: Types) -> Iterator[Change]:
     droppable = branches if len(branches) > 1 else []
     for place, branch in enumerate(droppable):
         yield f"without {_short(branch)}", _without(node, "ifs", place)
+
     if node.args.get("default") is not None:
         yield "without ELSE", _with(node, default=None)
 
@@ -378,6 +393,7 @@ def _frames(node: exp.WindowSpec, _: Types) -> Iterator[Change]:
     if isinstance(start, exp.Literal):
         longer = _with(node, start=exp.Literal.number(int(start.name) + 1))
         yield "a row more in the frame", longer
+
     whole = _with(
         node,
         kind="ROWS",
@@ -398,6 +414,7 @@ def _with(node: exp.Expr, **arguments: Any) -> exp.Expr:
     changed = node.copy()
     for name, value in arguments.items():
         changed.set(name, value)
+
     return changed
 
 
@@ -417,6 +434,7 @@ def _others(node: exp.Column, types: Types, most: int) -> Iterator[Change]:
     columns = types.get(node.table, {})
     if node.name not in columns:
         return
+
     kind = kind_of_type(columns[node.name])
     same = [name for name, type_ in columns.items() if kind_of_type(type_) == kind]
     same.remove(node.name)
@@ -426,7 +444,10 @@ def _others(node: exp.Column, types: Types, most: int) -> Iterator[Change]:
 
 def _short(node: exp.Expr) -> str:
     text: str = node.sql(dialect="postgres")
-    return text if len(text) <= _MOST_SHOWN else f"{text[: _MOST_SHOWN - 1]}…"
+    if len(text) <= _MOST_SHOWN:
+        return text
+
+    return f"{text[: _MOST_SHOWN - 1]}…"
 
 
 _Types = tuple[type[exp.Expr], ...]

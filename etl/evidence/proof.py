@@ -118,7 +118,9 @@ async def prove(
             await proving.run()
         except InvalidSql as exc:
             proving.failure = exc
+
         clock.enter("build")
+
     clock.enter(None)
     return proving.proof()
 
@@ -136,6 +138,7 @@ class _Clock:
         now = time.perf_counter()
         if self._part is not None:
             self._milliseconds[self._part] += (now - self._since) * 1000
+
         self._part = part
         self._since = now
 
@@ -195,6 +198,7 @@ class _Proving:
             self._found.results.append(compared)
             if compared.status == "fail":
                 return
+
         await self._test()
         self._clock.enter("mutate")
         await self._test_units()
@@ -209,16 +213,20 @@ class _Proving:
         for model in self._draft.models:
             wrong = await asyncio.to_thread(_wrong_parts, model)
             results.append(made_result(f"static_{model.name}", "static", model.name, wrong))
+
         for test in self._tests:
             results.append(await self._sample_build.run(test))
+
         for name in dict.fromkeys((self._draft.meant.name, self._draft.target.name)):
             again = await self._sample_build.is_same_again(self._draft.model(name))
             results.append(again)
+
         self._found.totals = await self._sample_build.totals()
         meaning = await self._sample_build.meaning(self._options.decisions)
         if meaning is not None:
             self._found.ledger = (*meaning.ledger, *self._further_entries(meaning.ledger))
             self._found.decided = meaning.decided
+
         results.append(await self._sample_build.compare(meaning))
         self._preview = await self._sample_build.preview(self._options.preview_rows)
 
@@ -227,6 +235,7 @@ class _Proving:
         target = self._draft.target
         if not target.is_further:
             return
+
         rows = {built.node: built.rows for built in self._found.models}
         last = max((entry.operation for entry in ledger), default=0)
         yield LedgerEntry(
@@ -242,6 +251,7 @@ class _Proving:
         if self._options.mutants:
             mutants = _some(await asyncio.to_thread(_all_mutants, self._draft))
             self._found.mutants = _report(await units.try_mutants(mutants))
+
         found = await units.tests()
         late = await units.late_rows()
         for test, failures in [*found, late] if late else found:
@@ -260,10 +270,12 @@ class _Proving:
             failed = made_result(f"dbt_{target.name}", "contract", target.name, 1)
             self._found.results.append(failed.model_copy(update={"detail": run.failure}))
             return
+
         self._is_built_by_dbt = True
         self._found.results = list(_both_ways(self._found.results, run.results))
         if any(found.status == "fail" for found in self._found.results):
             return  # dbt builds no model behind one whose tests fail
+
         built = f"TABLE {quoted(schema)}.{quoted(target.relation)}"
         self._found.results.append(await self._sample_build.compare_with(built))
 
@@ -319,8 +331,10 @@ def _both_ways(
             models.append(one)
         else:
             found[one.name] = one
+
     for result in results:
         yield _with_dbt(result, found.get(result.id))
+
     for model in models:
         if model.status == "error":
             failed = made_result(f"dbt_{model.name}", "contract", model.name, 1)
@@ -331,6 +345,7 @@ def _with_dbt(result: EvidenceTest, other: DbtResult | None) -> EvidenceTest:
     """Return a test's result, failed where dbt found a failure."""
     if other is None or other.status in ("pass", "success", "skipped"):
         return result
+
     failures = max(result.failures, other.failures, 1)
     changes = {"status": "fail", "failures": failures, "detail": other.message or None}
     return result.model_copy(update=changes)
@@ -344,6 +359,7 @@ def _some(mutants: list[Mutant]) -> list[Mutant]:
     """Return at most `_MOST_MUTANTS` of the mutants, taken evenly."""
     if len(mutants) <= _MOST_MUTANTS:
         return mutants
+
     step = len(mutants) / _MOST_MUTANTS
     return [mutants[int(number * step)] for number in range(_MOST_MUTANTS)]
 

@@ -64,11 +64,13 @@ def reconciliations(bound: BoundIntent) -> Iterator[Reconciliation]:
     are_deduped_before = {"table"}.issuperset(dedup_stages)
     if "result" in filter_stages or not are_deduped_before:
         return
+
     checks = _Checks(bound)
     ways: list[Callable[[], Reconciliation | None]] = [checks.rows]
     step = bound.aggregate
     if step is not None:
         ways += [partial(checks.measure, step, measure) for measure in step.measures]
+
     for way in ways:
         with suppress(NotReconcilable):
             found = way()
@@ -95,6 +97,7 @@ class _Checks:
             groups = rows.select(keys, None).distinct()
             source = exp.Subquery(this=groups, alias=alias_of("etl_groups"))
             independent = selection([("etl_rows", exp.Count(this=exp.Star()))], source)
+
         built = selection([("etl_rows", exp.Count(this=exp.Star()))], table(self._target))
         failures = _differing(built, independent, ["etl_rows"], "sum")
         return Reconciliation("rows", failures)
@@ -106,6 +109,7 @@ class _Checks:
             return None
         if not self._is_in_one_group(step, measure):
             return None
+
         cut = self._period(step, measure)
         rows = self._rows(measure, cut)
         figure = self._figure(measure, column("etl_value", _COUNTED))
@@ -118,6 +122,7 @@ class _Checks:
             names.insert(0, "etl_cut")
             built = _by(built, column(cut.name, self._target))
             independent = _by(independent, column("etl_cut", _COUNTED))
+
         failures = _differing(built, independent, names, _ADDED[measure.function])
         return Reconciliation(measure.name, failures, total_built, total)
 
@@ -125,6 +130,7 @@ class _Checks:
         """Tell whether a measure's values are no exact numbers."""
         if measure.value is None:
             return False
+
         value = self._combinations.computed(measure.value)
         return kind_of_type(value.type) == "float"
 
@@ -139,9 +145,11 @@ class _Checks:
         value: exp.Expr = exp.Literal.number(1)
         if measure.value is not None:
             value = rows.computed(measure.value).tree()
+
         outputs: list[tuple[str, exp.Expr]] = [("etl_value", value)]
         if cut is not None:
             outputs.append(("etl_cut", rows.key(cut).tree()))
+
         needed = rows.needed_joins(measure.tests)
         if not needed and own <= {measure.source} and measure.source == rows.base:
             select = rows.select(outputs, [], measure.tests)
@@ -149,6 +157,7 @@ class _Checks:
             select = rows.members(measure.source, outputs, measure.tests)
         else:
             raise NotReconcilable
+
         return exp.Subquery(this=select, alias=alias_of(_COUNTED))
 
     def _period(self, step: AggregateStep, measure: BoundMeasure) -> BoundKey | None:
@@ -156,6 +165,7 @@ class _Checks:
             is_own = key.unit and key.column.source == measure.source
             if is_own and key.name in self._bound.target.columns:
                 return key
+
         return None
 
     def _is_in_one_group(self, step: AggregateStep, measure: BoundMeasure) -> bool:
@@ -176,6 +186,7 @@ def _comparable(figure: exp.Expr, measure: BoundMeasure, checks: _Checks) -> exp
         figure = exp.Coalesce(this=figure, expressions=[exp.Literal.number(0)])
     if not checks.is_float(measure):
         return figure
+
     return call("round", cast(figure, "numeric"), exp.Literal.number(_DIGITS))
 
 
@@ -205,7 +216,9 @@ def _differing(
         for name in _SIDES:
             value = column(figure, "etl_side") if name == side else exp.Null()
             outputs.append((name, value if added == "sum" else cast(value, "text")))
+
         sides.append(selection(outputs, inner))
+
     union = exp.union(*sides, distinct=False)
     both = exp.Subquery(this=union, alias=alias_of("etl_both"))
     figures = [_gathered(column(name, "etl_both"), added) for name in _SIDES]
@@ -213,6 +226,7 @@ def _differing(
     select = selection(shown, both)
     for key in keys:
         select.group_by(column(key, "etl_both"), copy=False)
+
     here, there = (one.copy() for one in figures)
     return select.having(exp.NullSafeNEQ(this=here, expression=there))
 
@@ -225,4 +239,5 @@ def _gathered(value: exp.Expr, added: str) -> exp.Expr:
     """Return the figure of one side; 0 for a sum that the side lacks."""
     if added != "sum":
         return call("max", value)
+
     return exp.Coalesce(this=call("sum", value), expressions=[exp.Literal.number(0)])

@@ -91,6 +91,7 @@ class SampleBuild:
             counted = await self._build.rows(f"SELECT count(*) FROM {relation}")
             ms = round((time.perf_counter() - started) * 1000, 1)
             built.append(BuiltModel(node=model.name, rows=int(counted.rows[0][0]), ms=ms))
+
         return built
 
     # tests
@@ -103,7 +104,9 @@ class SampleBuild:
             query = failing_rows(test)
             if query is None:
                 return result_of(test, None)
+
             failures = await self._count(self._stage.text(query))
+
         return result_of(test, failures)
 
     async def _count(self, query: str) -> int:
@@ -125,6 +128,7 @@ class SampleBuild:
         again = self._stage.text(target.select)
         if target.node.materialization == "incremental":
             again = built_again(target, self._stage, there)
+
         query = difference(again, f"TABLE {there}", columns)
         found = await self._build.rows(query)
         return made_result(f"idempotent_{target.name}", "idempotent", target.name, found.rows[0][0])
@@ -138,11 +142,13 @@ class SampleBuild:
             total = await self._total(one)
             if total is not None:
                 totals.append(total)
+
         return totals
 
     async def _total(self, one: Reconciliation) -> MeasureTotal | None:
         if one.built is None or one.independent is None:
             return None
+
         built = self._stage.text(one.built)
         independent = self._stage.text(one.independent)
         found = await self._build.rows(
@@ -169,6 +175,7 @@ class SampleBuild:
             tables = {}
             for source in self._bound.sources:
                 tables[source.name] = await self._sampled_rows(source.table.key)
+
             return await asyncio.to_thread(evaluate, self._bound, tables, decisions)
         except (NotComputable, CituError, psycopg.Error):
             return None
@@ -187,6 +194,7 @@ class SampleBuild:
         if meaning is None:
             self.warnings.append(_NOT_COMPARED)
             return EvidenceTest(id=test_id, kind="reconcile", node=target.name, status="skipped")
+
         columns = tuple((name, target.types[name]) for name in meaning.columns)
         rows = TypedRows("", _MEANT, columns, tuple(meaning.rows))
         relation = f"{quoted(self._build.schema)}.{quoted(_MEANT)}"
@@ -218,6 +226,7 @@ class SampleBuild:
         stage = BuildStage(schema, self._stage.tables)
         for model in reference.models:
             await self._build.execute(model_table(stage, model))
+
         columns = list(reference.meant.types)
         there = f"TABLE {self._stage.model(target.name)}"
         query = difference(there, f"TABLE {stage.model(reference.meant.name)}", columns)
@@ -238,6 +247,7 @@ class SampleBuild:
             texts = ", ".join(f"{quoted(name)}::text" for name in target.types)
             query = f"SELECT {texts} FROM {relation} {sorting}LIMIT {most_rows + 1}"
             found = await self._build.rows(query)
+
         rows = tuple([_shown(value) for value in row] for row in found.rows[:most_rows])
         types = tuple(target.types.values())
         return QueryResult(found.columns, types, rows, len(found.rows) > most_rows)
@@ -285,4 +295,5 @@ def _shown(value: Any) -> Any:
         return value
     if isinstance(value, float | Decimal) and math.isfinite(value):
         return value
+
     return as_text(value)

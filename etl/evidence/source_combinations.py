@@ -64,19 +64,23 @@ class SourceCombinations:
         """Return a column of a source, or one that a step makes."""
         if wanted.source:
             return self._stored(wanted.source, wanted.name)
+
         for step in self._bound.steps:
             if isinstance(step, ExpressionStep | MapStep | RateStep) and step.name == wanted.name:
                 return self._made(step)
+
         raise NotReconcilable
 
     def _stored(self, source: str, name: str, alias: str | None = None) -> TypedValue:
         stored = self._bound.source(source).table.column(name)
         if stored is None:
             raise NotReconcilable
+
         type_ = draft_type(stored.type)
         value: exp.Expr = column(name, alias or source)
         if type_ != stored.type:
             value = cast(value, type_)
+
         return TypedValue(value, type_)
 
     def _made(self, step: ExpressionStep | MapStep | RateStep) -> TypedValue:
@@ -86,6 +90,7 @@ class SourceCombinations:
             raise NotReconcilable
         if isinstance(step, MapStep):
             return mapped_value(step, self.value)
+
         return self.computed(step.expression)
 
     def _rated(self, step: RateStep) -> TypedValue:
@@ -94,12 +99,14 @@ class SourceCombinations:
         for name in (step.rate, step.rate_currency, step.rate_day):
             type_ = self._stored(step.rates, name).type
             known[BoundColumn(step.rates, name)] = (name, type_)
+
         rows = InputRows(_RATES, known)
         value = rated_value(step, self.value, rows, self._bound.time_zone)
         tree = value.tree()
         for read in tree.find_all(exp.Table):
             if read.name == _RATES:
                 read.replace(self._read(step.rates, _RATES))
+
         return TypedValue(tree, value.type)
 
     def computed(self, expression: exp.Expression) -> TypedValue:
@@ -115,6 +122,7 @@ class SourceCombinations:
         """Return the sources whose columns a column is made of."""
         if wanted.source:
             return {wanted.source}
+
         value = self.value(wanted).expression
         return {node.table for node in value.find_all(exp.Column)} - {_RATES}
 
@@ -130,12 +138,14 @@ class SourceCombinations:
                     known.add(step.right)
                 if step.right in known and self._is_unique(step):
                     known |= step.left_sources
+
         return known
 
     def _is_unique(self, step: JoinSourceStep) -> bool:
         """Tell whether a row of the join's right source belongs to one row before it at most."""
         if step.only_left is None:
             return False
+
         joined = {left.name for left, _ in step.on}
         keys = self._bound.source(step.only_left).table.declared_keys
         return any(map(joined.issuperset, keys))
@@ -151,19 +161,23 @@ class SourceCombinations:
         wanted = {step.right for step in self._joins if step.how != "left"}
         if source is not None:
             wanted.add(source)
+
         for test in [*self._row_tests(), *tests]:
             wanted |= self._all_origins(columns_of_test(test))
+
         needed: list[JoinSourceStep] = []
         for step in reversed(self._joins):
             if step.right in wanted:
                 needed.append(step)
                 wanted |= self._all_origins(left for left, _ in step.on)
+
         return needed[::-1]
 
     def _all_origins(self, columns: Iterable[BoundColumn]) -> set[str]:
         origins: set[str] = set()
         for one in columns:
             origins |= self.origins(one)
+
         return origins
 
     def select(
@@ -180,9 +194,13 @@ class SourceCombinations:
                 rows.append("joins", self._join(step))
             else:
                 kept.append(self._membership(step))
+
         kept += self._conditions([*self._row_tests(), *tests])
         condition_of_all = all_of(kept)
-        return rows.where(condition_of_all, copy=False) if condition_of_all else rows
+        if condition_of_all:
+            return rows.where(condition_of_all, copy=False)
+
+        return rows
 
     def members(
         self, source: str, outputs: Sequence[tuple[str, exp.Expr]], tests: Sequence[RowTest]
@@ -191,6 +209,7 @@ class SourceCombinations:
         key = declared_identity(self._bound.source(source).table)
         if not key:
             raise NotReconcilable
+
         held = self.select(_one(), self.needed_joins(tests, source), tests)
         held.where(all_of(_equal(key, source, "etl_member")), copy=False)
         renamed = [(name, _read_from("etl_member", source, value)) for name, value in outputs]
@@ -202,6 +221,7 @@ class SourceCombinations:
         for step in self._bound.steps_of(FilterStep):
             if step.stage == "rows":
                 found.extend(step.tests)
+
         return found
 
     def _conditions(self, tests: Iterable[RowTest]) -> Iterator[exp.Expr]:
@@ -231,6 +251,7 @@ class SourceCombinations:
         for left, right in step.on:
             one, other = aligned(self.value(left), self.value(right), self._bound.time_zone)
             holding.append(exp.EQ(this=one, expression=other))
+
         holding += self._of_table(step.right)
         return holding
 
@@ -265,6 +286,7 @@ class SourceCombinations:
         primary_key = self._bound.source(step.source).table.primary_key
         if not primary_key or tests:
             raise NotReconcilable
+
         same = _equal(step.keys, "etl_other", step.source)
         last_first = [(name, "desc") for name in primary_key]
         before = self._before(step.source, [*step.sorting, *last_first])
@@ -282,6 +304,7 @@ class SourceCombinations:
             way = _is_ahead(theirs, ours, direction)
             ways.append(exp.and_(*[one.copy() for one in equal], way) if equal else way)
             equal.append(exp.NullSafeEQ(this=theirs.copy(), expression=ours.copy()))
+
         return any_of(ways)
 
 
@@ -317,6 +340,7 @@ def _read_from(alias: str, source: str, value: exp.Expr) -> exp.Expr:
     for node in root.find_all(exp.Column):
         if node.table == source:
             node.set("table", identifier(alias))
+
     renamed: exp.Expr = root.this
     return renamed
 

@@ -20,7 +20,9 @@ def few_rows(source: TypedRows) -> TypedRows:
         if is_twin or len(kept) < _LEAST or not kinds <= seen:
             kept.append(row)
             seen |= kinds
+
         has_twins = has_twins or is_twin
+
     return replace(source, rows=tuple(kept))
 
 
@@ -33,4 +35,5 @@ def _kind(value: Any) -> object:
         return value > 0, value == 0, is_whole
     if isinstance(value, str):
         return value == "", value == value.lower(), value == value.strip()
+
     return type(value)

@@ -30,7 +30,10 @@ class BuildStage:
 
     def relation(self, table: exp.Table) -> str:
         """Return the relation on the stage for a table or model that a tree reads."""
-        return self.tables[table.db, table.name] if table.db else self.model(table.name)
+        if table.db:
+            return self.tables[table.db, table.name]
+
+        return self.model(table.name)
 
     def model(self, name: str) -> str:
         """Return the relation of a model."""
@@ -51,6 +54,7 @@ def sample_stage(build: ScratchBuild, tables: Sequence[TableKey]) -> BuildStage:
     named = {}
     for schema, name in tables:
         named[schema, name] = f"{quoted(build.source_schemas[schema])}.{quoted(name)}"
+
     return BuildStage(build.schema, named)
 
 
@@ -79,6 +83,7 @@ def _script(stage: BuildStage, draft: Draft, tables: Sequence[TypedRows]) -> str
         inserted = insert_rows(relation, rows)
         if inserted is not None:
             statements.append(inserted)
+
     statements += [model_table(stage, model) for model in draft.models]
     return ";\n".join(statements)
 

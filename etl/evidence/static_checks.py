@@ -16,6 +16,7 @@ def findings(model: DraftModel) -> Iterator[str]:
         for name, types, is_wrong in _FINDINGS:
             if isinstance(node, types) and is_wrong(node):
                 yield name
+
     increment = model.increment
     if increment is None:
         return
@@ -36,6 +37,7 @@ def _may_divide_by_zero(division: exp.Binary) -> bool:
     divisor = division.expression.unnest()
     if isinstance(divisor, exp.Literal):
         return float(divisor.name) == 0
+
     return not isinstance(divisor, exp.Nullif)
 
 

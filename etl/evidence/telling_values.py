@@ -103,12 +103,14 @@ class TellingColumn:
             return self._can_hold_text(value)
         if is_exact_number(value):
             return bool(abs(value) <= largest_number(self.column.type))
+
         return True
 
     def _can_hold_text(self, text: str) -> bool:
         allowed = self.column.allowed
         if allowed and text not in allowed:
             return False
+
         longest = longest_text(self.column.type)
         return longest is None or len(text) <= longest
 
@@ -136,10 +138,12 @@ class TellingValues:
             for column in source.table.columns:
                 telling = TellingColumn(column, kind_of_type(column.type))
                 self.columns.setdefault((key, column.name), telling)
+
         for step in intent.steps:
             read = _READERS.get(type(step))
             if read is not None:
                 read(self, step)
+
         for telling in self.columns.values():
             self._complete(telling)
 
@@ -147,6 +151,7 @@ class TellingValues:
         """Return the telling values of a source's column; None for a column that a step makes."""
         if not column.source:
             return None
+
         table = self._intent.source(column.source).table
         return self.columns.get((table.key, column.name))
 
@@ -170,6 +175,7 @@ class TellingValues:
         if day is not None:
             for one in (*RATE_DAYS, _LONG_AFTER_RATES):
                 day.add(self._around(one, day.kind))
+
         self._mark_amount(step.amount)
         self._mark_amount(BoundColumn(step.rates, step.rate))
 
@@ -182,6 +188,7 @@ class TellingValues:
             column = self.of(key.column)
             if column is not None and key.unit:
                 column.units.add(key.unit)
+
         for measure in step.measures:
             self._read_tests(measure.tests)
             self._read_measured(measure)
@@ -189,6 +196,7 @@ class TellingValues:
     def _read_measured(self, measure: BoundMeasure) -> None:
         if measure.value is None:
             return
+
         self._read_expression(measure.value)
         first = measure.value.find(exp.Column)
         if first is not None and measure.function not in _COUNTS:
@@ -213,10 +221,12 @@ class TellingValues:
             return
         if must_hold:
             column.tests.append(test)
+
         for value in compared:
             if not isinstance(value, BoundColumn):
                 self._bound(column, value, test.operator)
                 continue
+
             self._pair(column, value)
             if must_hold and value.source:
                 self.equal.append((test.column, value))
@@ -243,8 +253,10 @@ class TellingValues:
     def _read_expression(self, expression: exp.Expression) -> None:
         for node in expression.find_all(exp.Column):
             self._add(bound_column(node), [])
+
         for division in expression.find_all(exp.Div, exp.Mod):
             self._mark_divisors(division.expression)
+
         for compared, value in _comparisons(expression):
             telling = self.of(bound_column(compared))
             if telling is not None:
@@ -273,10 +285,12 @@ class TellingValues:
             column.add(self._moments(column))
         if column.is_divisor:
             column.add([as_kind(0, column.kind, self._zone)])
+
         column.add(_texts_of_all(column.tests))
         column.add(column.column.allowed)
         if len(column.values) < _FEWEST_VALUES and not column.is_amount:
             column.add(self._usual(column))
+
         plain = [value for value in column.values if self._is_plain(column, value)]
         others = [value for value in column.values if value not in plain]
         column.values = plain + others
@@ -305,10 +319,12 @@ class TellingValues:
         moment = as_kind(start, kind, self._zone)
         if moment is None:
             return
+
         yield moment
         if not isinstance(moment, datetime):
             yield moment - timedelta(days=1)
             return
+
         yield moment - TICK
         if moment.tzinfo is not None:
             yield datetime(start.year, start.month, start.day, tzinfo=UTC)
@@ -322,6 +338,7 @@ class TellingValues:
         has_small_letters = any(str(one)[:1].islower() for one in column.values)
         if column.kind == "text" and has_small_letters:
             return [text.lower() for text in usual]
+
         return usual
 
 
@@ -341,6 +358,7 @@ def _is_sorted(intent: BoundIntent) -> bool:
     sortings += [step.sorting for step in intent.steps_of(WindowStep)]
     if any(sortings):
         return True
+
     functions = {measure.function for measure in intent.measures}
     return not functions.isdisjoint(_SIZED)
 
@@ -351,6 +369,7 @@ def _periods_needed(intent: BoundIntent) -> int:
     for step in intent.steps_of(WindowStep):
         reach = max(step.rows or 0, step.offset)
         needed = max(needed, reach + 2)
+
     return min(needed, _MOST_PERIODS)
 
 
@@ -362,12 +381,14 @@ def _compared_with(test: BoundCondition) -> list[Any]:
         value = one.value if isinstance(one, RelativeDay) else one
         if one is not None:
             compared.append(value)
+
     return compared
 
 
 def _texts(text: str, operator: str) -> list[str]:
     if operator in _PARTS_OF_TEXTS:
         return [text, f"x{text}x", f"{text}x", f"x{text}", text[:-1], "a"]
+
     return [text, f"{text}x", "a"]
 
 
@@ -379,6 +400,7 @@ def _texts_of_all(tests: Iterable[BoundCondition]) -> list[str]:
         if test.operator in parts:
             operators.add(test.operator)
             parts[test.operator] += str(test.value)
+
     return ["".join(parts.values())] if len(operators) > 1 else []
 
 
@@ -389,8 +411,10 @@ def _comparisons(expression: exp.Expression) -> Iterator[tuple[exp.Column, Any]]
         column = tested.find(exp.Column) if tested else None
         if column is None:
             continue
+
         for part in node.iter_expressions():
             if part is tested:
                 continue
+
             for literal in part.find_all(exp.Literal):
                 yield column, literal_value(literal)

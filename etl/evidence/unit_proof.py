@@ -94,6 +94,7 @@ class UnitProof:
         self._types = await known_types(self._build, written)
         for world in await asyncio.to_thread(self._first_worlds):
             await self._enter(world)
+
         for world in given:
             entered = await self._enter(world)
             if entered is not None:
@@ -110,6 +111,7 @@ class UnitProof:
             meaning = await asyncio.to_thread(evaluate, self._bound, tables)
         except NotComputable:
             return None
+
         sources = tuple(self._sources(world))
         stage = await world_stage(self._build, self._draft, sources)
         target = self._draft.meant
@@ -126,6 +128,7 @@ class UnitProof:
             for column in self._maker.columns(table):
                 is_known = column.type in self._types
                 typed[column.name] = column.type if is_known else "text"
+
             rows = [tuple(row[name] for name in typed) for row in world.tables[table.key]]
             yield TypedRows(table.schema, table.name, tuple(typed.items()), tuple(rows))
 
@@ -136,9 +139,11 @@ class UnitProof:
         left = []
         for mutant in mutants:
             left.append(await asyncio.to_thread(self._trial, mutant))
+
         score = MutationScore()
         for world in self._sound():
             left = await self._try(left, world, score)
+
         left = await self._without_equivalent(left, score)
         left = await self._search(left, score)
         score.survivors = [trial.mutant for trial in left]
@@ -153,13 +158,16 @@ class UnitProof:
             is_late = time.monotonic() - started > _SEARCH_S
             if not left or is_late or in_vain == _MOST_IN_VAIN:
                 break
+
             world = await asyncio.to_thread(self._maker.mixed, number + 1)
             built = await self._enter(world)
             if built is None or built.failures:
                 continue
+
             before = len(left)
             left = await self._try(left, built, score)
             in_vain = in_vain + 1 if len(left) == before else 0
+
         return left
 
     async def _without_equivalent(
@@ -172,6 +180,7 @@ class UnitProof:
                 score.equivalent += 1
             else:
                 left.append(trial)
+
         return left
 
     def _trial(self, mutant: Mutant) -> _Trial:
@@ -198,6 +207,7 @@ class UnitProof:
                 world.has_caught = True
             elif is_caught is not None:
                 left.append(trial)
+
         return left
 
     async def _is_caught(self, trial: _Trial) -> bool | None:
@@ -207,6 +217,7 @@ class UnitProof:
         except InvalidSql as exc:
             sqlstate = exc.sqlstate or ""
             return None if sqlstate.startswith(_NO_SQL) else True
+
         return bool(found.rows[0][0])
 
     async def _is_planned_alike(self, trial: _Trial) -> bool:
@@ -217,6 +228,7 @@ class UnitProof:
         for text in (original, trial.text):
             found = await self._build.rows(f"EXPLAIN (VERBOSE, COSTS OFF) {text}")
             plans.append(found.rows)
+
         return plans[0] == plans[1]
 
     # late rows
@@ -229,10 +241,12 @@ class UnitProof:
         target = self._draft.meant
         if target.merge_key is None or target.increment is None:
             return None
+
         for world in self._sound():
             before = before_late_rows(world.world, self._bound)
             if before is not None:
                 return await self._late_rows(world, before)
+
         return None
 
     async def _late_rows(self, world: _BuiltWorld, before: World) -> tuple[DraftTest, int]:
@@ -260,12 +274,14 @@ class UnitProof:
         for world in self._worlds[_KEPT:]:
             if world.has_caught or world.failures:
                 kept.append(world)
+
         found = []
         for number, world in enumerate(kept, 1):
             for model in self._draft.models:
                 test = await self._test(world, model, number)
                 if test is not None:
                     found.append(test)
+
         return found
 
     async def _test(
@@ -274,18 +290,22 @@ class UnitProof:
         """Return the test of a model in a world, and the number of rows that differ."""
         if model.is_further:
             return None  # nobody but the SQL itself says which rows are expected
+
         is_target = model.name == self._draft.meant.name
         if world.failures and not is_target:
             return None
+
         reads_source = model.node.layer == "ODS"
         if reads_source and number > 1:
             return None  # its rows are those of the source in each world
+
         expected, failures = await self._expected(world, model)
         case = None
         if reads_source and not failures:
             case = await self._source_case(world, model)
         if case is None:
             case = await self._case(world, model, expected)
+
         test_id = f"unit_{model.name}_{number}"
         return DraftTest(test_id, "unit", model.name, _TITLE, case=case), failures
 
@@ -302,6 +322,7 @@ class UnitProof:
         found = [rows for rows in world.sources if f"{rows.schema}.{rows.name}" == name]
         if model.meaning is None or not found:
             return None
+
         given = few_rows(found[0])
         names = [column for column, _ in given.columns]
         rows = [dict(zip(names, row, strict=True)) for row in given.rows]
@@ -309,6 +330,7 @@ class UnitProof:
             meaning = evaluate(model.meaning, {model.meaning.base.name: rows})
         except NotComputable:
             return None
+
         expected = _typed(model, meaning)
         written = await self._rows_in(
             f"({typed_values(expected)}) AS meant", model, meaning.columns
@@ -322,10 +344,12 @@ class UnitProof:
             meant = await self._meant(world, model)
             if meant is None:
                 return await self._rows_of(world, model), 0
+
             built = f"SELECT * FROM {world.stage.model(model.name)}"
             expected, failures = meant, await differing_rows(self._build, built, meant)
         if failures:
             return expected, failures
+
         # The same rows, with numbers written as PostgreSQL writes them, which dbt compares.
         names = [name for name, _ in expected.columns]
         return await self._rows_of(world, model, names), 0
@@ -334,17 +358,20 @@ class UnitProof:
         """Return the interpreter's rows of a model before the target; None without any."""
         if model.meaning is None or not model.meaning.target.columns:
             return None
+
         tables = world.world.by_source(model.meaning)
         try:
             meaning = await asyncio.to_thread(evaluate, model.meaning, tables)
         except NotComputable:
             return None
+
         return _typed(model, meaning)
 
     async def _input(self, world: _BuiltWorld, name: str) -> TypedRows:
         for rows in world.sources:
             if f"{rows.schema}.{rows.name}" == name:
                 return rows
+
         return await self._rows_of(world, self._draft.model(name))
 
     async def _rows_of(
@@ -368,9 +395,11 @@ class UnitProof:
         for table in model.select.find_all(exp.Table):
             if table.db:
                 tables.add((table.db, table.name))
+
         read = [other for other in self._draft.models if other.name in model.node.inputs]
         for other in read:
             tables |= self._tables_behind(other)
+
         return tables
 
 
@@ -390,10 +419,12 @@ def columns_read(draft: Draft, bound: BoundIntent) -> Mapping[TableKey, list[str
             stored = known.get((table.db, table.name))
             if stored is None:
                 continue  # another model
+
             columns = [column.name for column in stored.columns]
             earlier = read.get(stored.key, [])
             own = filter(named.__contains__, columns)
             read[stored.key] = list(dict.fromkeys([*earlier, *own]))
+
     return read
 
 

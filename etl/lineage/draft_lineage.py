@@ -20,9 +20,11 @@ def draft_lineage(drafts: Iterable[EtlExample], catalog: Catalog) -> list[TableL
     first: dict[str, EtlExample] = {}
     for draft in drafts:
         first.setdefault(target_of(draft, catalog), draft)
+
     edges: list[TableLineage] = []
     for target, draft in first.items():
         edges += _edges(target, draft, catalog)
+
     return edges
 
 
@@ -44,6 +46,7 @@ def _edges(target: str, draft: EtlExample, catalog: Catalog) -> list[TableLineag
             for column in pairs.get((key, name), ()):
                 sources.append(name)
                 targets.append(column)
+
         edges.append(
             TableLineage(
                 source=".".join(key),
@@ -55,6 +58,7 @@ def _edges(target: str, draft: EtlExample, catalog: Catalog) -> list[TableLineag
                 confidence=_SURE,
             )
         )
+
     return edges
 
 
@@ -65,4 +69,5 @@ def drafted_place(name: str, column: str | None, edges: Sequence[TableLineage]) 
         is_so_called = edge.kind == "artefact" and edge.target.casefold() == wanted
         if is_so_called and column in (None, *edge.target_columns):
             return edge.target
+
     return None

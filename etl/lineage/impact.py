@@ -51,10 +51,12 @@ def _views(table: Table, column: str | None, edges: Sequence[TableLineage]) -> I
     first_edges: dict[str, TableLineage] = {}
     for edge in part.edges:
         first_edges.setdefault(edge.target, edge)
+
     for view, edge in first_edges.items():
         why = Text(f"直接读取 {what}", f"reads {what}")
         if view not in direct:
             why = Text(f"通过 {edge.source} 间接读取", f"reads it by way of {edge.source}")
+
         confidence = _CERTAIN if column is None else edge.confidence
         yield Dependent(edge.kind, view, why, confidence)
 
@@ -66,6 +68,7 @@ def _foreign_keys(table: Table, column: str | None, catalog: Catalog) -> Iterato
             refers_by_it = other.key == table.key and column in key.columns
             if not is_referred_to and not refers_by_it:
                 continue
+
             name = f"{qualified(other)} ({', '.join(key.columns)})"
             target = ".".join(key.target)
             why = Text(f"{name} 引用 {target}", f"{name} refers to {target}")
@@ -97,11 +100,14 @@ def _use(sql: str, table: Table, column: str | None, catalog: Catalog) -> float 
         tree = parse_one(sql, dialect="postgres")
     except (SqlglotError, RecursionError):
         return None
+
     if not _names_table(tree, table, catalog):
         return None
+
     columns = {named.name for named in tree.find_all(exp.Column)}
     if column is None or column in columns:
         return _LIKELY
+
     has_star = tree.find(exp.Star) is not None
     return _POSSIBLE if has_star else None
 
@@ -111,7 +117,9 @@ def _names_table(query: exp.Expr, table: Table, catalog: Catalog) -> bool:
     schemas = {table.schema}
     if table.schema in catalog.search_path:
         schemas.add("")
+
     for named in query.find_all(exp.Table):
         if named.name == table.name and named.db in schemas:
             return True
+
     return False

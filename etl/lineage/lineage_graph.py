@@ -40,10 +40,12 @@ def part_of(
         found |= _reached([_Arrow(edge, True) for edge in edges], (table, column), depth)
     if direction != "upstream":
         found |= _reached([_Arrow(edge, False) for edge in edges], (table, column), depth)
+
     kept = list(found.values())[:MOST_EDGES]
     nodes = {table: None}
     for edge in kept:
         nodes |= {edge.source: None, edge.target: None}
+
     return LineagePart(tuple(nodes), tuple(kept), len(found) > MOST_EDGES)
 
 
@@ -56,11 +58,17 @@ class _Arrow:
 
     @property
     def start(self) -> str:
-        return self.edge.target if self.is_upstream else self.edge.source
+        if self.is_upstream:
+            return self.edge.target
+
+        return self.edge.source
 
     @property
     def end(self) -> str:
-        return self.edge.source if self.is_upstream else self.edge.target
+        if self.is_upstream:
+            return self.edge.source
+
+        return self.edge.target
 
     def ends_of(self, column: str | None) -> list[_Place]:
         """Return the places that a column of `start` becomes at `end`; none where it ends here."""
@@ -68,10 +76,15 @@ class _Arrow:
         if column is None:
             return [(self.end, None)]
         if not edge.target_columns:  # it is not known which columns become which
-            return [(self.end, None)] if self._may_read(column) else []
+            if self._may_read(column):
+                return [(self.end, None)]
+
+            return []
+
         here, there = edge.source_columns, edge.target_columns
         if self.is_upstream:
             here, there = there, here
+
         pairs = zip(here, there, strict=True)
         return [(self.end, other) for own, other in pairs if own == column]
 
@@ -79,6 +92,7 @@ class _Arrow:
         """Tell whether the edge is known to read a column of `start`, or nothing is known of it."""
         if self.is_upstream or not self.edge.source_columns:
             return True
+
         return column in self.edge.source_columns
 
 
@@ -87,6 +101,7 @@ def _reached(arrows: Sequence[_Arrow], first: _Place, depth: int) -> dict[int, T
     starting: defaultdict[str, list[_Arrow]] = defaultdict(list)
     for arrow in arrows:
         starting[arrow.start].append(arrow)
+
     found: dict[int, TableLineage] = {}
     seen = {first}
     pending = deque([(first, 0)])
@@ -97,9 +112,11 @@ def _reached(arrows: Sequence[_Arrow], first: _Place, depth: int) -> dict[int, T
             ends = arrow.ends_of(column)
             if ends:
                 found[id(arrow.edge)] = arrow.edge
+
             new = [place for place in ends if place not in seen]
             seen.update(new)
             pending.extend((place, distance + 1) for place in dict.fromkeys(new))
+
     return found
 
 
@@ -109,8 +126,10 @@ def as_mermaid(part: LineagePart) -> str:
     lines = ["flowchart LR"]
     for name, short in names.items():
         lines.append(f'  {short}["{_escaped(name)}"]')
+
     for edge in part.edges:
         lines.append(f"  {names[edge.source]} --> {names[edge.target]}")
+
     return "\n".join(lines) + "\n"
 
 
@@ -120,6 +139,7 @@ def _escaped(name: str) -> str:
     for char in name:
         is_plain = char.isalnum() or char in "._- "
         shown.append(char if is_plain else f"#{ord(char)};")
+
     return "".join(shown)
 
 
@@ -128,12 +148,14 @@ def as_cypher(part: LineagePart) -> str:
     lines = []
     for name in part.nodes:
         lines.append(f"MERGE (:Table {{name: {_cypher_text(name)}}});")
+
     for edge in part.edges:
         source, target = _cypher_text(edge.source), _cypher_text(edge.target)
         lines.append(
             f"MATCH (a:Table {{name: {source}}}), (b:Table {{name: {target}}})"
             f" MERGE (a)-[:FEEDS {{kind: {_cypher_text(edge.kind)}}}]->(b);"
         )
+
     return "\n".join(lines) + "\n"
 
 

@@ -35,6 +35,7 @@ def view_joins(views: Sequence[ViewSources], catalog: Catalog) -> list[ViewJoin]
             join = _join(pairs, catalog)
             if join is not None:
                 found[join] = None
+
     return list(found)
 
 
@@ -47,6 +48,7 @@ def _join(pairs: Sequence[tuple[_Side, _Side]], catalog: Catalog) -> ViewJoin | 
     left, right = _seen(lefts, catalog), _seen(rights, catalog)
     if left is None or right is None:
         return None
+
     is_of_one_table = left[0] == right[0]
     return None if is_of_one_table else ViewJoin(*left, *right)
 
@@ -56,6 +58,7 @@ def _seen(sides: Sequence[_Side], catalog: Catalog) -> tuple[TableKey, tuple[str
     key = _key_of(sides[0], catalog)
     if key is None:
         return None
+
     columns = tuple(side[2] for side in sides)
     known = {column.name for column in catalog.by_key[key].columns}
     return (key, columns) if known.issuperset(columns) else None
@@ -67,6 +70,7 @@ def _key_of(side: _Side, catalog: Catalog) -> TableKey | None:
     for one in schemas:
         if (one, name) in catalog.by_key:
             return (one, name)
+
     return None
 
 
@@ -75,13 +79,16 @@ def _compared(definition: str) -> tuple[_Pairs, ...]:
     """Return the pairs of columns that joins of the query compare, together for two tables."""
     if len(definition) > _MOST_DEFINITION:
         return ()
+
     try:
         tree = parse_one(definition, dialect="postgres")
     except (SqlglotError, RecursionError):
         return ()
+
     found: list[_Pairs] = []
     for select in tree.find_all(exp.Select):
         found += _of_select(select)
+
     return tuple(found)
 
 
@@ -94,6 +101,7 @@ def _of_select(select: exp.Select) -> list[_Pairs]:
         if sides is not None:
             aliases, pair = sides
             pairs[aliases] = (*pairs.get(aliases, ()), pair)
+
     return list(pairs.values())
 
 
@@ -103,6 +111,7 @@ def _tables_of(select: exp.Select) -> Mapping[str, exp.Table]:
     for table in select.find_all(exp.Table):
         if table.parent_select is select:
             tables[table.alias_or_name] = table
+
     return tables
 
 
@@ -112,6 +121,7 @@ def _conditions(select: exp.Select) -> Iterator[exp.EQ]:
     where = select.args.get("where")
     if where is not None:
         clauses.append(where.this)
+
     for clause in clauses:
         if clause is not None and clause.parent_select is select:
             yield from _parts(clause)
@@ -137,6 +147,7 @@ def _sides(
             if first.table in tables and second.table in tables:
                 pair = (_side(first, tables), _side(second, tables))
                 return (first.table, second.table), pair
+
     return None
 
 

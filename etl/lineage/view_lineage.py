@@ -39,6 +39,7 @@ def view_lineage(views: Sequence[ViewSources], catalog: Catalog) -> list[TableLi
         shown = column_names(catalog, view.view)
         for key, named in view.sources:
             edges.append(_edge(view, key, named, pairs, shown))
+
     return edges
 
 
@@ -58,6 +59,7 @@ def _edge(
             if target in shown:
                 sources.append(column)
                 targets.append(target)
+
     is_followed = bool(targets)
     return TableLineage(
         source=".".join(key),
@@ -75,20 +77,25 @@ def column_pairs(definition: str, known: _Columns, search_path: tuple[str, ...])
     """Return which columns of the view each source column becomes, as far as it can be told."""
     if len(definition) > _MOST_DEFINITION:
         return {}
+
     schema: dict[str, dict[str, dict[str, str]]] = {}
     for (of_schema, name), columns in known:
         schema.setdefault(of_schema, {})[name] = dict.fromkeys(columns, "text")
+
     try:
         tree = _with_schemas(definition, known, search_path)
         nodes = lineage(None, tree, schema=schema, dialect="postgres", trim_selects=False)
     except (SqlglotError, RecursionError, ValueError, KeyError):
         return {}
+
     if isinstance(nodes, Node):
         return {}
+
     pairs: dict[tuple[Key, str], dict[str, None]] = {}
     for target, node in nodes.items():
         for place in _origins(node):
             pairs.setdefault(place, {})[target] = None
+
     return {place: tuple(targets) for place, targets in pairs.items()}
 
 
@@ -99,10 +106,12 @@ def _with_schemas(definition: str, known: _Columns, search_path: tuple[str, ...]
     for table in tree.find_all(exp.Table):
         if table.db:
             continue
+
         for schema in search_path:
             if (schema, table.name) in keys:
                 table.set("db", exp.to_identifier(schema, quoted=True))
                 break
+
     return tree
 
 
@@ -115,4 +124,5 @@ def _origins(node: Node) -> list[tuple[Key, str]]:
         if is_last and isinstance(source, exp.Table) and source.db:
             column = one.name.rpartition(".")[2].strip('"')
             found.append(((source.db, source.name), column))
+
     return found

@@ -138,6 +138,7 @@ class JoinSourceStep:
         sources = self.left_sources
         if len(sources) > 1 or "" in sources:
             return None
+
         return next(iter(sources), None)
 
 
@@ -371,6 +372,7 @@ class BoundIntent:
         for source in self.sources:
             if source.name == name:
                 return source
+
         raise KeyError(name)
 
     def steps_of(self, kind: type[StepKind]) -> list[StepKind]:
@@ -385,7 +387,10 @@ class BoundIntent:
     @property
     def measures(self) -> tuple[BoundMeasure, ...]:
         """Return the figures of its groups; none where it does not group."""
-        return () if self.aggregate is None else self.aggregate.measures
+        if self.aggregate is None:
+            return ()
+
+        return self.aggregate.measures
 
     @property
     def aggregate(self) -> AggregateStep | None:

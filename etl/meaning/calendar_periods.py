@@ -13,6 +13,7 @@ def local_time(moment: datetime, time_zone: str) -> datetime:
     """Return the wall clock's time in the zone; a moment without a zone is one already."""
     if moment.tzinfo is None:
         return moment
+
     return moment.astimezone(ZoneInfo(time_zone)).replace(tzinfo=None)
 
 
@@ -29,6 +30,7 @@ def period_of(day: date, unit: PeriodUnit, time_zone: str) -> date:
         return day
     if unit == "week":
         return day - timedelta(days=day.weekday())
+
     months = _MONTHS[unit]
     return day.replace(month=(day.month - 1) // months * months + 1, day=1)
 
@@ -36,6 +38,7 @@ def period_of(day: date, unit: PeriodUnit, time_zone: str) -> date:
 def _hour(day: date, time_zone: str) -> datetime:
     if not isinstance(day, datetime):
         return datetime(day.year, day.month, day.day)
+
     return local_time(day, time_zone).replace(minute=0, second=0, microsecond=0)
 
 
@@ -47,6 +50,7 @@ def shifted(period: date, unit: PeriodUnit, count: int) -> date:
         return period + timedelta(days=count)
     if unit == "week":
         return period + timedelta(weeks=count)
+
     month = period.month - 1 + count * _MONTHS[unit]
     return period.replace(year=period.year + month // 12, month=month % 12 + 1)
 

@@ -38,6 +38,7 @@ class Combination:
     def value(self, column: BoundColumn) -> Any:
         if not column.source:
             return self._made_value(column.name)
+
         row = self.rows.get(column.source)
         return None if row is None else row.stored[column.name]
 
@@ -47,6 +48,7 @@ class Combination:
         for values in computed:
             if name in values:
                 return values[name]
+
         return None
 
     def with_row(self, source: str, row: SourceRow) -> "Combination":
@@ -69,6 +71,7 @@ def first_of_each_row(
             continue
         if holds_all(tests, combination.value, time_zone):
             first[row] = combination
+
     return list(first.values())
 
 

@@ -40,6 +40,7 @@ def _holds(test: RowTest, values: Values, time_zone: str) -> bool:
     if isinstance(test, ExpressionTest):
         found = evaluate_expression(test.expression, expression_lookup(values), time_zone)
         return found is True
+
     return _condition_holds(test, values, time_zone)
 
 
@@ -72,12 +73,14 @@ def _condition_holds(condition: BoundCondition, values: Values, time_zone: str) 
     if operator == "column=":
         other = values(_column(condition))
         return other is not None and same_value(value, other, time_zone)
+
     return _LIST_TESTS[operator](value, _listed(condition), time_zone)
 
 
 def _column(condition: BoundCondition) -> BoundColumn:
     if not isinstance(condition.value, BoundColumn):
         raise TypeError(f"{condition.operator} compares with a column")
+
     return condition.value
 
 

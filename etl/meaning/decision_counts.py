@@ -71,6 +71,7 @@ class DecisionCounts:
         self._addend: _Addend | None = None
         if self._measure is not None:
             self._addend = _addend_of(self._measure)
+
         self.figures: dict[str, DecidedFigures] = {}
 
     # --------------------------------------------------------------------------
@@ -98,6 +99,7 @@ class DecisionCounts:
                 found = _dropped(source, before, after)
             else:
                 continue
+
             self._enter(id_, found, source, addend)
 
     def joined(self, combinations: Sequence[Combination]) -> None:
@@ -136,10 +138,12 @@ class DecisionCounts:
             return
         if decision.without is not None:
             combinations = _without(decision.without, combinations)
+
         found = self._fitting(decision.ways, combinations)
         addend = self._addend
         if decision.amount is not None:
             addend = _Addend(source, decision.amount)
+
         self._enter(id_, found, source, addend)
 
     def _counted_source(
@@ -149,9 +153,11 @@ class DecisionCounts:
         for combination in combinations:
             if decision.source in combination.rows:
                 return decision.source
+
         names = ["", *(source.name for source in self._intent.sources)]
         if decision.source not in names:
             return None
+
         return self._intent.base.name
 
     def _count_measured(
@@ -161,6 +167,7 @@ class DecisionCounts:
         measure = self._measure_with(decision)
         if measure is None:
             return
+
         found = self._fitting(decision.ways, combinations)
         unconditional = replace(measure, tests=())
         self._enter(id_, found, measure.source, _addend_of(unconditional))
@@ -170,9 +177,11 @@ class DecisionCounts:
         aggregate = self._intent.aggregate
         if aggregate is None or aggregate.order != decision.operation:
             return None
+
         for measure in aggregate.measures:
             if decision.column in columns_of_tests(measure.tests):
                 return measure
+
         return None
 
     def _fitting(self, ways: Ways, combinations: Sequence[Combination]) -> list[Combination]:
@@ -180,6 +189,7 @@ class DecisionCounts:
         for combination in combinations:
             if self._fits(ways, combination.value):
                 found.append(combination)
+
         return found
 
     def _fitting_rows(self, ways: Ways, rows: Sequence[Row]) -> list[Row]:
@@ -187,6 +197,7 @@ class DecisionCounts:
         for row in rows:
             if self._fits(ways, values_of_result(row)):
                 found.append(row)
+
         return found
 
     def _fits(self, ways: Ways, values: Values) -> bool:
@@ -200,6 +211,7 @@ class DecisionCounts:
         rank = self._last_rank()
         if rank is None:
             return []
+
         names = (*rank.partition, rank.name)
         places = [row_identity(row, names) for row in rows]
         taken = Counter(places)
@@ -207,12 +219,14 @@ class DecisionCounts:
         for row, place in zip(rows, places, strict=True):
             if taken[place] > 1:
                 tied.append(row)
+
         return tied
 
     def _last_rank(self) -> WindowStep | None:
         for step in reversed(self._intent.steps):
             if isinstance(step, WindowStep) and step.function == "rank":
                 return step
+
         return None
 
     # --------------------------------------------------------------------------
@@ -225,6 +239,7 @@ class DecisionCounts:
         amount = None
         if addend is not None:
             amount = self._amount(found, addend)
+
         self.figures[id_] = DecidedFigures(len(rows), amount)
 
     def _addend_of_joined(self, held: Collection[str]) -> _Addend | None:
@@ -232,6 +247,7 @@ class DecisionCounts:
         addend = self._addend
         if addend is None or not addend.sources().issubset(held):
             return None
+
         return addend
 
     def _amount(self, found: Sequence[Combination], addend: _Addend) -> int | float | None:
@@ -249,6 +265,7 @@ class DecisionCounts:
         if measure is not None and measure.function == "sum":
             values = [row[measure.name] for row in rows]
             amount = figure("sum", values) or 0
+
         self.figures[id_] = DecidedFigures(len(rows), amount)
 
 
@@ -258,6 +275,7 @@ def _adding_measure(intent: BoundIntent) -> BoundMeasure | None:
         for measure in intent.measures:
             if measure.function == function:
                 return measure
+
     return None
 
 
@@ -270,6 +288,7 @@ def _dropped(
     for combination in before:
         if combination.rows[source] not in kept:
             dropped.append(combination)
+
     return dropped
 
 
@@ -279,12 +298,14 @@ def _without(source: str, combinations: Sequence[Combination]) -> list[Combinati
     for combination in combinations:
         if source not in combination.rows:
             found.append(combination)
+
     return found
 
 
 def _addend_of(measure: BoundMeasure) -> _Addend | None:
     if measure.value is None or measure.function not in _ADDING:
         return None
+
     return _Addend(measure.source, measure.value, measure.tests)
 
 
@@ -294,4 +315,5 @@ def _is_of_condition(decision: Decision, step: FilterStep | DedupStep) -> TypeGu
         return False
     if step.order != decision.operation:
         return False
+
     return decision.column in columns_of_tests(step.tests)

@@ -80,4 +80,5 @@ def columns_of_decision(decision: Decision) -> list[BoundColumn]:
     if isinstance(decision, JoinedRows | FilteredRows):
         for tests in decision.ways:
             columns.extend(columns_of_tests(tests))
+
     return columns

@@ -63,9 +63,11 @@ def comparable(left: Any, right: Any, time_zone: str) -> tuple[Any, Any]:
         return left, right
     if not _is_any(datetime, left, right):
         return left, right
+
     one, other = _moment(left), _moment(right)
     if (one.tzinfo is None) == (other.tzinfo is None):
         return one, other
+
     return local_time(one, time_zone), local_time(other, time_zone)
 
 
@@ -81,6 +83,7 @@ def _moment(day: date) -> datetime:
     """Return a moment as it is, a day as its first moment."""
     if isinstance(day, datetime):
         return day
+
     return datetime(day.year, day.month, day.day)
 
 
@@ -90,6 +93,7 @@ def divide(left: Any, right: Any) -> Any:
         return None
     if _is_any(float, left, right):
         return float(left) / float(right)
+
     return quotient(Decimal(left), Decimal(right))
 
 
@@ -99,6 +103,7 @@ def multiply(left: Any, right: Any) -> Any:
         return float(left) * float(right)
     if _are_integers(left, right):
         return left * right
+
     return product(Decimal(left), Decimal(right))
 
 
@@ -110,6 +115,7 @@ def add(left: Any, right: Any) -> Any:
         return float(left) + float(right)
     if _are_integers(left, right):
         return left + right
+
     return EXACT.add(Decimal(left), Decimal(right))
 
 
@@ -117,12 +123,14 @@ def _subtract(left: Any, right: Any) -> Any:
     """Subtract two numbers, days from a date, or two dates, which gives their days between."""
     if isinstance(left, date) and isinstance(right, date):
         return (left - right).days
+
     return add(left, _negated(right))
 
 
 def _negated(value: Any) -> Any:
     if isinstance(value, Decimal):
         return without_sign_of_zero(-value)
+
     return -value
 
 
@@ -132,6 +140,7 @@ def _remainder(left: Any, right: Any) -> Any:
         return None
     if not _are_integers(left, right):
         return without_sign_of_zero(EXACT.remainder(Decimal(left), Decimal(right)))
+
     rest = abs(left) % abs(right)
     return rest if left >= 0 else -rest
 
@@ -167,9 +176,11 @@ class _Evaluation:
             return literal_value(node)
         if isinstance(node, exp.Paren):
             return self.value(node.this)
+
         lazy = self._LAZY.get(type(node))
         if lazy is not None:
             return lazy(self, node)
+
         return self._strict(node)
 
     # operators that decide about NULL themselves
@@ -181,6 +192,7 @@ class _Evaluation:
             return by
         if has_null(sides):
             return None
+
         return not by
 
     def _is(self, node: exp.Expr) -> bool:
@@ -192,37 +204,44 @@ class _Evaluation:
         left, right = self.value(node.this), self.value(node.expression)
         if left is None or right is None:
             return left is right
+
         return same_value(left, right, self._time_zone)
 
     def _are_equal(self, left: Any, right: Any) -> bool:
         """Compare values of which NULL equals nothing."""
         if left is None or right is None:
             return False
+
         return same_value(left, right, self._time_zone)
 
     def _in(self, node: exp.Expr) -> bool | None:
         value = self.value(node.this)
         if value is None:
             return None
+
         listed = list(map(self.value, node.expressions))
         if any(self._are_equal(value, one) for one in listed):
             return True
         if has_null(listed):
             return None
+
         return False
 
     def _case(self, node: exp.Expr) -> Any:
         for branch in node.args["ifs"]:
             if self._takes(node, branch):
                 return self.value(branch.args["true"])
+
         default = node.args.get("default")
         if default is None:
             return None
+
         return self.value(default)
 
     def _takes(self, case: exp.Expr, branch: exp.Expr) -> bool:
         if case.this is None:
             return self.value(branch.this) is True
+
         return self._are_equal(self.value(case.this), self.value(branch.this))
 
     def _coalesce(self, node: exp.Expr) -> Any:
@@ -230,12 +249,14 @@ class _Evaluation:
             value = self.value(one)
             if value is not None:
                 return value
+
         return None
 
     def _nullif(self, node: exp.Expr) -> Any:
         left, right = self.value(node.this), self.value(node.expression)
         if self._are_equal(left, right):
             return None
+
         return left
 
     def _known(self, *nodes: exp.Expr) -> list[Any]:
@@ -270,8 +291,10 @@ class _Evaluation:
         for name, child in node.args.items():
             if isinstance(child, exp.Expr) and not isinstance(child, _NO_OPERANDS):
                 operands[name] = self.value(child)
+
         if has_null(operands.values()):
             return None
+
         return self._computed(node, operands)
 
     def _computed(self, node: exp.Expr, operands: Mapping[str, Any]) -> Any:
@@ -284,6 +307,7 @@ class _Evaluation:
             return self._IN_ZONE[kind](self, node, operands)
         if kind in _FUNCTIONS:
             return _FUNCTIONS[kind](operands["this"], operands, node)
+
         raise NotComputable(kind.__name__)
 
     def _compares(self, left: Any, operator: type[exp.Expr], right: Any) -> bool:
@@ -293,6 +317,7 @@ class _Evaluation:
         value = operands["this"]
         if not self._compares(value, exp.GTE, operands["low"]):
             return False
+
         return self._compares(value, exp.LTE, operands["high"])
 
     def _cast(self, node: exp.Expr, operands: Mapping[str, Any]) -> Any:
@@ -320,6 +345,7 @@ class _Evaluation:
         """Return a moment as the time of the zone, a day as it is."""
         if isinstance(day, datetime):
             return local_time(day, self._time_zone)
+
         return day
 
     _IN_ZONE: Mapping[
@@ -346,12 +372,14 @@ def _unless_negated(node: exp.Expr, holds: bool) -> bool:
 def _rounded(value: Any, operands: Mapping[str, Any], _: exp.Expr) -> Any:
     if isinstance(value, float):
         return float(Decimal(value).to_integral_value(ROUND_HALF_EVEN))
+
     return rounded(Decimal(value), operands.get("decimals", 0))
 
 
 def _truncated(value: Any, operands: Mapping[str, Any], _: exp.Expr) -> Any:
     if isinstance(value, float):
         return float(int(value))
+
     return cut(Decimal(value), operands.get("decimals", 0))
 
 
@@ -362,6 +390,7 @@ def _trimmed(value: str, operands: Mapping[str, Any], node: exp.Expr) -> str:
         return value.lstrip(characters)
     if position == "TRAILING":
         return value.rstrip(characters)
+
     return value.strip(characters)
 
 
@@ -369,6 +398,7 @@ def _right(value: str, operands: Mapping[str, Any], _: exp.Expr) -> str:
     count = operands["expression"]
     if count == 0:
         return ""
+
     return value[-count:]
 
 
@@ -377,6 +407,7 @@ def _substring(value: str, operands: Mapping[str, Any], _: exp.Expr) -> str:
     end = len(value) + 1
     if "length" in operands:
         end = start + operands["length"]
+
     return value[max(start, 1) - 1 : max(end, 1) - 1]
 
 
@@ -384,6 +415,7 @@ def _like(value: str, operands: Mapping[str, Any], node: exp.Expr) -> bool:
     flags = re.DOTALL
     if isinstance(node, exp.ILike):
         flags |= re.IGNORECASE
+
     match = re.fullmatch(_pattern(operands["expression"]), value, flags)
     return _unless_negated(node, match is not None)
 
@@ -397,6 +429,7 @@ def _pattern(like: str) -> str:
             parts.append(re.escape(next(characters, "\\")))
         else:
             parts.append(_WILDCARDS.get(character, re.escape(character)))
+
     return "".join(parts)
 
 
@@ -435,6 +468,7 @@ def literal_value(node: exp.Expr) -> Any:
         return node.name
     if node.is_int:
         return int(node.name)
+
     return Decimal(node.name)
 
 
@@ -451,6 +485,7 @@ def _moment_text(moment: datetime) -> str:
     text = moment.isoformat(" ")
     if moment.microsecond == 0:
         return text
+
     return text.rstrip("0")
 
 
@@ -458,6 +493,7 @@ def _float_text(number: float) -> str:
     is_written_without_exponent = abs(number) < 1e15
     if number.is_integer() and is_written_without_exponent:
         return str(int(number))
+
     return str(number)
 
 
@@ -474,6 +510,7 @@ def _to_decimal(value: Any, to: exp.DataType, _: str) -> Decimal:
     number = Decimal(shortest)
     if not to.expressions:
         return number
+
     has_scale = len(to.expressions) > 1
     scale = int(to.expressions[1].name) if has_scale else 0
     return rounded(number, scale)
@@ -485,6 +522,7 @@ def _to_integer(value: Any, _to: exp.DataType, _: str) -> int:
         return int(Decimal(value).to_integral_value(ROUND_HALF_EVEN))
     if isinstance(value, Decimal):
         return int(rounded(value, 0))
+
     return int(value)
 
 
@@ -497,9 +535,11 @@ _BOOLEANS = {
 def _to_boolean(value: Any, _to: exp.DataType, _: str) -> bool:
     if not isinstance(value, str):
         return bool(value)
+
     word = value.strip().lower()
     if word not in _BOOLEANS:
         raise ValueError(value)
+
     return _BOOLEANS[word]
 
 
@@ -508,6 +548,7 @@ def _to_moment(value: Any, _to: exp.DataType, time_zone: str) -> datetime:
         value = datetime.fromisoformat(value.strip())
     if not isinstance(value, date):
         raise TypeError(value)
+
     return local_time(_moment(value), time_zone)
 
 
@@ -528,6 +569,7 @@ def _part(moment: datetime, name: str) -> Decimal:
     """Return the part of a moment that EXTRACT gives."""
     if name == "SECOND":
         return Decimal(moment.second) + Decimal(moment.microsecond) / 1_000_000
+
     parts = {
         "YEAR": moment.year,
         "QUARTER": (moment.month + 2) // 3,

@@ -17,6 +17,7 @@ def quotient(dividend: Decimal, divisor: Decimal) -> Decimal:
     result_weight = weight - other_weight
     if first <= other_first:
         result_weight -= 1
+
     digits = _SIGNIFICANT_DIGITS - result_weight * _GROUP
     digits = max(digits, digits_behind_point(dividend), digits_behind_point(divisor), 0)
     exact = EXACT.divide(dividend, divisor)
@@ -27,6 +28,7 @@ def _leading_group(number: Decimal) -> tuple[int, int]:
     """Return the place of the first four-digit group that is not 0, and its value."""
     if not number:
         return 0, 0
+
     place = number.adjusted() // _GROUP
     group = abs(EXACT.scaleb(number, -place * _GROUP))
     return place, int(group)

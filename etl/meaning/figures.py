@@ -16,6 +16,7 @@ def figure(function: MeasureFunction, values: Iterable[Any]) -> Any:
         return _COUNTS[function](known)
     if not known:
         return None
+
     return _FIGURES[function](known)
 
 
@@ -23,6 +24,7 @@ def hashable(value: Any) -> Hashable:
     """Return something that is equal exactly where the values are."""
     if isinstance(value, dict | list):
         return repr(value)
+
     hashed: Hashable = value
     return hashed
 
@@ -51,9 +53,11 @@ def _median(values: Sequence[Any]) -> Any:
     middle = len(ordered) // 2
     if len(ordered) % 2 == 0:
         return divide(add(ordered[middle - 1], ordered[middle]), 2)
+
     value = ordered[middle]
     if isinstance(value, int):
         return Decimal(value)
+
     return value
 
 

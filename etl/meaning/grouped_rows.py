@@ -31,9 +31,12 @@ def grouped_rows(
         row = dict(group.key)
         for measure in step.measures:
             row[measure.name] = _measured(measure, group.combinations, time_zone)
+
         rows.append(row)
+
     if not step.has_spine:
         return rows
+
     return [*rows, *_missing_periods(step, rows)]
 
 
@@ -45,10 +48,12 @@ def _groups(
     groups: dict[Hashable, _Group] = {}
     if not step.keys:
         groups[row_identity({}, names)] = _Group({})
+
     for combination in combinations:
         key = {one.name: _key_value(one, combination, time_zone) for one in step.keys}
         group = groups.setdefault(row_identity(key, names), _Group(key))
         group.combinations.append(combination)
+
     return groups.values()
 
 
@@ -56,6 +61,7 @@ def _key_value(key: BoundKey, combination: Combination, time_zone: str) -> Any:
     value = combination.value(key.column)
     if key.unit is None or value is None:
         return value
+
     return period_of(value, key.unit, time_zone)
 
 
@@ -64,6 +70,7 @@ def _measured(measure: BoundMeasure, group: Sequence[Combination], time_zone: st
     counted = first_of_each_row(measure.source, measure.tests, group, time_zone)
     if measure.value is None:
         return len(counted)
+
     values = [measured_value(measure.value, one, time_zone) for one in counted]
     return _figure_of(measure, values)
 
@@ -72,6 +79,7 @@ def _figure_of(measure: BoundMeasure, values: Sequence[Any]) -> Any:
     value = figure(measure.function, values)
     if value is None and measure.is_zero_when_empty:
         return 0
+
     return value
 
 
@@ -92,6 +100,7 @@ def _spine_of(step: AggregateStep) -> BoundKey:
     for key in step.keys:
         if key.unit is not None:
             return key
+
     raise ValueError("a spine needs a key with a unit")
 
 
@@ -102,6 +111,7 @@ def _other_keys(step: AggregateStep, spine: BoundKey, rows: Sequence[Row]) -> li
     for row in rows:
         values = {name: row[name] for name in names}
         found.setdefault(row_identity(values, names), values)
+
     return list(found.values())
 
 
@@ -110,4 +120,5 @@ def _periods(spine: BoundKey, rows: Sequence[Row]) -> list[date]:
     found = known_values(row[spine.name] for row in rows)
     if spine.unit is None or not found:
         return []
+
     return list(periods_between(min(found), max(found), spine.unit))

@@ -94,6 +94,7 @@ class _Interpreter:
         self._rows: dict[str, list[SourceRow]] = {}
         for source in intent.sources:
             self._rows[source.name] = [SourceRow(row) for row in tables[source.name]]
+
         self._ledger: list[LedgerEntry] = []
         self._counts = DecisionCounts(intent, decisions)
         self._held = [intent.base.name]
@@ -101,14 +102,17 @@ class _Interpreter:
     def meaning(self) -> Meaning:
         for step in self._steps_at("table"):
             self._work_on_table(step)
+
         base = self._intent.base.name
         combinations = combinations_of(base, self._rows[base])
         for step in self._steps_at("rows"):
             combinations = self._work_on_rows(step, combinations)
+
         self._counts.joined(combinations)
         result = self._result(combinations)
         for step in self._steps_at("result"):
             result = self._work_on_result(step, result)
+
         self._counts.finished(result)
         columns = self._intent.target.columns
         rows = [tuple(row[column] for column in columns) for row in result]
@@ -120,6 +124,7 @@ class _Interpreter:
         for step in self._intent.steps:
             if not isinstance(step, AggregateStep) and step.stage == stage:
                 steps.append(step)
+
         return steps
 
     def _enter(self, step: Step, table: str, before: Sized, after: Sized, **counts: int) -> None:
@@ -143,15 +148,18 @@ class _Interpreter:
     def _computed(self, step: ExpressionStep | MapStep, values: Values) -> Any:
         if isinstance(step, ExpressionStep):
             return evaluate_expression(step.expression, expression_lookup(values), self._zone)
+
         return self._mapped(step, values(step.column))
 
     def _mapped(self, step: MapStep, value: Any) -> Any:
         """Return the new value of a stored one; the default is for all others and for NULL."""
         if value is None:
             return step.default
+
         for stored, new in step.mapping:
             if same_value(value, stored, self._zone):
                 return new
+
         return step.default
 
     # dedups, of a source and of combinations
@@ -164,7 +172,9 @@ class _Interpreter:
             key = row_identity(row.stored, step.keys)
             if _has_null_key(step, row) or key not in seen:
                 kept.append(row)
+
             seen.add(key)
+
         return kept
 
     def _in_order_of_dedup(self, step: DedupStep, rows: Sequence[SourceRow]) -> list[SourceRow]:
@@ -237,6 +247,7 @@ class _Interpreter:
         elif isinstance(step, ExpressionStep | MapStep):
             for combination in combinations:
                 combination.made[step.name] = self._computed(step, combination.value)
+
         return combinations
 
     def _joined(self, step: JoinSourceStep, before: list[Combination]) -> list[Combination]:
@@ -270,12 +281,14 @@ class _Interpreter:
         aggregate = self._intent.aggregate
         if aggregate is None:
             return [self._output(one) for one in combinations]
+
         return self._grouped(aggregate, combinations)
 
     def _output(self, combination: Combination) -> Row:
         row: Row = {}
         for output in self._intent.outputs:
             row[output.name] = combination.value(output.column)
+
         return row
 
     def _grouped(self, step: AggregateStep, combinations: list[Combination]) -> list[Row]:
@@ -285,6 +298,7 @@ class _Interpreter:
         for row in result:
             if has_null(row[name] for name in names):
                 null_keys += 1
+
         base = self._intent.base.name
         self._enter(step, base, combinations, result, null_keys=null_keys)
         return result
@@ -297,6 +311,7 @@ class _Interpreter:
         elif isinstance(step, ExpressionStep | MapStep):
             for row in result:
                 row[step.name] = self._computed(step, values_of_result(row))
+
         return result
 
     def _filtered_result(self, step: FilterStep, result: list[Row]) -> list[Row]:
@@ -313,4 +328,5 @@ def _has_null_key(step: DedupStep, row: SourceRow) -> bool:
 def _named_source(source: str | None) -> str:
     if source is None:
         raise TypeError("a step at the stage `table` names its source")
+
     return source

@@ -39,15 +39,18 @@ class RateConversion:
             combination.made[self._step.name] = converted
             if amount is not None and converted is None:
                 unmatched += 1
+
         return unmatched
 
     def _converted(self, amount: Any, combination: Combination) -> Any:
         currency = combination.value(self._step.currency)
         if amount is None or currency == self._step.to:
             return amount
+
         moment = combination.value(self._step.day)
         if has_null((currency, moment)):
             return None
+
         rate = self._rate(currency, self._day(moment))
         return None if rate is None else multiply(amount, rate)
 
@@ -57,6 +60,7 @@ class RateConversion:
         until_day = [(from_day, rate) for from_day, rate in rates if from_day <= day]
         if not until_day:
             return None
+
         _, rate = max(until_day)
         return rate
 

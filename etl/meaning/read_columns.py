@@ -24,9 +24,11 @@ def columns_of_test(test: RowTest) -> list[BoundColumn]:
         return columns_of_expression(test.expression)
     if isinstance(test, AnyOf):
         return columns_of_tests(test.conditions)
+
     columns = [test.column]
     if isinstance(test.value, BoundColumn):
         columns.append(test.value)
+
     return columns
 
 
@@ -35,4 +37,5 @@ def columns_of_tests(tests: Iterable[RowTest]) -> list[BoundColumn]:
     columns: list[BoundColumn] = []
     for test in tests:
         columns.extend(columns_of_test(test))
+
     return columns

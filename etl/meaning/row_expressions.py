@@ -76,9 +76,11 @@ def parse_expression(text: str) -> exp.Expression:
         statements = sqlglot.parse(f"SELECT {text}", read=DIALECT)
     except (SqlglotError, RecursionError) as error:
         raise _refused("不是一个 SQL 表达式", "is not an SQL expression") from error
+
     select = statements[0] if len(statements) == 1 else None
     if not isinstance(select, exp.Select) or not _is_one_item(select):
         raise _refused("不是单个 SQL 表达式", "is not one single SQL expression")
+
     expression: exp.Expression = select.expressions[0].pop()
     check_expression(expression)
     return expression
@@ -88,6 +90,7 @@ def _is_one_item(select: exp.Select) -> bool:
     for clause, value in select.args.items():
         if clause != "expressions" and value:
             return False
+
     return len(select.expressions) == 1
 
 
@@ -110,6 +113,7 @@ def _check_column(column: exp.Column) -> None:
     is_named = isinstance(column.this, exp.Identifier)
     if is_named and not column.args.get("db"):
         return
+
     shown = column.sql(DIALECT)
     raise _refused(
         f"列名 {shown} 应写成 表.列",
@@ -121,6 +125,7 @@ def _check_cast(cast: exp.Cast) -> None:
     is_plain_cast = type(cast) is exp.Cast
     if is_plain_cast and cast.to.this in _CASTS:
         return
+
     shown = cast.to.sql(DIALECT)
     raise _refused(f"不能转换为类型 {shown}", f"can't cast to the type {shown}")
 
@@ -227,18 +232,22 @@ class _Typing:
     def type_of(self, node: exp.Expression) -> str:
         if isinstance(node, exp.Column):
             return bare_type(self._types(node))
+
         signature = _SIGNATURES.get(type(node))
         if signature is not None:
             return self._of_signature(node, signature)
+
         rule = self._RULES.get(type(node))
         if rule is not None:
             return rule(self, node)
+
         return self._need(node.this, NUMBERS)
 
     def _of_signature(self, node: exp.Expression, signature: _Signature) -> str:
         for name, kinds in signature.operands.items():
             for operand in _children(node, name):
                 self._need(operand, kinds)
+
         return signature.result
 
     def _need(self, node: exp.Expression, kinds: Kinds) -> str:
@@ -256,6 +265,7 @@ class _Typing:
             return "text"
         if node.is_int:
             return "integer"
+
         return "numeric"
 
     def _of_cast(self, cast: exp.Expression) -> str:
@@ -267,9 +277,11 @@ class _Typing:
     def _of_rounding(self, node: exp.Expression) -> str:
         for decimals in _children(node, "decimals"):
             self._need(decimals, _INTEGER)
+
         operand = self._need(node.this, NUMBERS)
         if kind_of_type(operand) == "integer":
             return "numeric"
+
         return operand
 
     def _of_arithmetic(self, node: exp.Expression) -> str:
@@ -277,10 +289,12 @@ class _Typing:
         kinds = (kind_of_type(left), kind_of_type(right))
         if "date" in kinds:
             return _date_arithmetic(node, kinds)
+
         _expect(node.this, left, NUMBERS)
         _expect(node.expression, right, NUMBERS)
         if isinstance(node, exp.Div) and "float" not in kinds:
             return "numeric"
+
         return common_type((left, right))
 
     # tests
@@ -290,6 +304,7 @@ class _Typing:
             self.type_of(node.this)
         else:
             self._need(node.this, _BOOLEAN)
+
         return "boolean"
 
     def _of_comparison(self, node: exp.Expression) -> str:
@@ -317,6 +332,7 @@ class _Typing:
         else:
             for test in tests:
                 self._need(test, _BOOLEAN)
+
         return self._common([*results, *_children(case, "default")])
 
     _RULES: Mapping[type[exp.Expr], Callable[["_Typing", exp.Expression], str]] = {
@@ -340,6 +356,7 @@ def compared(node: exp.Expression) -> tuple[exp.Expression, ...]:
         return (node.this, *node.expressions)
     if isinstance(node, exp.Between):
         return (node.this, node.args["low"], node.args["high"])
+
     return (node.this, node.expression)
 
 
@@ -348,6 +365,7 @@ def _children(node: exp.Expression, name: str) -> list[exp.Expression]:
     value = node.args.get(name)
     if value is None:
         return []
+
     return value if isinstance(value, list) else [value]
 
 
@@ -360,6 +378,7 @@ def common_type(types: Sequence[str]) -> str:
     known = [type_ for type_ in types if type_ != _UNTYPED]
     if not known:
         return "text"
+
     kinds = {kind_of_type(type_) for type_ in known}
     if kinds <= NUMBERS:
         return _common_number(known, kinds)
@@ -369,6 +388,7 @@ def common_type(types: Sequence[str]) -> str:
         return "text"
     if kinds - _TEXT <= DAYS:
         return _common_day(known, kinds)
+
     listed = ", ".join(dict.fromkeys(known))
     raise _refused(f"类型不一致：{listed}", f"mixes values of different types: {listed}")
 
@@ -378,6 +398,7 @@ def _common_number(types: Sequence[str], kinds: "set[ValueKind]") -> str:
         return "double precision"
     if "numeric" in kinds:
         return "numeric"
+
     return max(types, key=_INTEGERS.index)
 
 
@@ -387,10 +408,12 @@ def _common_day(types: Sequence[str], kinds: "set[ValueKind]") -> str:
     for type_ in types:
         if kind_of_type(type_) in DAYS:
             others.add(type_)
+
     if len(others) == 1:
         return others.pop()
     if "timestamptz" in kinds:
         return "timestamp with time zone"
+
     return _MOMENT
 
 
@@ -399,6 +422,7 @@ def _date_arithmetic(node: exp.Expression, kinds: "tuple[ValueKind, ValueKind]")
         return "integer"
     if isinstance(node, exp.Add | exp.Sub) and kinds == ("date", "integer"):
         return "date"
+
     raise _refused(
         f"不支持日期运算 {node.sql(DIALECT)}；可用：日期 - 日期、日期 ± 天数",
         f"computes with dates in {node.sql(DIALECT)}; possible are date - date and date ± days",
@@ -408,6 +432,7 @@ def _date_arithmetic(node: exp.Expression, kinds: "tuple[ValueKind, ValueKind]")
 def _expect(node: exp.Expression, type_: str, kinds: Kinds) -> None:
     if type_ == _UNTYPED or kind_of_type(type_) in kinds:
         return
+
     shown = node.sql(DIALECT)
     raise _refused(
         f"{shown} 的类型是 {type_}，这里不能用",
@@ -438,6 +463,7 @@ def with_time_zone(
         else:
             for operand in _read_as_local(node):
                 _localise(operand, types, time_zone)
+
     return copy
 
 
@@ -451,6 +477,7 @@ def _read_as_local(node: exp.Expr) -> list[exp.Expression]:
         return list(node.expressions)
     if isinstance(node, exp.DPipe):
         return [node.this, node.expression]
+
     return []
 
 
@@ -464,6 +491,7 @@ def _cast_literals(node: exp.Expression, types: ColumnTypes) -> None:
     days = _kinds_of(operands, types) & DAYS
     if not days:
         return
+
     target = "date" if days == {"date"} else "timestamp"
     for operand in operands:
         if isinstance(operand, exp.Literal) and operand.is_string:
@@ -476,6 +504,7 @@ def _align_moments(node: exp.Expression, types: ColumnTypes, time_zone: str) -> 
     kinds = _kinds_of(operands, types)
     if "timestamptz" not in kinds or len(kinds) == 1:
         return
+
     for operand in operands:
         _localise(operand, types, time_zone)
 
@@ -506,6 +535,7 @@ def _require(holds: bool, zh: str, en: str) -> None:
 def _require_allowed(holds: bool, node: exp.Expr) -> None:
     if holds:
         return
+
     shown = node.sql(DIALECT)[:80]
     raise _refused(
         f"不能使用 {shown}；可用：列、常量、四则运算、比较、CASE、COALESCE、NULLIF、ROUND、CAST、"

@@ -58,12 +58,15 @@ def join_source(
             outcome.null_keys += 1
         elif not matches:
             outcome.unmatched += 1
+
         extended = _extended(step, combination, matches)
         if extended:
             outcome.repeated += len(extended) - 1
         else:
             outcome.filtered += 1
+
         outcome.combinations.extend(extended)
+
     return outcome
 
 
@@ -78,6 +81,7 @@ class _RightRows:
             key = tuple(values(right) for _, right in step.on)
             if not has_null(key):
                 self._keyed.append((key, row))
+
         self._by_key = _rows_by_key(self._keyed)
 
     def matching(self, key: _Key) -> Sequence[SourceRow]:
@@ -86,10 +90,12 @@ class _RightRows:
             return ()
         if self._by_key is not None and _is_hashed_alike(key):
             return self._by_key.get(key, ())
+
         matches = []
         for other, row in self._keyed:
             if self._is_same(key, other):
                 matches.append(row)
+
         return matches
 
     def _is_same(self, key: _Key, other: _Key) -> bool:
@@ -105,7 +111,9 @@ def _rows_by_key(
     for key, row in keyed:
         if not _is_hashed_alike(key):
             return None
+
         rows[key].append(row)
+
     return rows
 
 

@@ -27,6 +27,7 @@ def _compared_rows(one: Mapping[str, Any], other: Mapping[str, Any], sorting: So
             difference = -difference
         if difference:
             return difference
+
     return 0
 
 
@@ -34,6 +35,7 @@ def _compared(one: Any, other: Any) -> int:
     """Return -1, 0 or 1; NULL is more than any value."""
     if one is None or other is None:
         return int(one is None) - int(other is None)
+
     return int(one > other) - int(one < other)
 
 
@@ -42,6 +44,7 @@ def add_window(step: WindowStep, rows: Sequence[Row]) -> None:
     partitions: dict[Hashable, list[Row]] = defaultdict(list)
     for row in rows:
         partitions[row_identity(row, step.partition)].append(row)
+
     compute = _FUNCTIONS[step.function]
     for partition in partitions.values():
         ordered = _Partition(step, partition)
@@ -61,6 +64,7 @@ class _Partition:
         first_peer = place
         while first_peer > 0 and self._are_peers(first_peer - 1, place):
             first_peer -= 1
+
         return first_peer + 1
 
     def dense_rank(self, place: int) -> int:
@@ -68,6 +72,7 @@ class _Partition:
         for one in range(1, place + 1):
             if not self._are_peers(one - 1, one):
                 rank += 1
+
         return rank
 
     def shifted(self, place: int, rows: int) -> Any:
@@ -75,12 +80,14 @@ class _Partition:
         wanted = place + rows
         if wanted not in range(len(self.rows)):
             return None
+
         return self._values[wanted]
 
     def share(self, place: int) -> Any:
         value = self._values[place]
         if value is None:
             return None
+
         return divide(value, figure("sum", self._values))
 
     def framed_values(self, place: int) -> Sequence[Any]:
@@ -88,9 +95,11 @@ class _Partition:
         if self.step.rows is not None:
             first = max(0, place - self.step.rows + 1)
             return self._values[first : place + 1]
+
         end = place + 1
         while end < len(self.rows) and self._are_peers(place, end):
             end += 1
+
         return self._values[:end]
 
     def _are_peers(self, place: int, other: int) -> bool:
@@ -101,6 +110,7 @@ class _Partition:
         column = self.step.column
         if column is None:
             raise TypeError(f"{self.step.function} needs a column")
+
         return [row[column] for row in self.rows]
 
 

@@ -25,17 +25,21 @@ def mapped_value(step: MapStep, resolve: Resolve) -> TypedValue:
     default = None if step.default is None else literal(step.default)
     if not step.mapping:
         return TypedValue(default or exp.Null(), "text")
+
     cases = []
     types = []
     for old, new in step.mapping:
         cases.append(exp.If(this=literal(old), true=literal(new)))
         types.append(literal_type(new))
+
     if step.default is not None:
         types.append(literal_type(step.default))
+
     case = exp.Case(this=subject.tree(), ifs=cases, default=default)
     kind = common_type(types)
     if kind == "text":
         return TypedValue(cast(case, "text"), kind)
+
     return TypedValue(case, kind)
 
 
@@ -75,6 +79,7 @@ def rated_value(step: RateStep, resolve: Resolve, rates: InputRows, time_zone: s
 def _day(value: TypedValue, time_zone: str) -> exp.Expr:
     if kind_of_type(value.type) == "date":
         return value.tree()
+
     return cast(local_moment(value, time_zone), "date")
 
 
@@ -94,6 +99,7 @@ def window_value(step: WindowStep, rows: RowQuery) -> TypedValue:
         return TypedValue(_over(step, rows, _RANKINGS[step.function]()), "bigint")
     if step.column is None:
         raise ValueError(f"the window {step.name} needs a column")
+
     value = rows.value(BoundColumn("", step.column))
     if step.function == "share":
         return _share(step, rows, value)
@@ -102,6 +108,7 @@ def window_value(step: WindowStep, rows: RowQuery) -> TypedValue:
         offset = exp.Literal.number(step.offset)
         shifted = shift(this=value.tree(), offset=offset)
         return TypedValue(_over(step, rows, shifted), value.type)
+
     function: WindowFunction = step.function
     figure = call(function, value.tree())
     kind = aggregate_type("avg" if function == "avg" else "sum", value.type)
@@ -121,6 +128,7 @@ def _over(step: WindowStep, rows: RowQuery, figure: exp.Expr) -> exp.Expr:
 def _frame(step: WindowStep) -> exp.WindowSpec | None:
     if step.rows is None:
         return None
+
     return exp.WindowSpec(
         kind="ROWS",
         start=exp.Literal.number(step.rows - 1),

@@ -64,7 +64,10 @@ class Draft:
     def meant(self) -> DraftModel:
         """Return the model whose rows the intent means: the target, or what a further one reads."""
         target = self.target
-        return self.model(target.node.inputs[0]) if target.is_further else target
+        if target.is_further:
+            return self.model(target.node.inputs[0])
+
+        return target
 
     def model(self, name: str) -> DraftModel:
         """Return the model of that name.
@@ -75,6 +78,7 @@ class Draft:
         for model in self.models:
             if model.name == name:
                 return model
+
         raise KeyError(name)
 
 
@@ -84,4 +88,5 @@ def nodes_behind(nodes: Sequence[EtlNode], name: str) -> set[str]:
     for node in reversed(nodes):
         if node.name in needed:
             needed.update(node.inputs)
+
     return needed

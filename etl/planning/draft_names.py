@@ -32,9 +32,11 @@ class UniqueNames:
             word = plain_name(part).removeprefix(f"{layer}_")
             if word:
                 words.append(word)
+
         base = "_".join(words)
         if base == layer:
             base = f"{layer}_source"
+
         return self.technical(base[: MOST_MODEL_CHARS - 4].rstrip("_"))
 
     def column(self, name: str, source: str) -> str:
@@ -45,6 +47,7 @@ class UniqueNames:
             if is_short and candidate.lower() not in self._taken:
                 self._taken.add(candidate.lower())
                 return candidate
+
         return self.technical("etl_column")
 
     def technical(self, base: str) -> str:
@@ -53,5 +56,6 @@ class UniqueNames:
         while candidate.lower() in self._taken:
             number += 1
             candidate = f"{base}_{number}"
+
         self._taken.add(candidate.lower())
         return candidate

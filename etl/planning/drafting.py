@@ -62,9 +62,11 @@ class _Drafting:
     def draft(self) -> Draft:
         for name in self._needed:
             self._rows[name] = self._source_model(self._bound.source(name))
+
         for name in self._needed:
             if self._is_cleaned_apart(name):
                 self._rows[name] = self._cleaned_model(name)
+
         is_grouped = self._bound.aggregate is not None
         self._finish(self._grouped() if is_grouped else self._ungrouped())
         plan = ArchitecturePlan(
@@ -82,6 +84,7 @@ class _Drafting:
             return "wide_table"
         if joins > 1:
             return "star_schema"
+
         return "simple_etl"
 
     # --------------------------------------------------------------------------
@@ -97,16 +100,19 @@ class _Drafting:
         for name in self._needed[source.name]:
             if name == ROW:
                 continue
+
             type_ = draft_type(stored[name].type)
             value: exp.Expr = column(name)
             if type_ != stored[name].type:
                 value = cast(value, type_)
+
             output = names.column(readable_name(name), source.name)
             outputs.append((output, value))
             known[BoundColumn(source.name, name)] = (output, type_)
             role: ColumnRole = "key" if name in source.table.primary_key else "attribute"
             described = stored[name].comment
             columns.append(NodeColumn(name=output, type=type_, role=role, description=described))
+
         node = EtlNode(
             name=self._names.model("ods", source.name),
             layer="ODS",
@@ -133,6 +139,7 @@ class _Drafting:
             is_of_table = _stage(step) == "table"
             if is_of_table and getattr(step, "source", None) == name:
                 steps.append(step)
+
         return steps
 
     def _cleaned_model(self, name: str) -> InputRows:
@@ -148,8 +155,10 @@ class _Drafting:
         rows = RowQuery(self._rows[name], self._bound.time_zone)
         for step in self._table_steps(name):
             self._apply(step, rows)
+
         if ROW in self._needed[name]:
             _number_rows(rows, name)
+
         return rows
 
     # --------------------------------------------------------------------------
@@ -165,15 +174,18 @@ class _Drafting:
             rows = self._cleaned(base)
         else:
             rows = RowQuery(self._rows[base], self._bound.time_zone)
+
         for step in self._bound.steps:
             if _stage(step) == "rows" and self._has_columns(step, rows, joined):
                 self._apply(step, rows)
+
         return rows
 
     def _has_columns(self, step: Step, rows: RowQuery, joined: JoinedSources) -> bool:
         """Tell whether a join is one of those that are wanted, and a column can be computed."""
         if isinstance(step, JoinSourceStep):
             return step.how in ("semi", "anti") or step.right in joined.names
+
         return set(columns_read(step)) <= set(rows.columns)
 
     def _grouped(self) -> RowQuery:
@@ -183,10 +195,12 @@ class _Drafting:
         rows = self._combined(parts[0].joined)
         if rows.is_changed:
             rows = self._joined_model(rows, step, parts[0])
+
         group_parts = [GroupPart(parts[0].measures, parts[0].joined)]
         for part in parts[1:]:
             further = self._joined_model(self._combined(part.joined), step, part)
             group_parts.append(GroupPart(part.measures, part.joined, further.input_rows()))
+
         GroupQuery(step, rows, group_parts, self._bound.time_zone).apply()
         self._operations.append(step.order)
         self._steps = [one for one in self._bound.steps if _stage(one) == "rows"]
@@ -198,13 +212,16 @@ class _Drafting:
         before, windowed = self._result_steps()
         for one in before:
             self._apply(one, rows)
+
         if windowed:
             outputs = [(column.name, column) for column in rows.columns]
             grain = [key.name for key in step.keys]
             stored = self._write("DWS", [self._bound.target.model], rows, outputs, grain, "table")
             rows = RowQuery(stored, self._bound.time_zone)
+
         for one in windowed:
             self._apply(one, rows)
+
         return rows
 
     def _joined_model(self, rows: RowQuery, step: AggregateStep, part: MeasurePart) -> RowQuery:
@@ -232,8 +249,10 @@ class _Drafting:
             rows = RowQuery(InputRows(stored.name, named), self._bound.time_zone)
         else:
             rows.rename(outputs)
+
         for one in [*before, *windowed]:
             self._apply(one, rows)
+
         return rows
 
     def _result_steps(self) -> tuple[list[Step], list[Step]]:
@@ -242,6 +261,7 @@ class _Drafting:
         for place, step in enumerate(steps):
             if isinstance(step, WindowStep):
                 return steps[:place], steps[place:]
+
         return steps, []
 
     def _identity(self, name: str) -> list[BoundColumn]:
@@ -249,6 +269,7 @@ class _Drafting:
         key = declared_identity(self._bound.source(name).table)
         if not key and ROW in self._needed[name]:
             key = (ROW,)
+
         return [BoundColumn(name, one) for one in key]
 
     def _grain_of(self, sources: Iterable[str], outputs: Outputs) -> list[str]:
@@ -260,7 +281,9 @@ class _Drafting:
             names = [named[one] for one in key if one in named]
             if not key or len(names) < len(key):
                 return []
+
             grain.extend(names)
+
         return grain
 
     # --------------------------------------------------------------------------
@@ -279,6 +302,7 @@ class _Drafting:
             names = [*step.partition, *(name for name, _ in step.sorting)]
             if step.column is not None:
                 names.append(step.column)
+
             rows.settle(BoundColumn("", name) for name in names)
             value = window_value(step, rows)
             rows.compute(BoundColumn("", step.name), value, is_window=True)
@@ -311,8 +335,10 @@ class _Drafting:
         order: list[tuple[BoundColumn, bool]] = []
         for name, direction in step.sorting:
             order.append((BoundColumn(step.source, name), direction == "desc"))
+
         for one in self._tie_breaks(step.source):
             order.append((one, True))
+
         rows.dedup(keys, _without_repeats(order))
 
     def _tie_breaks(self, source: str) -> list[BoundColumn]:
@@ -320,6 +346,7 @@ class _Drafting:
         names: Iterable[str] = self._bound.source(source).table.primary_key
         if not names:
             names = [name for name in self._needed[source] if name != ROW]
+
         return [BoundColumn(source, name) for name in names]
 
     # --------------------------------------------------------------------------
@@ -331,6 +358,7 @@ class _Drafting:
         self._target.add(rows)
         if self._target.is_incremental:
             rows.close()
+
         names = [*target.columns, *self._target.names]
         outputs = [(name, BoundColumn("", name)) for name in names]
         select, types = rows.select(outputs)
@@ -362,6 +390,7 @@ class _Drafting:
         else:
             outputs = [(output.name, output.column) for output in self._bound.outputs]
             grain = self._grain_of(self._joined.repeating, outputs)
+
         return grain if set(grain) <= set(target.columns) else []
 
     def _write(
@@ -389,6 +418,7 @@ class _Drafting:
         columns = {}
         for (output, one), type_ in zip(outputs, types, strict=True):
             columns[one] = (output, type_)
+
         return InputRows(node.name, columns)
 
     def _inputs_of(self, select: exp.Query) -> list[str]:
@@ -397,6 +427,7 @@ class _Drafting:
         for place in select.find_all(exp.Table):
             if not place.db:
                 read.add(place.name)
+
         return [model.name for model in self._models if model.name in read]
 
     def _take_operations(self) -> list[int]:
@@ -411,17 +442,20 @@ class _Drafting:
         columns = []
         for (name, bound), type_ in zip(outputs, types, strict=True):
             columns.append(self._node_column(name, bound, type_, grain))
+
         return columns
 
     def _meaning_so_far(self, outputs: Outputs) -> BoundIntent:
         """Return the intent whose rows are being written."""
         if self._alone is not None:
             return self._meaning_alone(self._alone.name, outputs)
+
         applied = {id(step) for step in self._steps}
         steps = []
         for step in self._bound.steps:
             if _stage(step) == "table" or id(step) in applied:
                 steps.append(step)
+
         return self._meaning(outputs, steps, self._bound.sources)
 
     def _meaning_alone(self, name: str, outputs: Outputs) -> BoundIntent:
@@ -431,6 +465,7 @@ class _Drafting:
             for step in self._table_steps(one):
                 if isinstance(step, JoinSourceStep) and step.right not in names:
                     names.append(step.right)
+
         steps = [step for one in names for step in self._table_steps(one)]
         in_order = [step for step in self._bound.steps if step in steps]
         return self._meaning(outputs, in_order, [self._bound.source(one) for one in names])
@@ -460,6 +495,7 @@ class _Drafting:
             role = self._made_roles().get(name, role)
         if name.startswith("etl_"):
             role = "meta"
+
         return NodeColumn(name=name, type=type_, role=role, description=self._comment(bound))
 
     def _made_roles(self) -> dict[str, ColumnRole]:
@@ -467,17 +503,21 @@ class _Drafting:
         roles: dict[str, ColumnRole] = {}
         for measure in self._bound.measures:
             roles[measure.name] = "measure"
+
         for key in self._bound.keys:
             if key.unit:
                 roles[key.name] = "period"
+
         return roles
 
     def _comment(self, bound: BoundColumn) -> str | None:
         if not bound.source:
             return None
+
         stored = self._bound.source(bound.source).table.column(bound.name)
         if stored is None or bound.name == ROW:
             return None
+
         return stored.comment
 
 
@@ -487,6 +527,7 @@ def _stage(step: Step) -> str:
         return "rows"
     if isinstance(step, WindowStep):
         return "result"
+
     return getattr(step, "stage", "")
 
 
@@ -495,6 +536,7 @@ def _without_repeats(order: Sorting) -> list[tuple[BoundColumn, bool]]:
     first: dict[BoundColumn, bool] = {}
     for one, descends in order:
         first.setdefault(one, descends)
+
     return list(first.items())
 
 

@@ -26,6 +26,7 @@ def further_problems(step: FurtherStep, intent: UserIntent) -> list[str]:
     for operation in intent.operations:
         if operation.action == "sink" and operation.parameters.get("mode", _WHOLE) != _WHOLE:
             problems.append(f"With a further step the sink's mode is {_WHOLE}.")
+
     return problems
 
 

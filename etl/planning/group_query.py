@@ -116,6 +116,7 @@ class GroupQuery:
             select, types = self._grouped_rows()
         else:
             select, types = self._grouped_stack()
+
         columns = {BoundColumn("", name): (name, type_) for name, type_ in types.items()}
         self._rows.continue_from(select, columns, _GROUPS)
 
@@ -124,12 +125,14 @@ class GroupQuery:
         """Tell whether all rows count once as they are."""
         if len(self._parts) > 1:
             return False
+
         (part,) = self._parts
         return all(part.membership.is_once(measure.source) for measure in part.measures)
 
     def _reader(self, part: GroupPart) -> "_PartReader":
         if part.rows is None:
             return _PartReader(self._step, part, self._rows.value, self._time_zone)
+
         resolve = part.rows.values().__getitem__
         return _PartReader(self._step, part, resolve, self._time_zone)
 
@@ -138,6 +141,7 @@ class GroupQuery:
         figures = {one.name: aggregate_type(one.function, one.value.type) for one in members}
         for measure in self._step.measures:
             types[measure.name] = figures[measure.name]
+
         return types
 
     def _grouped_rows(self) -> tuple[exp.Select, dict[str, str]]:
@@ -148,9 +152,11 @@ class GroupQuery:
         for member in members:
             figure = _aggregate(member, member.value, reader.tests(member))
             outputs.append((member.name, figure))
+
         select = self._rows.level(outputs)
         for key in keys.values():
             select.group_by(key.tree(), copy=False)
+
         return select, self._types(keys, members)
 
     def _grouped_stack(self) -> tuple[exp.Select, dict[str, str]]:
@@ -161,14 +167,17 @@ class GroupQuery:
         members: dict[str, _Member] = {}
         for reader in readers:
             members |= {one.name: one for one in reader.members()}
+
         slots = {one.name: _slot(members[one.name]) for one in self._step.measures}
         queries: list[exp.Select] = []
         for reader in readers:
             rows = reader.part.rows or stored
             queries.extend(self._counted(reader, rows.name, slots))
+
         are_all_apart = not any(reader.once() for reader in readers)
         if keys and are_all_apart:
             queries.append(_groups_only(stored.name, keys, slots))
+
         self._rows.add_query(_STACK, _stacked(queries))
         select = self._figures(list(keys), members, slots)
         return select, self._types(keys, members.values())
@@ -186,13 +195,16 @@ class GroupQuery:
             listed = [(one, column(one, _STACK)) for one in (*keys, *slots)]
             rows = _stacked([selection(listed, table(_STACK)), self._spine(keys, slots)])
             source = exp.Subquery(this=rows, alias=exp.TableAlias(this=identifier(name)))
+
         outputs: list[tuple[str, exp.Expr]] = [(key, column(key, name)) for key in keys]
         for slot, value in slots.items():
             counted = TypedValue(column(slot, name), value.type)
             outputs.append((slot, _aggregate(members[slot], counted, [])))
+
         select = selection(outputs, source)
         for key in keys:
             select.group_by(column(key, name), copy=False)
+
         return select
 
     def _counted(
@@ -201,6 +213,7 @@ class GroupQuery:
         """Yield the rows of a part that count, each with its keys and its own measures' values."""
         if reader.once():
             yield selection(reader.as_they_are(slots), table(name))
+
         for branch in reader.branches():
             single = reader.told_apart(branch, name, slots)
             stored = self._rows.add_query(f"etl_{branch.source}", single)
@@ -220,9 +233,11 @@ class GroupQuery:
             outputs[key] = column(key, _PERIODS if is_period else _GROUPS)
             if not is_period:
                 others.append(key)
+
         select = selection(_outputs(outputs, slots, {}), table(_PERIODS))
         if others:
             select.append("joins", exp.Join(this=_occurring(others), kind="CROSS"))
+
         return select
 
 
@@ -249,6 +264,7 @@ class _PartReader:
         for key in self._step.keys:
             value = self._resolve(key.column)
             keys[key.name] = in_period(value, key.unit, self._time_zone)
+
         return keys
 
     def members(self) -> list[_Member]:
@@ -261,6 +277,7 @@ class _PartReader:
             exists = not_null(self._resolve(mark).tree())
         if measure.value is None:
             return _Member(measure, TypedValue(exp.Literal.number(1), "integer"), exists)
+
         value = computed_value(measure.value, self._resolve, self._time_zone)
         # The columns of a row that is not there are NULL, which no function counts.
         is_column = isinstance(measure.value, exp.Column) and bool(measure.value.table)
@@ -270,9 +287,11 @@ class _PartReader:
         found = []
         if member.exists is not None:
             found.append(member.exists)
+
         tests = conditions(member.measure.tests, self._resolve, self._time_zone)
         if tests is not None:
             found.append(tests)
+
         return found
 
     def once(self) -> list[_Member]:
@@ -288,7 +307,9 @@ class _PartReader:
             tests = all_of(self.tests(member))
             if tests is not None:
                 value = exp.Case(ifs=[exp.If(this=tests, true=value)])
+
             values[member.name] = value
+
         return _outputs(_trees(self.key_values()), slots, values)
 
     def branches(self) -> list[_Branch]:
@@ -297,9 +318,11 @@ class _PartReader:
             measure = member.measure
             if self.part.membership.is_once(measure.source):
                 continue
+
             key = (measure.source, repr(measure.tests))
             branch = branches.setdefault(key, _Branch(measure.source, measure.tests))
             branch.members.append(member)
+
         return list(branches.values())
 
     def told_apart(self, branch: _Branch, name: str, slots: Mapping[str, TypedValue]) -> exp.Select:
@@ -309,12 +332,15 @@ class _PartReader:
         outputs = _trees(self.key_values())
         for number, mark in enumerate(marks, 1):
             outputs[f"etl_id_{number}"] = mark.tree()
+
         for member in branch.members:
             outputs[member.name] = slots[member.name].tree()
+
         kept = [not_null(marks[0].tree())]
         tests = conditions(branch.tests, self._resolve, self._time_zone)
         if tests is not None:
             kept.append(tests)
+
         single = selection(list(outputs.items()), table(name)).distinct(copy=False)
         return single.where(all_of(kept), copy=False)
 
@@ -327,12 +353,14 @@ def columns_of_aggregate(step: AggregateStep, membership: Membership) -> list[Bo
         is_once = membership.is_once(measure.source)
         if not (is_once and membership.is_always(measure.source)):
             needed.extend(membership.identity(measure.source))
+
     return list(dict.fromkeys(needed))
 
 
 def _columns_of_measure(measure: BoundMeasure) -> Iterator[BoundColumn]:
     for test in measure.tests:
         yield from columns_of_test(test)
+
     if measure.value is not None:
         for node in columns_of(measure.value):
             yield bound_column(node)
@@ -351,6 +379,7 @@ def _outputs(
     outputs = [(name, key.copy()) for name, key in keys.items()]
     for name, slot in slots.items():
         outputs.append((name, values.get(name, nothing(slot.type))))
+
     return outputs
 
 
@@ -358,6 +387,7 @@ def _stacked(queries: Sequence[exp.Select]) -> exp.Query:
     stack: exp.Query = queries[0]
     for query in queries[1:]:
         stack = exp.union(stack, query, distinct=False)
+
     return stack
 
 
@@ -377,6 +407,7 @@ def _periods(name: str, unit: PeriodUnit) -> exp.Select:
     series: exp.Expr = exp.GenerateSeries(start=first, end=last, step=step)
     if unit != "hour":
         series = cast(series, "date")
+
     return selection([(name, series)], table(_STACK))
 
 
@@ -384,6 +415,7 @@ def _slot(member: _Member) -> TypedValue:
     """Return what a row that counts hands on: its value, or 1 where it is only counted."""
     if member.measure.function != "count" or member.measure.value is None:
         return member.value
+
     is_there = not_null(member.value.tree())
     one = exp.Case(ifs=[exp.If(this=is_there, true=exp.Literal.number(1))])
     return TypedValue(one, "integer")
@@ -408,11 +440,13 @@ def aggregate_type(function: MeasureFunction, type_: str) -> str:
     """Return PostgreSQL's type of an aggregate over values of that type."""
     if function in ("count", "count_distinct"):
         return "bigint"
+
     kind = kind_of_type(type_)
     if function in ("avg", "median"):
         return _mean_type(kind, type_)
     if function in ("min", "max"):
         return type_ if kind == "other" else bare_type(type_)
+
     return _sum_type(kind, type_)
 
 
@@ -421,6 +455,7 @@ def _mean_type(kind: str, type_: str) -> str:
         return "numeric"
     if kind == "float":
         return "double precision"
+
     return bare_type(type_)
 
 
@@ -430,6 +465,7 @@ def _sum_type(kind: str, type_: str) -> str:
         return "bigint"
     if kind in _EXACT:
         return "numeric"
+
     return bare
 
 
@@ -445,12 +481,14 @@ def _aggregate(member: _Member, value: TypedValue, tests: Sequence[exp.Expr]) ->
         figure = _filtered(_FUNCTIONS[measure.function](counted), kept)
     if measure.is_zero_when_empty and not measure.function.startswith("count"):
         return exp.Coalesce(this=figure, expressions=[exp.Literal.number(0)])
+
     return figure
 
 
 def _filtered(figure: exp.Expr, kept: exp.Expr | None) -> exp.Expr:
     if kept is None:
         return figure
+
     return exp.Filter(this=figure, expression=exp.Where(this=kept))
 
 
@@ -461,6 +499,7 @@ def _median(value: TypedValue, kept: exp.Expr | None) -> exp.Expr:
         return _filtered(_within(figure, value, False), kept)
     if kind_of_type(value.type) == "integer":
         value = TypedValue(cast(value.tree(), "numeric"), "numeric")
+
     middle = exp.PercentileDisc(this=exp.Literal.number("0.5"))
     lower = _filtered(_within(middle.copy(), value, False), kept)
     upper = _filtered(_within(middle, value, True), kept and kept.copy())

@@ -25,6 +25,7 @@ class JoinedSources:
         for step in combining_joins(intent):
             if only is None or step.right in only:
                 self._joins.append(step)
+
         self._keys = {source.name: self._unique_keys(source.name) for source in intent.sources}
 
     @property
@@ -40,6 +41,7 @@ class JoinedSources:
         """Tell whether each combination has a row of the source."""
         if source == self._intent.base.name:
             return True
+
         inner = [step.right for step in self._joins if step.how == "inner"]
         return source in inner
 
@@ -53,6 +55,7 @@ class JoinedSources:
         for step in self._joins:
             if step.right == source:
                 return not self._is_unique(source, _right_columns(step))
+
         return False
 
     @property
@@ -69,6 +72,7 @@ class JoinedSources:
             missing = next(filterfalse(determined.__contains__, self.names), None)
             if missing is None:
                 return telling
+
             telling.append(missing)
 
     def _determined(self, sources: Iterable[str]) -> set[str]:
@@ -78,8 +82,10 @@ class JoinedSources:
             reached: set[str] = set()
             for step in self._joins:
                 reached.update(self._reached(step, known))
+
             if reached <= known:
                 return known
+
             known |= reached
 
     def _reached(self, step: JoinSourceStep, known: set[str]) -> Iterator[str]:
@@ -87,9 +93,11 @@ class JoinedSources:
         is_reached = step.left_sources <= known
         if is_reached and self._is_unique(step.right, _right_columns(step)):
             yield step.right
+
         left = step.only_left
         if left is None or step.right not in known:
             return
+
         left_columns = {column.name for column, _ in step.on}
         if self._is_unique(left, left_columns):
             yield left
@@ -104,6 +112,7 @@ class JoinedSources:
         for step in self._intent.steps_of(DedupStep):
             if step.stage == "table" and step.source == source:
                 keys.append(step.keys)
+
         return keys
 
 
@@ -122,8 +131,10 @@ def declared_identity(table: Table) -> tuple[str, ...]:
     """Return the columns of a key without NULL; empty when the table declares none."""
     if table.primary_key:
         return table.primary_key
+
     required = {column.name for column in table.columns if not column.nullable}
     for key in filter(None, table.unique_keys):
         if required.issuperset(key):
             return key
+
     return ()

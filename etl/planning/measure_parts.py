@@ -42,13 +42,16 @@ def measure_parts(bound: BoundIntent, aggregate: AggregateStep) -> list[MeasureP
     largest = _largest(wanted.values())
     if len(largest) < 2:
         return whole
+
     parts = [JoinedSources(bound, sources) for sources in largest]
     if any(part.most_repeated >= everything.most_repeated for part in parts):
         return whole
+
     taken: list[list[BoundMeasure]] = [[] for _ in parts]
     for measure, sources in wanted.items():
         places = [place for place, other in enumerate(largest) if sources <= other]
         taken[places[0]].append(measure)
+
     pairs = zip(taken, parts, strict=True)
     return [MeasurePart(tuple(measures), part) for measures, part in pairs]
 
@@ -63,6 +66,7 @@ def _wanted_sources(
     wanted = {}
     for measure in aggregate.measures:
         wanted[measure] = common | needs.sources(_columns_of_measure(measure))
+
     return wanted
 
 
@@ -72,6 +76,7 @@ def _largest(groups: Iterable[set[str]]) -> list[set[str]]:
     for group in sorted(groups, key=len, reverse=True):
         if not any(group <= other for other in largest):
             largest.append(group)
+
     return largest
 
 
@@ -79,6 +84,7 @@ def _common_columns(bound: BoundIntent, aggregate: AggregateStep) -> Iterator[Bo
     """Yield what decides about groups and about the rows in them."""
     for key in aggregate.keys:
         yield key.column
+
     for step in bound.steps:
         if getattr(step, "stage", "") == "rows":
             yield from _deciding_columns(step)
@@ -94,6 +100,7 @@ def _deciding_columns(step: Step) -> Iterator[BoundColumn]:
     elif isinstance(step, JoinSourceStep) and step.how != "left":
         for left, _ in step.on:
             yield left
+
         if step.how == "inner":
             yield step.on[0][1]
 
@@ -102,6 +109,7 @@ def _columns_of_measure(measure: BoundMeasure) -> Iterator[BoundColumn]:
     yield BoundColumn(measure.source, "")
     for test in measure.tests:
         yield from columns_of_test(test)
+
     if measure.value is not None:
         yield from (bound_column(node) for node in columns_of(measure.value))
 
@@ -114,6 +122,7 @@ def columns_read(step: Step) -> list[BoundColumn]:
         return [step.column]
     if isinstance(step, RateStep):
         return [step.amount, step.currency, step.day]
+
     return []
 
 
@@ -137,12 +146,14 @@ class _Needs:
             column = pending.pop()
             if column in seen:
                 continue
+
             seen.add(column)
             if not column.source:
                 pending.extend(self._made.get(column.name, ()))
             elif column.source in self._joins:
                 found.add(column.source)
                 pending.extend(left for left, _ in self._joins[column.source].on)
+
         return found
 
     def unavoidable(self, joined: JoinedSources) -> set[str]:
@@ -153,4 +164,5 @@ class _Needs:
             joined_on_way = way - {self._base}
             if not any(joined.is_repeating(one) for one in joined_on_way):
                 found |= way
+
         return found

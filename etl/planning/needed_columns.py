@@ -27,13 +27,16 @@ def needed_columns(bound: BoundIntent, joined: JoinedSources) -> dict[str, list[
     columns = [output.column for output in bound.outputs]
     for step in bound.steps:
         columns.extend(_columns_of(step, joined))
+
     needed: dict[str, set[str]] = {name: set() for name in _sources_read(bound)}
     for column in columns:
         if column.source:
             needed[column.source].add(column.name)
+
     ordered = {}
     for name, wanted in needed.items():
         ordered[name] = _ordered(bound.source(name).table, wanted)
+
     return ordered
 
 
@@ -46,6 +49,7 @@ def _ordered(table: Table, wanted: set[str]) -> list[str]:
         own = stored[:1]
     if ROW in wanted:
         own.append(ROW)
+
     return own
 
 
@@ -67,6 +71,7 @@ def _columns_of(step: Step, joined: JoinedSources) -> Iterable[BoundColumn]:
         rates = (step.rate, step.rate_currency, step.rate_day)
         of_rates = [BoundColumn(step.rates, name) for name in rates]
         return [*columns_read(step), *of_rates]
+
     return columns_read(step)
 
 

@@ -25,12 +25,14 @@ def personal_columns(intent: BoundIntent) -> frozenset[str]:
     for step in intent.steps:
         if _shows_personal(step, intent, made):
             made.add(BoundColumn("", step.name))
+
     named = {column.name for column in made}
     named.update(_outputs(intent, made))
     named.update(_grouped(intent, made))
     for window in intent.steps_of(WindowStep):
         if window.function in _SHIFTING and window.column in named:
             named.add(window.name)
+
     return frozenset(named & set(intent.target.columns))
 
 
@@ -42,6 +44,7 @@ def _shows_personal(
         return _holds_personal(step.expression, intent, made)
     if isinstance(step, MapStep):
         return _is_personal(step.column, intent, made)
+
     return False
 
 
@@ -55,6 +58,7 @@ def _grouped(intent: BoundIntent, made: set[BoundColumn]) -> Iterator[str]:
     for key in intent.keys:
         if _is_personal(key.column, intent, made):
             yield key.name
+
     for measure in intent.measures:
         if measure.value is None or measure.function not in _SHOWING:
             continue
@@ -67,6 +71,7 @@ def _holds_personal(tree: exp.Expr, intent: BoundIntent, made: Iterable[BoundCol
         named = BoundColumn(column.table, column.name)
         if _is_personal(named, intent, made):
             return True
+
     return False
 
 
@@ -75,8 +80,10 @@ def _is_personal(column: BoundColumn, intent: BoundIntent, made: Iterable[BoundC
         return True
     if not column.source:
         return False
+
     table = intent.source(column.source).table
     found = table.column(column.name)
     if found is None:
         return False
+
     return privacy_of(table, found) is not Privacy.OPEN

@@ -24,9 +24,11 @@ def with_notes(draft: Draft, bound: BoundIntent, lang: Lang) -> Draft:
         for code, named in find(draft, bound):
             text = _RISK_TEXTS[code].to(lang).format(named)
             risks.append(Risk(code=code, text=text, severity="warning"))
+
     alternatives = []
     for code, named in _alternatives(bound):
         alternatives.append(_ALTERNATIVE_TEXTS[code].to(lang).format(named))
+
     changes = {"risks": risks, "alternatives": alternatives}
     return replace(draft, plan=draft.plan.model_copy(update=changes))
 
@@ -51,10 +53,12 @@ def _is_declared(bound: BoundIntent, step: JoinSourceStep) -> bool:
     """Tell whether one side of a join declares that it refers to the other."""
     if step.only_left is None:
         return False
+
     left = bound.source(step.only_left).table
     right = bound.source(step.right).table
     if _refers(left, right, {(one.name, other.name) for one, other in step.on}):
         return True
+
     return _refers(right, left, {(other.name, one.name) for one, other in step.on})
 
 
@@ -63,6 +67,7 @@ def _refers(table: Table, other: Table, pairs: set[tuple[str, str]]) -> bool:
         declared = set(zip(key.columns, key.target_columns, strict=True))
         if key.target == other.key and declared == pairs:
             return True
+
     return False
 
 
@@ -75,6 +80,7 @@ def _relative_days(draft: Draft, _: BoundIntent) -> Iterator[Note]:
     names: dict[str, None] = {}
     for model in draft.models:
         names.update(dict.fromkeys(variables_of(model.select)))
+
     for name in names:
         yield "relative_day", name
 
@@ -150,6 +156,7 @@ def _alternatives(bound: BoundIntent) -> Iterator[Note]:
     yield _OTHERWISE[target.materialization], target.relation
     if target.mode == "replace":
         yield from _mergeable(bound)
+
     for step in bound.steps_of(JoinSourceStep):
         if step.how == "left":
             yield "inner_join", step.right

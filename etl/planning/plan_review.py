@@ -45,9 +45,11 @@ def review(
     found: list[Found] = []
     for check in _CHECKS:
         found.extend(check(draft, bound))
+
     if is_expensive:
         target = draft.target
         found.append(("expensive", target.name, target.relation))
+
     issues = [_issue(one, lang) for one in found]
     has_errors = any(issue.severity == "error" for issue in issues)
     verdict: Verdict = "fail" if has_errors else "pass"
@@ -75,6 +77,7 @@ def _missing_nodes(draft: Draft, _: BoundIntent) -> Iterator[Found]:
     for _model, table in _parts(draft, exp.Table):
         if table.db:
             known.add(f"{table.db}.{table.name}")
+
     for node in draft.plan.nodes:
         for name in node.inputs:
             if name not in known:
@@ -89,6 +92,7 @@ def _cycles(draft: Draft, _: BoundIntent) -> Iterator[Found]:
         first = error.args[1][0]
         yield "cycle", first, first
         return
+
     needed = nodes_behind(draft.plan.nodes, draft.plan.target)
     for node in draft.plan.nodes:
         if node.name not in needed:
@@ -117,10 +121,12 @@ def _of_scope(scope: QueryScope, model: DraftModel) -> Iterator[Found]:
     for column in scope.columns():
         if scope.type_of(column) is None:
             yield "unknown_column", model.name, column.sql("postgres")
+
     for comparison in scope.select.find_all(exp.EQ):
         is_within = not scope.owns(comparison)
         if is_within or _fits(comparison, scope):
             continue
+
         yield "type_mismatch", model.name, comparison.sql("postgres")
 
 
@@ -130,8 +136,10 @@ def _known_types(draft: Draft, bound: BoundIntent) -> dict[str, Mapping[str, str
     for source in bound.sources:
         name = f"{source.table.schema}.{source.table.name}"
         types[name] = {column.name: column.type for column in source.table.columns}
+
     for model in draft.models:
         types[model.name] = {column.name: column.type for column in model.node.columns}
+
     return types
 
 
@@ -141,10 +149,13 @@ def _fits(comparison: exp.EQ, scope: QueryScope) -> bool:
     for side in (comparison.this, comparison.expression):
         if not isinstance(side, exp.Column):
             return True
+
         type_ = scope.type_of(side)
         if not type_:
             return True
+
         kinds.add(kind_of_type(type_))
+
     is_one_kind = len(kinds) == 1
     is_comparable = any(kinds <= family for family in (NUMBERS, DAYS))
     return is_one_kind or is_comparable or "other" in kinds
@@ -172,11 +183,13 @@ def _fan_out(draft: Draft, bound: BoundIntent) -> Iterator[Found]:
     aggregate = bound.aggregate
     if aggregate is None:
         return
+
     repeated = sorted(_repeated_sources(bound, aggregate))
     for model in draft.models:
         is_aggregating = aggregate.order in model.node.operations
         if not is_aggregating or _tells_apart(model):
             continue
+
         for source in repeated:
             yield "fan_out", model.name, source
 
@@ -188,6 +201,7 @@ def _repeated_sources(bound: BoundIntent, aggregate: AggregateStep) -> set[str]:
         for measure in part.measures:
             if not part.joined.is_once(measure.source):
                 repeated.add(measure.source)
+
     return repeated
 
 
@@ -214,10 +228,12 @@ def _personal(draft: Draft, bound: BoundIntent) -> Iterator[Found]:
 def _is_private(wanted: BoundColumn, bound: BoundIntent) -> bool:
     if not wanted.source:
         return False
+
     table = bound.source(wanted.source).table
     column = table.column(wanted.name)
     if column is None:
         return False
+
     return privacy_of(table, column) is Privacy.PRIVATE
 
 
@@ -283,6 +299,7 @@ def _meant_texts(bound: BoundIntent) -> Iterator[str]:
     """Yield the texts of all values that an intent names."""
     for step in bound.steps:
         yield from _step_texts(step)
+
     for measure in bound.measures:
         yield from _tests_texts(measure.tests)
         if measure.value is not None:
@@ -298,6 +315,7 @@ def _step_texts(step: Step) -> Iterator[str]:
         for old, new in step.mapping:
             yield _value_text(old)
             yield _value_text(new)
+
         yield _value_text(step.default)
 
 
@@ -323,6 +341,7 @@ def _value_text(value: object) -> str:
         return value.isoformat(sep=" ")
     if isinstance(value, date):
         return value.isoformat()
+
     return str(value)
 
 
@@ -335,6 +354,7 @@ def _sink(draft: Draft, bound: BoundIntent) -> Iterator[Found]:
     target = draft.target
     if not _is_usable(target.relation):
         yield "sink_refused", target.name, target.relation
+
     names = {source.table.name for source in bound.sources}
     if target.relation in names:
         yield "target_exists", target.name, target.relation
@@ -346,6 +366,7 @@ def _is_usable(relation: str) -> bool:
         return False
     if _PATH_MARKS.search(relation):
         return False
+
     most_bytes = MOST_NAME_BYTES if relation.isascii() else _MOST_BYTES_ABROAD
     return len(relation.encode()) <= most_bytes
 

@@ -22,15 +22,18 @@ def plan_problems(plan: ArchitecturePlan, rules: Draft) -> list[str]:
     shape = _shape_problem(plan, target)
     if shape is not None:
         return [shape]
+
     problems = list(_target_problems(plan.nodes[-1], target))
     known = _stored_tables(rules)
     for node in plan.nodes:
         problems += node_problems(node, known, is_target=node.name == target.name)
         known.add(node.name)
+
     needed = nodes_behind(plan.nodes, plan.target)
     for node in plan.nodes:
         if node.name not in needed:
             problems.append(f"The target does not need the node {node.name}.")
+
     return problems
 
 
@@ -44,6 +47,7 @@ def _shape_problem(plan: ArchitecturePlan, target: EtlNode) -> str | None:
         return "Two nodes have the same name."
     if (plan.target, names[-1]) != (target.name, target.name):
         return f"The target is {target.name}, and it stands last."
+
     return None
 
 
@@ -52,6 +56,7 @@ def _stored_tables(rules: Draft) -> set[str]:
     stored: set[str] = set()
     for node in rules.plan.nodes:
         stored.update(name for name in node.inputs if "." in name)
+
     return stored
 
 
@@ -69,10 +74,12 @@ def node_problems(node: EtlNode, known: Collection[str], *, is_target: bool) -> 
         yield from _problems_before_target(node)
     if not node.inputs:
         yield f"{node.name} reads nothing."
+
     for name in node.inputs:
         if name not in known:
             said = _shortened(name)
             yield f"{node.name} reads {said!r}, which is no earlier node or table."
+
     yield from _column_problems(node)
 
 
@@ -90,10 +97,12 @@ def _column_problems(node: EtlNode) -> Iterator[str]:
     if not 0 < len(names) <= _MOST_COLUMNS:
         yield f"{node.name} has {len(names)} columns: 1 to {_MOST_COLUMNS} are possible."
         return
+
     has_repeats = len(set(names)) < len(names)
     has_grain = set(node.grain) <= set(names)
     if has_repeats or not has_grain:
         yield f"{node.name} names a column twice, or has one in its grain that it lacks."
+
     for column in node.columns:
         said = _shortened(column.name)
         if not _is_usable(column.name):
@@ -106,6 +115,7 @@ def _is_usable(name: str) -> bool:
     """Tell whether a column can have the name in PostgreSQL, dbt and YAML."""
     if not 0 < len(name.encode()) <= MOST_NAME_BYTES:
         return False
+
     return name == readable_name(name) and '"' not in name
 
 
@@ -125,9 +135,11 @@ def adopted_plan(plan: ArchitecturePlan, rules: Draft) -> ArchitecturePlan:
     shapes = [_shape(node) for node in plan.nodes]
     if shapes == [_shape(node) for node in rules.plan.nodes]:
         return rules.plan
+
     known: set[int] = set()
     for node in rules.plan.nodes:
         known.update(node.operations)
+
     *before, last = [_with_known(node, known) for node in plan.nodes]
     changes = {"inputs": last.inputs, "operations": last.operations}
     target = rules.target.node.model_copy(update=changes)
@@ -156,9 +168,11 @@ def _model(node: EtlNode, rules: Draft) -> DraftModel:
     own = rules_models(rules).get(node.name)
     if own is not None and own.node == node:
         return own
+
     nothing = exp.select(exp.null())
     if own is None or node.name != rules.plan.target:
         return DraftModel(node, nothing, node.name)
+
     return DraftModel(node, nothing, own.relation, own.increment, own.merge_key)
 
 
@@ -170,6 +184,7 @@ def unwritten(plan: ArchitecturePlan, rules: Draft) -> list[str]:
         model = own.get(node.name)
         if model is None or model.node != node:
             names.append(node.name)
+
     return names
 
 
@@ -187,6 +202,7 @@ def writable(plan: ArchitecturePlan, rules: Draft) -> list[str]:
         is_rules_own = is_renaming or has_variables(own.get(node.name))
         if node.name in missing or not is_rules_own:
             names.append(node.name)
+
     return names
 
 
@@ -194,6 +210,7 @@ def has_variables(model: DraftModel | None) -> bool:
     """Tell whether a model reads variables of the project."""
     if model is None:
         return False
+
     calls = model.select.find_all(exp.Anonymous)
     return any(call.name == VARIABLE for call in calls)
 

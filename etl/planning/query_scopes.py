@@ -30,9 +30,11 @@ class QueryScope:
         """Return a column's type, "" where it is not known; None where there is no such column."""
         if column.table:
             return self._tables.get(column.table, {}).get(column.name)
+
         for types in self._tables.values():
             if column.name in types:
                 return types[column.name]
+
         return None
 
 
@@ -46,6 +48,7 @@ def scopes_of(query: exp.Query, known: Mapping[str, Types]) -> Iterator[QuerySco
     for cte in query.ctes:
         yield from scopes_of(cte.this, tables)
         tables[cte.alias] = _outputs(cte.this)
+
     if isinstance(query, exp.SetOperation):
         yield from scopes_of(query.left, tables)
         yield from scopes_of(query.right, tables)
@@ -64,6 +67,7 @@ def _select_scopes(
         elif isinstance(place, exp.Subquery):
             yield from scopes_of(place.this, known)
             visible[place.alias] = _outputs(place.this)
+
     yield QueryScope(select, visible)
     for inner in select.find_all(exp.Select):
         is_directly_within = inner is not select and inner.parent_select is select
@@ -76,6 +80,7 @@ def _is_expression(select: exp.Select) -> bool:
     around = select.parent
     if isinstance(around, exp.Subquery):
         return not isinstance(around.parent, exp.From | exp.Join)
+
     return isinstance(around, exp.Exists | exp.In)
 
 
@@ -85,8 +90,10 @@ def read_places(select: exp.Select) -> list[exp.Expr]:
     source = select.args.get("from_")
     if source is not None:
         places.append(source.this)
+
     for join in select.args.get("joins") or ():
         places.append(join.this)
+
     return places
 
 

@@ -84,6 +84,7 @@ class RowQuery:
         self.settle(left for left, _ in pairs)
         if self._has_windows:
             self._close()
+
         one = exp.Select().select(exp.Literal.number(1)).from_(table(rows.name))
         match = exp.Exists(this=one.where(self._match(pairs, rows.values())))
         self._conditions.append(exp.Not(this=match) if is_anti else match)
@@ -93,8 +94,10 @@ class RowQuery:
         tests = tuple(tests)
         for test in tests:
             self.settle(columns_of_test(test))
+
         if self._has_windows:
             self._close()
+
         for test in tests:
             self._conditions.append(condition(test, self.value, self._time_zone))
 
@@ -155,15 +158,18 @@ class RowQuery:
             _, query = self._queries.pop()
         else:
             query = self.level([(name, value.tree()) for name, value in values])
+
         return self.with_queries(query), types
 
     def _is_last_query(self, outputs: Sequence[tuple[str, BoundColumn]]) -> bool:
         """Tell whether the last query of the WITH gives just these columns."""
         if self.is_closed or self._is_begun:
             return False
+
         queries = [name for name, _ in self._queries]
         if queries[-1:] != [self._from]:
             return False
+
         given = [value.expression.name for value in self._read.values()]
         wanted = [self._read[bound].expression.name for _, bound in outputs]
         named = [name for name, _ in outputs]
@@ -178,6 +184,7 @@ class RowQuery:
         """Return a SELECT over `input_rows` with the queries before it."""
         for name, query in self._queries:
             select = select.with_(identifier(name), as_=query, copy=False)
+
         return select
 
     def add_query(self, name: str, query: exp.Query) -> str:
@@ -190,9 +197,11 @@ class RowQuery:
         """Move what there is into the WITH, unless it is a model as it stands; return it."""
         if self._is_begun:
             self._close()
+
         columns = {}
         for bound, value in self._read.items():
             columns[bound] = (value.expression.name, value.type)
+
         return InputRows(self._from, columns)
 
     def continue_from(
@@ -214,6 +223,7 @@ class RowQuery:
         for name, bound in outputs:
             place = made if bound in self._made else read
             place[BoundColumn("", name)] = self._any(bound)
+
         self._read, self._made = read, made
 
     @property
@@ -235,6 +245,7 @@ class RowQuery:
             name = names.column(bound.name, bound.source)
             columns[bound] = (name, value.type)
             outputs.append((name, value.tree()))
+
         self.continue_from(self.level(outputs), columns)
 
     def level(self, outputs: Sequence[tuple[str, exp.Expr]]) -> exp.Select:
@@ -242,12 +253,17 @@ class RowQuery:
         select = selection(outputs, table(self._from))
         for join in self._joins:
             select.append("joins", join.copy())
+
         kept = all_of(condition.copy() for condition in self._conditions)
-        return select.where(kept, copy=False) if kept is not None else select
+        if kept is not None:
+            return select.where(kept, copy=False)
+
+        return select
 
     def _match(self, pairs: JoinPairs, right: Mapping[BoundColumn, TypedValue]) -> exp.Expr:
         equalities = []
         for left_column, right_column in pairs:
             one, other = aligned(self.value(left_column), right[right_column], self._time_zone)
             equalities.append(exp.EQ(this=one, expression=other))
+
         return exp.and_(*equalities)

@@ -34,5 +34,6 @@ def draft_type(stored: str) -> str:
         return "numeric"
     if bare.removesuffix("[]") in _KEPT:
         return stored
+
     is_plain_list = bare.endswith("[]") and kind_of_type(bare.removesuffix("[]")) != "other"
     return stored if is_plain_list else "text"

@@ -36,6 +36,7 @@ def aliased(value: exp.Expr, name: str) -> exp.Expr:
     """Return the value under that name; a column of that name stays as it is."""
     if isinstance(value, exp.Column) and value.name == name:
         return value
+
     return exp.Alias(this=value, alias=identifier(name))
 
 
@@ -50,13 +51,17 @@ def literal(value: Scalar) -> exp.Expr:
         return cast(exp.Literal.string(value.isoformat(sep=" ")), kind)
     if isinstance(value, date):
         return cast(exp.Literal.string(value.isoformat()), "date")
+
     return exp.Literal.string(value)
 
 
 def number(value: int | Decimal) -> exp.Expr:
     """Return a number as a literal."""
     amount = exp.Literal.number(format(abs(value), "f"))
-    return exp.Paren(this=exp.Neg(this=amount)) if value < 0 else amount
+    if value < 0:
+        return exp.Paren(this=exp.Neg(this=amount))
+
+    return amount
 
 
 def variable(day: RelativeDay) -> exp.Expr:
@@ -73,6 +78,7 @@ def variables_of(query: exp.Query) -> dict[str, str]:
         if called.name == VARIABLE:
             name, default = called.expressions
             found[name.name] = default.name
+
     return found
 
 
@@ -110,7 +116,10 @@ def all_of(conditions: Iterable[exp.Expr]) -> exp.Expr | None:
 def any_of(conditions: Iterable[exp.Expr]) -> exp.Expr:
     """Return a condition that holds when one does."""
     parts = list(conditions)
-    return exp.Paren(this=exp.or_(*parts)) if len(parts) > 1 else parts[0]
+    if len(parts) > 1:
+        return exp.Paren(this=exp.or_(*parts))
+
+    return parts[0]
 
 
 def sorting(value: exp.Expr, is_descending: bool) -> exp.Ordered:

@@ -34,6 +34,7 @@ class TargetColumns:
         """Return the technical column by which rows are replaced; None when none are."""
         if self._target.mode != "merge":
             return None
+
         return KEY if self._period is None else PERIOD
 
     @property
@@ -44,15 +45,18 @@ class TargetColumns:
             found.append(KEY)
         if self.merge_key == PERIOD:
             found.append(PERIOD)
+
         return found
 
     def key_columns(self) -> Sequence[str]:
         """Return the columns that tell the target's rows apart."""
         if self._target.unique_key:
             return self._target.unique_key
+
         aggregate = self._bound.aggregate
         if aggregate is not None:
             return [key.name for key in aggregate.keys]
+
         return self._target.columns
 
     def add(self, rows: RowQuery) -> None:
@@ -75,12 +79,14 @@ class TargetColumns:
         watermark = self._target.watermark
         if self._period is None or watermark is None or not self.is_incremental:
             return None
+
         name, unit = self._period
         own = TypedValue(column(name), types[name])
         value = self._cut(own, unit)
         last = self._cut(TypedValue(call("max", column(name)), types[name]), unit)
         if self._target.mode == "append":
             return exp.GT(this=value.tree(), expression=self._or_ever(last, last))
+
         first = self._looked_back(last, unit, watermark.lookback_days)
         again = exp.GTE(this=value.tree(), expression=self._or_ever(first, last))
         return any_of([again, is_null(column(name))])
@@ -102,6 +108,7 @@ class TargetColumns:
         """Return the period of a column: of one that is no period of the grain, its day."""
         if unit is not None:
             return value
+
         return period(value, "day", self._bound.time_zone)
 
     def _find_period(self) -> tuple[str, PeriodUnit | None] | None:
@@ -111,9 +118,11 @@ class TargetColumns:
         aggregate = self._bound.aggregate
         if aggregate is not None:
             return _period_among(aggregate.keys, wanted)
+
         for output in self._bound.outputs:
             if output.column == wanted:
                 return output.name, None
+
         return None
 
 
@@ -125,11 +134,13 @@ def _period_among(
     for key in keys:
         if key.unit is None:
             continue
+
         found = (key.name, key.unit)
         if wanted in (key.column, BoundColumn("", key.name)):
             return found
         if first is None:
             first = found
+
     return first
 
 
@@ -143,10 +154,13 @@ def _digest(values: Sequence[TypedValue]) -> exp.Expr:
             this=exp.DPipe(this=length, expression=exp.Literal.string(":")), expression=text
         )
         texts.append(exp.Coalesce(this=marked, expressions=[exp.Literal.string("-")]))
+
     if not texts:
         texts.append(exp.Literal.string(""))  # of the one row of a total
+
     joined: exp.Expr = texts[0]
     for part in texts[1:]:
         separated = exp.DPipe(this=joined, expression=exp.Literal.string(_SEPARATOR))
         joined = exp.DPipe(this=separated, expression=part)
+
     return call("md5", joined)

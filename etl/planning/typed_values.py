@@ -56,8 +56,10 @@ def computed_value(expression: exp.Expression, resolve: Resolve, time_zone: str)
     root = exp.Paren(this=tree)
     for division in list(root.find_all(exp.Div, exp.Mod)):
         _protect_division(division, types)
+
     for node in list(root.find_all(exp.Column)):
         node.replace(resolve(bound_column(node)).tree())
+
     return TypedValue(root.this, result_type)
 
 
@@ -97,6 +99,7 @@ def condition(test: RowTest, resolve: Resolve, time_zone: str) -> exp.Expr:
         return exp.Paren(this=value.tree())
     if isinstance(test, AnyOf):
         return any_of(condition(part, resolve, time_zone) for part in test.conditions)
+
     return _Comparison(test, resolve, time_zone).tree()
 
 
@@ -127,6 +130,7 @@ class _Comparison:
             return self._text_test(str(value))
         if isinstance(value, tuple):
             return self._many(value)
+
         return self._one(value)
 
     def _one(self, value: Scalar | RelativeDay | BoundColumn | None) -> exp.Expr:
@@ -136,18 +140,22 @@ class _Comparison:
             raise ValueError(f"the condition {self._test} lacks its value")
         else:
             left, right = self._side((value,)), _operand(value)
+
         return _COMPARISONS[self._test.operator](this=left, expression=right)
 
     def _many(self, values: tuple[Scalar | RelativeDay, ...]) -> exp.Expr:
         if self._test.operator == "between":
             low, high = (_operand(value) for value in values)
             return exp.Between(this=self._side(values), low=low, high=high)
+
         is_excluding = self._test.operator == "not_in"
         if not values:
             return exp.Boolean(this=is_excluding)
+
         listed = exp.In(this=self._side(values), expressions=[_operand(one) for one in values])
         if is_excluding:
             return any_of((exp.Not(this=listed), is_null(self._subject.tree())))
+
         return listed
 
     def _side(self, values: tuple[Scalar | RelativeDay, ...]) -> exp.Expr:
@@ -156,23 +164,29 @@ class _Comparison:
         has_zones = any(_has_zone(value) for value in values)
         if is_moment and not has_zones:
             return local_moment(self._subject, self._time_zone)
+
         return self._subject.tree()
 
     def _text_test(self, text: str) -> exp.Expr:
         subject = self._subject.tree()
         if kind_of_type(self._subject.type) != "text":
             subject = cast(subject, "text")
+
         wanted = exp.Literal.string(text)
         if self._test.operator == "contains":
             position = exp.StrPosition(this=subject, substr=wanted)
             return exp.GT(this=position, expression=exp.Literal.number(0))
+
         end = exp.Left if self._test.operator == "prefix" else exp.Right
         cut = end(this=subject, expression=exp.Literal.number(len(text)))
         return exp.EQ(this=cut, expression=wanted)
 
 
 def _operand(value: Scalar | RelativeDay) -> exp.Expr:
-    return variable(value) if isinstance(value, RelativeDay) else literal(value)
+    if isinstance(value, RelativeDay):
+        return variable(value)
+
+    return literal(value)
 
 
 def _has_zone(value: Scalar | RelativeDay) -> bool:
@@ -184,6 +198,7 @@ def aligned(left: TypedValue, right: TypedValue, time_zone: str) -> tuple[exp.Ex
     kinds = {kind_of_type(left.type), kind_of_type(right.type)}
     if "timestamptz" in kinds and kinds != {"timestamptz"}:
         return local_moment(left, time_zone), local_moment(right, time_zone)
+
     return left.tree(), right.tree()
 
 
@@ -195,6 +210,7 @@ def local_moment(value: TypedValue, time_zone: str) -> exp.Expr:
     """Return a day or moment; one with a zone as local time."""
     if kind_of_type(value.type) != "timestamptz":
         return value.tree()
+
     return exp.AtTimeZone(this=value.tree(), zone=exp.Literal.string(time_zone))
 
 
@@ -202,13 +218,16 @@ def period(value: TypedValue, unit: PeriodUnit, time_zone: str) -> TypedValue:
     """Return the first day of the value's period, for `hour` the hour."""
     if kind_of_type(value.type) not in DAYS:
         raise ValueError(f"{value.type} has no periods")
+
     moment = local_moment(value, time_zone)
     if kind_of_type(value.type) == "date":
         # Cut as it is, PostgreSQL would take it for a moment with a zone.
         moment = cast(moment, "timestamp")
+
     cut = call("date_trunc", exp.Literal.string(unit), moment)
     if unit == "hour":
         return TypedValue(cut, TIMESTAMP)
+
     return TypedValue(cast(cut, "date"), "date")
 
 
@@ -216,6 +235,7 @@ def in_period(value: TypedValue, unit: PeriodUnit | None, time_zone: str) -> Typ
     """Return the value's period, or without a unit the value itself."""
     if unit is None:
         return value
+
     return period(value, unit, time_zone)
 
 
@@ -223,6 +243,7 @@ def literal_type(value: Scalar) -> str:
     """Return PostgreSQL's type of a literal."""
     if isinstance(value, datetime) and value.tzinfo is not None:
         return "timestamp with time zone"
+
     return _LITERAL_TYPES.get(type(value), "numeric")
 
 

@@ -29,8 +29,10 @@ def with_user_sql(draft: Draft, changed: Mapping[str, str]) -> Draft:
         place = names.index(name) if name in names else -1
         if place < 0:
             raise KeyError(name)
+
         model = models[place]
         models[place] = replace(model, select=_select(sql, model), meaning=None)
+
     return replace(draft, models=tuple(models))
 
 
@@ -43,15 +45,18 @@ def _select(sql: str, model: DraftModel) -> exp.Query:
         is_same = _normalized(written) == _normalized(sql)
     except (SqlglotError, InvalidSql, ValidationFailed, RecursionError):
         is_same = False
+
     if not is_same or not isinstance(tree, exp.Query):
         raise InvalidSql(
             f"{model.name}: this SQL can't be taken over as it is; use plainer constructs",
             detail_zh=f"{model.name}：无法原样采用这段 SQL，请改用更常见的写法",
         )
+
     queries = {cte.alias for cte in tree.find_all(exp.CTE)}
     for table in tree.find_all(exp.Table):
         if table.db or table.name not in queries:
             _resolve(table, model)
+
     return tree
 
 
@@ -59,6 +64,7 @@ def _prove(sql: str) -> None:
     """Check that a text is one harmless query: it runs with the rights of scratch's owner."""
     if any(token in sql for token in _JINJA):
         raise InvalidSql("SQL with {{, {% or {#", detail_zh="SQL 中不能有 {{、{% 或 {#")
+
     Guard().check(sql)
 
 
@@ -74,6 +80,7 @@ def _resolve(table: exp.Table, model: DraftModel) -> None:
         if table.name == short and table.db in ("", schema):
             table.set("db", exp.to_identifier(schema) if schema else None)
             return
+
     named = f"{table.db}.{table.name}" if table.db else table.name
     inputs = ", ".join(model.node.inputs)
     raise InvalidSql(

@@ -113,4 +113,5 @@ def zip_bytes(artefact: Artefact) -> bytes:
             entry.external_attr = _READABLE
             entry.create_system = 3  # otherwise it differs between systems
             archive.writestr(entry, file.data)
+
     return buffer.getvalue()

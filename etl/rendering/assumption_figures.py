@@ -19,8 +19,10 @@ def figures_of(assumption: Assumption, lang: Lang) -> str:
     """Return the figures of an assumption; nothing where they were not counted."""
     if assumption.rows is None:
         return ""
+
     rows = _ONE_ROW if assumption.rows == 1 else _ROWS
     said = rows.to(lang).format(rows=assumption.rows, of=_OF[assumption.of].to(lang))
     if assumption.amount is None:
         return said
+
     return said + _AMOUNT.to(lang).format(amount=assumption.amount)

@@ -62,16 +62,20 @@ def dbt_files(
     yield "models/sources.yml", yaml_text(_sources(bound, layout))
     for model in draft.models:
         yield layout.dbt_model(model), model_text(model, layout)
+
     for folder, models in _by_folder(draft).items():
         described = []
         units: list[dict[str, Any]] = []
         for model in models:
             described.append(_described(model, bound, tests, lang))
             units.extend(unit_tests(model, tests, layout))
+
         content: dict[str, Any] = {"version": 2, "models": described}
         if units:
             content["unit_tests"] = units
+
         yield f"models/{folder}/_{folder}.yml", yaml_text(content)
+
     yield from singular_tests(tests, layout)
 
 
@@ -80,6 +84,7 @@ def variables(draft: Draft) -> dict[str, str]:
     found: dict[str, str] = {}
     for model in draft.models:
         found.update(variables_of(model.select))
+
     return found
 
 
@@ -90,6 +95,7 @@ def model_text(model: DraftModel, layout: Layout) -> str:
     if model.increment is not None:
         kept = render_condition(model.increment, naming, jinja=True)
         lines.extend(["{% if is_incremental() %}", f"WHERE {kept}", "{% endif %}"])
+
     return "\n".join(lines) + "\n"
 
 
@@ -104,6 +110,7 @@ def _config(model: DraftModel) -> str:
         if model.increment is not None:
             predicate = _computed_again(model.increment, model)
             settings["incremental_predicates"] = f"[{predicate}]"
+
     given = ", ".join(f"{name}={value}" for name, value in settings.items())
     return f"{{{{ config({given}) }}}}"
 
@@ -146,6 +153,7 @@ def _project(draft: Draft, layout: Layout) -> dict[str, Any]:
     }
     if days:
         project["vars"] = days
+
     return project
 
 
@@ -157,6 +165,7 @@ def _sources(bound: BoundIntent, layout: Layout) -> dict[str, Any]:
     groups: dict[str, list[SourceTable]] = {}
     for source in layout.sources:
         groups.setdefault(source.group, []).append(source)
+
     comments = {source.table.key: source.table.comment for source in bound.sources}
     moments = {source.table.key: loaded_at_field(source.table) for source in bound.sources}
     listed = []
@@ -169,6 +178,7 @@ def _sources(bound: BoundIntent, layout: Layout) -> dict[str, Any]:
             "tables": [_source_entry(table, comments, moments) for table in tables],
         }
         listed.append(entry)
+
     return {"version": 2, "sources": listed}
 
 
@@ -185,9 +195,11 @@ def _source_entry(
     comment = comments.get(key)
     if comment:
         entry["description"] = raw_text(comment)
+
     loaded_at = moments.get(key)
     if loaded_at is not None:
         entry["config"] = {"loaded_at_field": loaded_at, "freshness": dict(_FRESHNESS)}
+
     return entry
 
 
@@ -205,12 +217,14 @@ def _by_folder(draft: Draft) -> dict[str, list[DraftModel]]:
     folders: dict[str, list[DraftModel]] = {}
     for model in draft.models:
         folders.setdefault(model.node.layer.lower(), []).append(model)
+
     return folders
 
 
 def _description(model: DraftModel, bound: BoundIntent, lang: Lang) -> str:
     if model.name == bound.target.model:
         return bound.summary
+
     text = LAYER_TEXTS[model.node.layer].to(lang)
     return text.format(inputs=", ".join(model.node.inputs))
 
@@ -221,9 +235,11 @@ def _column_entry(column: NodeColumn, tests: Iterable[DraftTest]) -> dict[str, A
         entry["quote"] = True
     if column.description:
         entry["description"] = raw_text(column.description)
+
     checks = generic_tests(tests, column.name)
     if checks:
         entry["data_tests"] = checks
+
     return entry
 
 
@@ -239,6 +255,7 @@ def _described(
     if model.relation != model.name:
         # dbt reads a model's own `config` without Jinja's escapes.
         config["alias"] = raw_text(model.relation)
+
     return {
         "name": model.name,
         "description": raw_text(_description(model, bound, lang)),

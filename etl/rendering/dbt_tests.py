@@ -33,6 +33,7 @@ def generic_tests(tests: Iterable[DraftTest], column: str) -> list[dict[str, Any
         is_of_column = test.columns == (column,)
         if is_of_column and is_generic(test):
             entries.append(_generic(test))
+
     return entries
 
 
@@ -43,6 +44,7 @@ def _generic(test: DraftTest) -> dict[str, Any]:
         entry["arguments"] = arguments
     if test.is_warning:
         entry["config"] = {"severity": "warn"}
+
     return {test.kind: entry}
 
 
@@ -52,6 +54,7 @@ def _arguments(test: DraftTest) -> dict[str, Any] | None:
     if test.kind == "relationships" and test.parent is not None:
         model, column = test.parent
         return {"to": f"ref('{model}')", "field": raw_text(column)}
+
     return None
 
 
@@ -60,6 +63,7 @@ def singular_tests(tests: Iterable[DraftTest], layout: Layout) -> Iterator[File]
     for test in tests:
         if test.failures is None or is_generic(test):
             continue
+
         query = render_select(test.failures, layout.dbt_name, jinja=True)
         head = _AS_WARNING if test.is_warning else ""
         yield f"tests/{test.id}.sql", f"{head}{query}\n"
@@ -71,6 +75,7 @@ def unit_tests(
     """Yield the entries of a model's unit tests."""
     if _has_odd_names(model):
         return  # dbt puts such names into a unit test's SQL as they are
+
     for test in tests:
         is_own = test.node == model.name
         if is_own and test.case is not None and test.case.inputs is not None:
@@ -93,6 +98,7 @@ def _unit_test(
     if model.node.materialization == "incremental":
         is_again = any(_is_own(rows, model) for rows in inputs)
         entry["overrides"] = {"macros": {"is_incremental": is_again}}
+
     return entry
 
 
@@ -109,6 +115,7 @@ def _given(rows: TypedRows, model: DraftModel, layout: Layout) -> dict[str, Any]
         named = f"source({jinja_string(source.group)}, {jinja_string(source.key)})"
     else:
         named = f"ref({jinja_string(rows.name)})"
+
     return {"input": named, "format": "sql", "rows": values_query(rows)}
 
 
@@ -120,6 +127,7 @@ def _expected(rows: TypedRows) -> dict[str, Any]:
     kinds = {kind_of_type(type_) for _, type_ in rows.columns}
     if "other" in kinds:
         return {"format": "sql", "rows": values_query(rows)}
+
     names = [name for name, _ in rows.columns]
     return {"rows": _dicts(names, rows.rows)}
 
@@ -130,7 +138,9 @@ def _dicts(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[dict[str
         written = {}
         for name, value in zip(names, row, strict=True):
             written[name] = yaml_value(value)
+
         listed.append(written)
+
     return listed
 
 
@@ -139,6 +149,7 @@ def yaml_value(value: Any) -> Any:
     write = _WRITERS.get(type(value))
     if write is None:
         return raw_text(str(value))
+
     return write(value)
 
 

@@ -36,4 +36,5 @@ def broken_text(text: str) -> list[str]:
     for found in _OPENING.finditer(text):
         parts.append(text[start : found.end()])
         start = found.end()
+
     return [*parts, text[start:]]

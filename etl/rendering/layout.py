@@ -62,19 +62,24 @@ class Layout:
         """Return the view of a source or the relation of a model, for plain SQL."""
         if table.db:
             return identifier_text(self.source(table.db, table.name).view)
+
         return identifier_text(self._models[table.name].relation)
 
     def plain_place(self, model: DraftModel) -> str:
         """Return a model's relation for a FROM; its columns go on by the model's name."""
         relation = identifier_text(model.relation)
         own = identifier_text(model.name)
-        return relation if relation == own else f"{relation} AS {own}"
+        if relation == own:
+            return relation
+
+        return f"{relation} AS {own}"
 
     def dbt_name(self, table: exp.Table) -> str:
         """Return the call by which dbt names a source or a model."""
         if table.db:
             source = self.source(table.db, table.name)
             return f"{{{{ source({jinja_string(source.group)}, {jinja_string(source.key)}) }}}}"
+
         return f"{{{{ ref({jinja_string(table.name)}) }}}}"
 
     def dbt_name_in(self, model: DraftModel) -> "_NamingInModel":
@@ -87,6 +92,7 @@ class Layout:
         for source in self.sources:
             if source.schema in schemas:
                 found[schema_variable(source.group)] = schemas[source.schema]
+
         return found
 
     # --------------------------------------------------------------------------
@@ -109,6 +115,7 @@ class Layout:
             key = (test.kind, test.node)
             counts[key] = counts.get(key, 0) + 1
             paths[test.id] = f"sql/tests/{test.kind}_{test.node}_{counts[key]}.sql"
+
         return paths
 
 
@@ -124,7 +131,10 @@ class _NamingInModel:
 
     def __call__(self, table: exp.Table) -> str:
         is_own = not table.db and table.name == self.own
-        return "{{ this }}" if is_own else self.layout.dbt_name(table)
+        if is_own:
+            return "{{ this }}"
+
+        return self.layout.dbt_name(table)
 
 
 def _columns_read(draft: Draft) -> dict[tuple[str, str], list[str]]:
@@ -134,9 +144,11 @@ def _columns_read(draft: Draft) -> dict[tuple[str, str], list[str]]:
         stored = [one for one in model.select.find_all(exp.Table) if one.db]
         if not stored:
             continue
+
         columns = [one.name for one in model.select.find_all(exp.Column)]
         for table in stored:
             read.setdefault((table.db, table.name), []).extend(columns)
+
     return read
 
 
@@ -149,6 +161,7 @@ def _source_tables(draft: Draft) -> dict[tuple[str, str], SourceTable]:
     for (schema, name), columns in _columns_read(draft).items():
         if schema not in groups:
             groups[schema] = group_names.model("src", schema)
+
         tables[schema, name] = SourceTable(
             schema=schema,
             name=name,
@@ -157,4 +170,5 @@ def _source_tables(draft: Draft) -> dict[tuple[str, str], SourceTable]:
             key=keys.technical(plain_name(name) or "source"),
             columns=tuple(dict.fromkeys(columns)),
         )
+
     return tables

@@ -23,6 +23,7 @@ def table_lineage(draft: Draft) -> list[TableLineage]:
         origins = column_origins(model)
         for source in model.node.inputs:
             edges.append(_edge(model, source, origins))
+
     return edges
 
 
@@ -34,6 +35,7 @@ def _edge(model: DraftModel, source: str, origins: Mapping[str, Sequence[Origin]
             if place == source:
                 targets[target] = None
                 columns[column] = None
+
     return TableLineage(
         source=source,
         target=model.name,
@@ -50,6 +52,7 @@ def column_origins(model: DraftModel) -> Origins:
     queries: dict[str, Origins] = {}
     for cte in model.select.ctes:
         queries[cte.alias] = _outputs(cte.this, queries)
+
     return _outputs(model.select, queries)
 
 
@@ -60,6 +63,7 @@ def _outputs(query: exp.Expr, queries: Mapping[str, Origins]) -> Origins:
         return _of_both(_outputs(query.left, queries), _outputs(query.right, queries))
     if isinstance(query, exp.Select):
         return _of_select(query, queries)
+
     return {}  # rows that are written out are made of no column
 
 
@@ -68,6 +72,7 @@ def _of_both(left: Origins, right: Origins) -> Origins:
     together = {}
     for (name, found), further in zip(left.items(), right.values(), strict=False):
         together[name] = _without_repeats([*found, *further])
+
     return together
 
 
@@ -80,13 +85,16 @@ def _of_select(select: exp.Select, queries: Mapping[str, Origins]) -> Origins:
             places.append(place.alias)
         elif isinstance(place, exp.Table):
             places.append(f"{place.db}.{place.name}" if place.db else place.name)
+
     first = places[0] if places else ""
     found: Origins = {}
     for number, value in enumerate(select.expressions):
         name = value.alias_or_name
         if not name or name in found:  # only its place matters, as in the second part of a UNION
             name = f"{name}?{number}"
+
         found[name] = _origins(value, known, first)
+
     return found
 
 
@@ -103,6 +111,7 @@ def _origins(value: exp.Expr, known: Mapping[str, Origins], first: str) -> list[
             origins.extend(known[table].get(column.name, ()))
         elif table:
             origins.append((table, column.name))
+
     return _without_repeats(origins)
 
 
@@ -120,8 +129,10 @@ def mermaid(draft: Draft) -> str:
             if name not in names:
                 names[name] = f"n{len(names)}"
                 boxes.append(f'    {names[name]}["{_label(name)}"]')
+
         for name in model.node.inputs:
             arrows.append(f"    {names[name]} --> {names[model.name]}")
+
     return "\n".join(["flowchart LR", *boxes, *arrows]) + "\n"
 
 

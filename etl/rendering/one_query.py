@@ -12,9 +12,13 @@ def one_query(draft: Draft) -> str:
     for model in draft.models:
         text = render_with_defaults(model.select, _stored_name)
         models.append(f"{identifier_text(model.name)} AS (\n{text}\n)")
+
     return f"WITH {', '.join(models)}\nSELECT * FROM {identifier_text(draft.target.name)}"
 
 
 def _stored_name(table: exp.Table) -> str:
     name = identifier_text(table.name)
-    return f"{identifier_text(table.db)}.{name}" if table.db else name
+    if table.db:
+        return f"{identifier_text(table.db)}.{name}"
+
+    return name

@@ -33,6 +33,7 @@ def plain_files(draft: Draft, layout: Layout) -> Iterator[File]:
     yield SOURCES_FILE, "".join(source_view(source) for source in layout.sources)
     for model in draft.models:
         yield layout.plain_model(model), model_statement(model, layout)
+
     yield BUILD_FILE, _build(draft, layout)
 
 
@@ -46,8 +47,10 @@ def _build(draft: Draft, layout: Layout) -> str:
     lines = ["\\set ON_ERROR_STOP on", "SET client_min_messages = warning;", "BEGIN;"]
     for model in reversed(draft.models):
         lines.append(f"DROP {_kind(model)} IF EXISTS {identifier_text(model.relation)};")
+
     for source in layout.sources:
         lines.append(f"DROP VIEW IF EXISTS {identifier_text(source.view)};")
+
     lines.append(f"\\ir {_in_folder(SOURCES_FILE)}")
     lines.extend(f"\\ir {_in_folder(layout.plain_model(model))}" for model in draft.models)
     lines.append("COMMIT;")

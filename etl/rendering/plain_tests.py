@@ -42,9 +42,11 @@ def _test_text(draft: Draft, test: DraftTest, layout: Layout) -> str | None:
         return None  # plain SQL always builds everything anew
     if test.case is not None:
         return _unit_test(draft, test.case, test.node, layout)
+
     failures = failing_rows(test)
     if failures is None:
         return None
+
     query = render_select(failures, layout.plain_name, jinja=False)
     prove_query(query)
     head = _WARNING if test.is_warning else ""
@@ -57,6 +59,7 @@ def failing_rows(test: DraftTest) -> exp.Query | None:
         return test.failures
     if not is_generic(test):
         return None
+
     (name,) = test.columns
     rows = selection([(name, column(name))], table(test.node))
     return _BREAKING[test.kind](test, rows, name)
@@ -81,6 +84,7 @@ def _unlisted(test: DraftTest, rows: exp.Select, name: str) -> exp.Select:
 def _orphans(test: DraftTest, rows: exp.Select, name: str) -> exp.Select | None:
     if test.parent is None:
         return None
+
     parent, parent_column = test.parent
     one = exp.Select().select(exp.Literal.number(1), copy=False)
     one.from_(exp.alias_(table(parent), "parent", copy=False), copy=False)
@@ -110,9 +114,11 @@ def _unit_test(draft: Draft, case: UnitCase, node: str, layout: Layout) -> str:
     for rows in case.sources:
         source = layout.source(rows.schema, rows.name)
         lines.append(f"CREATE TABLE {identifier_text(source.view)} AS\n{values_query(rows)};")
+
     for one in models_behind(draft, model):
         path = layout.plain_model(one).removeprefix("sql/")
         lines.append(f"\\ir ../{path}")
+
     lines.append(f"{differences(case.expected, model, layout)};")
     lines.append("ROLLBACK;")
     return "\n".join(lines) + "\n"

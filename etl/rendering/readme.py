@@ -129,11 +129,13 @@ class _Readme:
         if target.merge_key:
             yield ""
             yield self._say(MERGE, key=_code(target.merge_key))
+
         yield from self._head(COLUMNS)
         rows = []
         for one in target.node.columns:
             description = plain_markdown(one.description or "")
             rows.append((_code(one.name), _code(one.type), one.role, description))
+
         yield from self._table(COLUMNS_HEAD, rows)
 
     def assumptions(self) -> Iterator[str]:
@@ -143,6 +145,7 @@ class _Readme:
             figures = figures_of(one, self._lang)
             notes = "; ".join((decided, figures)) if figures else decided
             yield f"- {plain_markdown(one.text)} ({notes})"
+
         if not self._analysis.assumptions:
             yield self._say(NONE)
 
@@ -154,6 +157,7 @@ class _Readme:
     def _listed(self, head: Text, texts: Sequence[str]) -> Iterator[str]:
         if not texts:
             return
+
         yield from self._head(head)
         for text in texts:
             yield f"- {plain_markdown(text)}"
@@ -163,6 +167,7 @@ class _Readme:
         for one in asked:
             prompt, answer = one.get("prompt", ""), one.get("answer", "")
             yield f"- {plain_markdown(prompt)} → {plain_markdown(answer)}"
+
         if not asked:
             yield self._say(NONE)
 
@@ -171,6 +176,7 @@ class _Readme:
         if self._report is None or not self._report.ledger:
             yield self._say(NOT_RUN)
             return
+
         rows = []
         for one in self._report.ledger:
             counts = (
@@ -179,6 +185,7 @@ class _Readme:
             )
             texts = [str(count) for count in counts]
             rows.append((texts[0], _code(one.table), *texts[1:]))
+
         yield from self._table(LEDGER_HEAD, rows)
 
     def tests(self) -> Iterator[str]:
@@ -187,12 +194,14 @@ class _Readme:
             yield self._say(NOT_RUN)
             yield from self._written()
             return
+
         yield self._say(STATUS, status=self._report.status, by=self._report.built_by or "-")
         yield ""
         rows = []
         for one in self._report.tests:
             row = (_code(one.id), one.kind, _code(one.node), one.status, str(one.failures))
             rows.append(row)
+
         yield from self._table(TESTS_HEAD, rows)
         if self._report.mutants is not None:
             yield from self._mutants(self._report.mutants)
@@ -232,15 +241,18 @@ class _Readme:
         yield from self._head(NOT_PROVEN)
         for line in self._say(NOT_RUN_BEYOND).split("\n"):
             yield f"- {line}"
+
         yield from self._sampled()
 
     def _sampled(self) -> Iterator[str]:
         """Yield the tables of which only a part was used."""
         if self._report is None or self._report.scratch is None:
             return
+
         for name, sample in self._report.scratch.tables.items():
             if sample.is_whole:
                 continue
+
             of = "?" if sample.of is None else sample.of
             line = self._say(SAMPLED, table=_code(name), rows=sample.rows, of=of)
             yield f"- {line}"

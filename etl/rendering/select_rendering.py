@@ -74,6 +74,7 @@ class _DraftWriter(PostgresGenerator):
     def identifier_sql(self, expression: exp.Identifier) -> str:
         if _ODD_IN_NAMES.search(expression.name):
             return identifier_text(expression.name)
+
         text: str = super().identifier_sql(expression)
         return text
 
@@ -81,6 +82,7 @@ class _DraftWriter(PostgresGenerator):
         is_odd = expression.is_string and _ODD_CHARACTERS.search(expression.name)
         if is_odd:
             return str(self.sql(_broken(expression.name)))
+
         text: str = super().literal_sql(expression)
         return text
 
@@ -88,6 +90,7 @@ class _DraftWriter(PostgresGenerator):
         if expression.name == VARIABLE:
             name, default = (part.name for part in expression.expressions)
             return str(self.sql(self._variable(name, default)))
+
         text: str = super().anonymous_sql(expression)
         return text
 
@@ -96,11 +99,14 @@ def _is_of_with(table: exp.Table) -> bool:
     """Tell whether a table is a query of a WITH around it."""
     if table.db:
         return False
+
     around = table.find_ancestor(exp.Query)
     while around is not None:
         if any(query.alias == table.name for query in around.ctes):
             return True
+
         around = around.find_ancestor(exp.Query)
+
     return False
 
 
@@ -113,6 +119,7 @@ def _named(table: exp.Table, naming: Naming) -> exp.Table:
     if table.alias or text != quoted(table.name):
         own = exp.Var(this=identifier_text(table.alias or table.name))
         named.set("alias", exp.TableAlias(this=own))
+
     return named
 
 
@@ -120,6 +127,7 @@ def identifier_text(name: str) -> str:
     """Return a name as SQL takes it, without anything that Jinja would take for its own."""
     if not _ODD_IN_NAMES.search(name):
         return quoted(name)
+
     return f'U&"{name.translate(_ESCAPES)}"'
 
 
@@ -127,6 +135,7 @@ def string_text(text: str) -> str:
     """Return a text as SQL's literal, without anything that Jinja would take for its own."""
     if not _ODD_CHARACTERS.search(text):
         return "'" + text.replace("'", "''") + "'"
+
     broken: str = _broken(text).sql("postgres")
     return broken
 
@@ -138,11 +147,14 @@ def _broken(text: str) -> exp.Expr:
         for piece in broken_text(line):
             if piece:
                 parts.append(exp.Literal.string(piece))
+
         parts.append(exp.Anonymous(this="CHR", expressions=[exp.Literal.number(13)]))
+
     parts.pop()  # behind the last line there is no carriage return
     total = parts[0]
     for part in parts[1:]:
         total = exp.DPipe(this=total, expression=part)
+
     return exp.Paren(this=total)
 
 
@@ -178,4 +190,5 @@ def prove_query(sql: str) -> None:
     statements = parse(sql, _MOST_CHARS)
     if len(statements) != 1 or has_jinja(sql):
         raise InternalError(_NO_QUERY)
+
     walk(statements[0].kind, statements[0].node)

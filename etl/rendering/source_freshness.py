@@ -34,7 +34,9 @@ def loaded_at_field(table: Table) -> str | None:
             continue
         if column.type == "date":
             return f"CAST({text} AS timestamp)"
+
         return text
+
     return None
 
 
@@ -42,6 +44,7 @@ def _candidates(table: Table) -> Iterator[Column]:
     meant = _meant_date(table)
     if meant is not None and kind_of_type(meant.type) in DAYS:
         yield meant
+
     for column in table.columns:
         is_moment = kind_of_type(column.type) in MOMENTS
         is_certain = is_moment and not column.nullable
@@ -54,6 +57,7 @@ def _meant_date(table: Table) -> Column | None:
     meaning = table.meaning
     if meaning is None or meaning.date_column is None:
         return None
+
     return table.column(meaning.date_column)
 
 

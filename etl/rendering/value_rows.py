@@ -30,6 +30,7 @@ def row_selects(rows: TypedRows) -> list[str]:
     if not rows.rows:
         nothing_there = [None] * len(ends)
         return [f"SELECT {_cells(nothing_there, ends)} WHERE FALSE"]
+
     return [f"SELECT {_cells(row, ends)}" for row in rows.rows]
 
 
@@ -37,6 +38,7 @@ def _cells(row: Sequence[Any], ends: Sequence[str]) -> str:
     cells = []
     for value, end in zip(row, ends, strict=True):
         cells.append(f"CAST({_value_text(value)}{end}")
+
     return ", ".join(cells)
 
 
@@ -50,7 +52,10 @@ def _of_other(value: Any) -> str:
 
 
 def _of_decimal(value: Decimal) -> str:
-    return format(value, "f") if value.is_finite() else _of_other(value)
+    if value.is_finite():
+        return format(value, "f")
+
+    return _of_other(value)
 
 
 def _of_moment(value: datetime) -> str:

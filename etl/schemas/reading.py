@@ -62,6 +62,7 @@ def refusal_of(
     named = field
     for part in path:
         named += f"[{part}]" if isinstance(part, int) else f".{part}"
+
     reason = _REASONS.get(kind, _OTHER)
     zh, en = reason.zh.format(**about), reason.en.format(**about)
     return InvalidRequest(Text(f"{named} 无效：{zh}", f"{named} is not valid: {en}"), field=named)

@@ -73,6 +73,7 @@ async def run_dbt(
             place = folder / path
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_text(text, "utf-8")
+
         command = [str(dbt), "build", *_OPTIONS, "--vars", json.dumps(dict(variables))]
         output = await _run(command, folder, _environment(build, schema, folder))
         return _read(folder / "target" / "run_results.json", output)
@@ -122,6 +123,7 @@ def _read(path: Path, output: bytes) -> DbtRun:
         found = json.loads(path.read_text("utf-8"))["results"]
     except (OSError, ValueError, KeyError):
         return DbtRun((), _failure(output))
+
     return DbtRun(tuple(_result(one) for one in found), None)
 
 
@@ -145,4 +147,5 @@ def _failure(output: bytes) -> str:
             info = json.loads(line)["info"]
             if info["level"] == "error":
                 said = str(info["msg"])
+
     return said

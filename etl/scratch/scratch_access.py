@@ -77,9 +77,11 @@ class ScratchDatabase:
         identity, is_owner = _identify(url)
         if not is_owner:
             raise DatabaseUnavailable(_NOT_OWNED)
+
         for setting, other in others.items():
             if _identify(other())[0] == identity:
                 raise DatabaseUnavailable(_is_the(setting))
+
         return url
 
     def _others_to_compare(self) -> Mapping[str, UrlSource]:
@@ -87,6 +89,7 @@ class ScratchDatabase:
         others = self._others()
         if not isinstance(self._source, EmbeddedSource):
             return others
+
         return {
             setting: source
             for setting, source in others.items()
@@ -111,6 +114,7 @@ class ScratchDatabase:
         if slot is None:
             waits()
             slot = await self._slots.acquire()
+
         try:
             build = await self._opened(_schema(name))
             try:
@@ -126,6 +130,7 @@ class ScratchDatabase:
         async def opened() -> ScratchBuild:
             with suppress(InvalidSql):  # another worker has swept the same
                 await sweep(url, self.options)
+
             return await open_build(url, schema, self.options)
 
         return await _patiently(opened)
@@ -146,6 +151,7 @@ async def _patiently(do: Callable[[], Awaitable[T]]) -> T:
         except ScratchFull:
             if time.monotonic() > deadline:
                 raise
+
         await asyncio.sleep(_PAUSE_S)
 
 

@@ -67,6 +67,7 @@ class ScratchBuild:
         """Return the schema that stands for one of the datasource; it is made when missing."""
         if schema not in self._source_schemas:
             self._source_schemas[schema] = await self.further_schema()
+
         return self._source_schemas[schema]
 
     async def further_schema(self) -> str:
@@ -76,6 +77,7 @@ class ScratchBuild:
         made = f"{self.schema}_src{number}"
         with translated():
             await create_schemas(self._connection, [made])
+
         return made
 
     async def execute(self, statement: str) -> int:
@@ -139,6 +141,7 @@ async def open_build(url: str, schema: str, options: ScratchOptions) -> ScratchB
         except BaseException:
             await connection.close()
             raise
+
     return ScratchBuild(connection, url, schema)
 
 
@@ -163,6 +166,7 @@ async def sweep(url: str, options: ScratchOptions) -> int:
                 await connection.execute(
                     sql.SQL("DROP SCHEMA IF EXISTS {} CASCADE").format(sql.Identifier(name))
                 )
+
     return len(left)
 
 
@@ -205,6 +209,7 @@ async def _connect(url: str, schema: str, options: ScratchOptions) -> Connection
     except BaseException:
         await connection.close()
         raise
+
     return connection
 
 

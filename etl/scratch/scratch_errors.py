@@ -37,6 +37,7 @@ def unavailable(error: Exception) -> DatabaseUnavailable:
     """Return the error for a lost or refused connection, told apart by libpq's message."""
     if any(sentence in str(error) for sentence in _FULL_SENTENCES):
         return ScratchFull()
+
     return DatabaseUnavailable(UNREACHABLE)
 
 
@@ -55,6 +56,7 @@ def translated() -> Iterator[None]:
         is_of_server = exc.sqlstate is not None or isinstance(exc, psycopg.OperationalError)
         if not is_of_server:  # a mistake of ours
             raise
+
         raise _translation(exc) from exc
 
 
@@ -63,6 +65,7 @@ def _translation(error: psycopg.DatabaseError) -> CituError:
         return QueryTimeout(_TIMEOUT)
     if error.sqlstate is None or isinstance(error, psycopg.errors.OperatorIntervention):
         return unavailable(error)
+
     diagnosed = error.diag
     position = int(diagnosed.statement_position) if diagnosed.statement_position else None
     return InvalidSql(

@@ -25,6 +25,7 @@ async def load_samples(build: ScratchBuild, samples: Samples) -> list[Text]:
     warnings: list[Text] = []
     for sample in samples.tables.values():
         warnings += await _load(build, sample)
+
     return warnings
 
 
@@ -38,6 +39,7 @@ async def _load(build: ScratchBuild, sample: TableSample) -> list[Text]:
         if type_ not in known:
             types[name] = _TEXT
             warnings.append(_unknown_type(table, name, type_))
+
     schema = await build.source_schema(table.schema)
     relation = f"{quoted(schema)}.{quoted(table.name)}"
     await build.execute(create_table(relation, list(types.items())))
@@ -55,6 +57,7 @@ async def known_types(build: ScratchBuild, types: set[str]) -> set[str]:
     """Return those types that scratch has."""
     if not types:
         return set()
+
     listed = ", ".join(f"({literal(written)})" for written in sorted(types))
     found = await build.rows(
         f"SELECT t.name FROM (VALUES {listed}) AS t (name) WHERE to_regtype(t.name) IS NOT NULL"
@@ -76,13 +79,17 @@ def create_table(relation: str, columns: Sequence[tuple[str, str]], kind: str = 
 
 def _collated(written: str) -> str:
     """Return a type whose texts are sorted alike on every server."""
-    return f'{written} COLLATE "C"' if kind_of_type(written) == "text" else written
+    if kind_of_type(written) == "text":
+        return f'{written} COLLATE "C"'
+
+    return written
 
 
 def insert_rows(relation: str, rows: TypedRows) -> str | None:
     """Return the statement that fills a table with these rows; None without any."""
     if not rows.rows:
         return None
+
     names = quoted_list(name for name, _ in rows.columns)
     return f"INSERT INTO {relation} ({names}) VALUES {_value_lists(rows)}"
 
@@ -92,6 +99,7 @@ def _value_lists(rows: TypedRows) -> str:
     for row in rows.rows:
         values = ", ".join(map(literal, row))
         lists.append(f"({values})")
+
     return ", ".join(lists)
 
 
@@ -100,11 +108,13 @@ def typed_values(rows: TypedRows) -> str:
     if not rows.rows:
         nulls = [f"NULL::{written} AS {quoted(name)}" for name, written in rows.columns]
         return f"SELECT {', '.join(nulls)} WHERE false"
+
     names = []
     typed = []
     for place, (name, written) in enumerate(rows.columns):
         names.append(f"c{place}")
         typed.append(f"CAST(v.c{place} AS {written}) AS {quoted(name)}")
+
     values = f"(VALUES {_value_lists(rows)}) AS v ({', '.join(names)})"
     return f"SELECT {', '.join(typed)} FROM {values}"
 

@@ -56,4 +56,5 @@ def _dbt(configured: str) -> Path | None:
     if configured:
         found = shutil.which(Path(configured).expanduser())
         return Path(found) if found else None
+
     return _OWN_DBT if _OWN_DBT.exists() else None

@@ -10,6 +10,7 @@ def literal(value: Any) -> str:
     """Return the value as a literal, which takes the type of what it meets."""
     if value is None:
         return "NULL"
+
     doubled = as_text(value).replace("'", "''")
     return f"'{doubled}'"
 
@@ -29,4 +30,5 @@ def as_text(value: Any) -> str:
         return format(value, "f")
     if isinstance(value, float) and not math.isfinite(value):
         return str(Decimal(value))
+
     return str(value)

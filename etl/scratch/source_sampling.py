@@ -101,8 +101,10 @@ async def sample(
     narrowing = [step for step in joins if step.stage == "table"]
     for step in [*joining, *reversed(narrowing)]:
         await sampler.read_referred(bound, step)
+
     for source in bound.sources:
         await sampler.read(source.table)
+
     return Samples(sampler.samples, (time.perf_counter() - started) * 1000)
 
 
@@ -117,6 +119,7 @@ class _Sampler:
         """Read the table whole, or rows that lie evenly over it, unless it was read already."""
         if table.key in self.samples:
             return
+
         columns = tuple(self._columns_of(table))
         estimate = await self._estimate(table)
         may_fit = self._most_rows * 2  # an estimate may be wrong
@@ -125,10 +128,12 @@ class _Sampler:
             if not is_cut:
                 self.samples[table.key] = TableSample(table, columns, rows, len(rows), True)
                 return
+
         picked = _picked(table, self._most_rows / max(estimate, may_fit))
         rows, _ = await self._rows(_select(table, columns, picked))
         if not rows:  # a table whose estimate is far too large
             rows, _ = await self._rows(_select(table, columns))
+
         self._keep(table, rows, estimate)
 
     async def read_referred(self, bound: BoundIntent, step: JoinSourceStep) -> None:
@@ -136,11 +141,13 @@ class _Sampler:
         table = bound.source(step.right).table
         if table.key in self.samples:
             return
+
         keys = self._keys(bound, step.on)
         estimate = await self._estimate(table)
         if keys is None or estimate <= self._most_rows:
             await self.read(table)
             return
+
         columns = tuple(self._columns_of(table))
         names = [right.name for _, right in step.on]
         try:
@@ -148,6 +155,7 @@ class _Sampler:
         except InvalidSql:  # keys of types that don't compare as they are written
             await self.read(table)
             return
+
         self._keep(table, rows, estimate)
 
     def _keys(
@@ -157,12 +165,15 @@ class _Sampler:
         sources = {left.source for left, _ in on}
         if len(sources) != 1:
             return None
+
         sampled = self.samples.get(bound.source(sources.pop()).table.key)
         if sampled is None or sampled.is_whole:
             return None
+
         names = [left.name for left, _ in on]
         if not set(sampled.columns).issuperset(names):
             return None
+
         return sampled.distinct_values(names)
 
     async def _rows_of_keys(
@@ -176,11 +187,13 @@ class _Sampler:
         for chunk in _chunks(keys):
             if len(rows) >= self._most_rows:
                 break
+
             condition = _among(names, chunk)
             found, _ = await self._rows(
                 _select(table, columns, condition), self._most_rows - len(rows)
             )
             rows += found
+
         return rows
 
     async def _rows(self, query: str, most_rows: int | None = None) -> tuple[list[TextRow], bool]:
@@ -190,6 +203,7 @@ class _Sampler:
         try:
             while page := await stream.page():
                 rows += [tuple(row) for row in page]
+
             return rows, stream.is_limited
         finally:
             await stream.aclose()
@@ -197,6 +211,7 @@ class _Sampler:
     async def _estimate(self, table: Table) -> int:
         if table.row_estimate >= 0:
             return table.row_estimate
+
         plan = await self._database.explain(f"SELECT 1 FROM {_relation(table)}")
         return plan.rows
 
@@ -215,12 +230,15 @@ def _chunks(keys: Iterable[TextRow]) -> Iterator[list[TextRow]]:
         length = sum(map(len, filter(None, key)))
         if length > _KEY_CHARS_AT_ONCE:
             continue
+
         is_full = len(chunk) == _KEYS_AT_ONCE or chars + length > _KEY_CHARS_AT_ONCE
         if is_full:
             yield chunk
             chunk, chars = [], 0
+
         chunk.append(key)
         chars += length
+
     if chunk:
         yield chunk
 
@@ -255,6 +273,7 @@ def _among(names: Sequence[str], keys: Iterable[TextRow]) -> str:
     for key in keys:
         values = [_literal(value) for value in key if value is not None]
         rows.append(f"({', '.join(values)})")
+
     return f"({quoted_list(names)}) IN ({', '.join(rows)})"
 
 

@@ -72,10 +72,13 @@ class _Loading:
                 if table.way != "append" or table.changes_columns:
                     target = _BUILDING.format(number)
                     built.append((target, table.name))
+
                 loaded.append(self._load(table, sheets[table.sheet], target))
+
             self._check_quota({*self._plan.dropped, *(name for _, name in built)})
             self._swap(built, loaded)
             self._keep_record(loaded)
+
         return loaded
 
     def _swap(self, built: list[tuple[str, str]], loaded: list[LoadedTable]) -> None:
@@ -83,13 +86,16 @@ class _Loading:
         references = []
         for name in self._plan.dropped:
             self._drop(name)
+
         for target, name in built:
             references += self._references_to(name)
             self._drop(name)
             self._execute("ALTER TABLE {schema}.{new} RENAME TO {table}", new=target, table=name)
+
         for table, result in zip(self._plan.tables, loaded, strict=True):
             for one in table.references:
                 self._refer(_Reference(table.name, one.column, one.table, one.key), result)
+
         results = {result.name: result for result in loaded}
         for reference in references:
             if reference.table not in results:
@@ -119,14 +125,17 @@ class _Loading:
             self._create(table, target)
         if is_built and table.way == "append":
             self._take_over(table, target)
+
         result = self._copy(table, sheet, target)
         if is_built:
             self._comment(table, target)
             if self._plan.reader is not None:
                 self._execute("GRANT SELECT ON {schema}.{table} TO {reader}", table=target)
+
             self._set_key(table, target, result)
         else:
             result.key = table.key  # the table has it already
+
         self._execute("ANALYZE {schema}.{table}", table=target)
         (result.rows,) = self._execute(
             "SELECT count(*) FROM {schema}.{table}", table=target
@@ -172,10 +181,12 @@ class _Loading:
                 copy.write(lines)
                 added += count
                 self._progress(count, len(lines))
+
         result = LoadedTable(table.name, added, added)
         for column, one in zip(columns, confirmed, strict=True):
             if one.left_out.count:
                 result.left_out[column.name] = [one.left_out.count, *one.left_out.rows]
+
         return result
 
     def _progress(self, rows: int, size: int) -> None:
@@ -203,6 +214,7 @@ class _Loading:
     def _set_key(self, table: PlannedTable, target: str, result: LoadedTable) -> None:
         if table.key is None:
             return
+
         with self._attempt(result, _not_a_key(table.key)):
             self._execute(
                 "ALTER TABLE {schema}.{table} ADD PRIMARY KEY ({key})",
@@ -246,7 +258,9 @@ class _Loading:
         with suppress(errors.IntegrityError, errors.ProgrammingError, errors.ProgramLimitExceeded):
             with self._connection.transaction():
                 yield
+
             return
+
         result.notes.append((note.zh, note.en))
 
     def _check_quota(self, leaving: Collection[str]) -> None:
@@ -277,12 +291,15 @@ class _Loading:
         kept = {table["name"]: table for table in record["tables"]}
         for name in self._plan.dropped:
             kept.pop(name, None)
+
         for planned, result in zip(self._plan.tables, loaded, strict=True):
             before = kept.get(planned.name, {})
             kept[planned.name] = _recorded(planned, result, before)
+
         sizes = self._table_sizes()
         for name, table in kept.items():
             table["bytes"] = sizes.get(name, 0)
+
         save_record(self._connection, record, list(kept.values()))
 
 
@@ -294,6 +311,7 @@ def _recorded(
     if planned.way == "append":
         key = key or before.get("key")
         references = references or before.get("references", [])
+
     return {
         "name": planned.name,
         "title": planned.comment,

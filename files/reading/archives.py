@@ -64,6 +64,7 @@ def check_workbook(path: Path, limits: ReadingLimits) -> None:
         for entry in entries:
             if entry.filename.endswith(".bin"):
                 continue  # macros are not read
+
             for piece in _pieces(archive, entry):
                 budget.spend(len(piece), entry)
 
@@ -83,11 +84,13 @@ def unpacked(path: Path, folder: Path, limits: ReadingLimits) -> Iterator[Unpack
             kind = PurePosixPath(name).suffix.lower()
             if kind not in _KINDS:
                 raise _unknown_kind(name)
+
             target = folder / f"{number}{kind}"
             with target.open("wb") as file:
                 for piece in _pieces(archive, entry):
                     budget.spend(len(piece), entry)
                     file.write(piece)
+
             yield UnpackedFile(target, name)
 
 
@@ -148,12 +151,14 @@ def _pieces(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Iterator[bytes]
     except Exception as error:
         if type(error).__module__ != "zlib":
             raise
+
         raise _damaged() from error
 
 
 def _is_wanted(entry: zipfile.ZipInfo) -> bool:
     if entry.is_dir():
         return False
+
     return not any(part in entry.filename for part in _IGNORED)
 
 
@@ -165,12 +170,14 @@ def _name(entry: zipfile.ZipInfo) -> str:
             name = name.encode("cp437").decode("gb18030")
         except UnicodeError:
             name = entry.filename
+
     return PurePosixPath(name.replace("\\", "/")).name
 
 
 def _unknown_kind(name: str) -> UnreadableFile:
     if name.lower().endswith((".zip", ".gz", ".7z", ".rar", ".tar", ".bz2", ".xz")):
         return nested_archive(name)
+
     return refusal(
         f"压缩文件里的 {name} 不是 CSV、TSV 或 XLSX。",
         f"{name} in the archive is no CSV, TSV or XLSX.",

@@ -69,12 +69,14 @@ class ColumnObserver:
         self._look_for_keys(values, has_empty=empty > 0)
         if not self._open:
             return
+
         joined = SEPARATOR.join(values) + SEPARATOR
         undecided = [form for form in self._open if not _reads_surely(form, joined)]
         for start in range(0, len(values), _ENOUGH):
             undecided = [form for form in undecided if form in self._open]
             if not undecided:
                 break
+
             end = start + _ENOUGH
             self._try_each(undecided, values[start:end], rows[start:end])
             self._give_up(self.values - len(values) + empty + end)
@@ -83,6 +85,7 @@ class ColumnObserver:
         for value in values:
             if len(self.examples) >= _MOST_EXAMPLES:
                 return
+
             shown = value[:_EXAMPLE_CHARS]
             if shown and shown not in self.examples:
                 self.examples.append(shown)
@@ -92,12 +95,14 @@ class ColumnObserver:
             self.is_unique = False
         if self.is_unique and not self._ascends(values):
             self._look_for_twice(values)
+
         self._keep_distinct(values)
 
     def _keep_distinct(self, values: Sequence[str]) -> None:
         """Remember the values while they are few and short, as keys are."""
         if self._distinct is None:
             return
+
         self._distinct.update(dict.fromkeys(values))
         self._distinct.pop("", None)
         are_many = len(self._distinct) > _MOST_DISTINCT
@@ -111,14 +116,17 @@ class ColumnObserver:
             return False
         if not all(map(str.isdecimal, (values[0], values[-1]))):
             return self._descend()
+
         try:
             numbers = list(map(int, values))
         except ValueError:
             return self._descend()
+
         before = -1 if self._last is None else self._last
         steps = pairwise((before, *numbers))
         if not all(starmap(lt, steps)):
             return self._descend()
+
         self._last = numbers[-1]
         return True
 
@@ -127,11 +135,13 @@ class ColumnObserver:
         if self._last is not None:
             self.is_unique = False
             self._last = None
+
         return False
 
     def _look_for_twice(self, values: Sequence[str]) -> None:
         if not self.is_unique or self._seen is None:
             return
+
         before = len(self._seen)
         self._seen.update(values)
         comes_twice = len(self._seen) < before + len(values)
@@ -145,12 +155,14 @@ class ColumnObserver:
         known = self._well_read
         if len(known) > _MOST_KNOWN:
             known.clear()
+
         for value, row in zip(values, rows, strict=True):
             if not value or value in known:
                 continue
             if is_null(value):
                 self.markers.add(row)
                 continue
+
             is_read = self._try_value(forms, value, row)
             if is_read and len(forms) == len(self._open):
                 known.add(value)
@@ -160,6 +172,7 @@ class ColumnObserver:
         unread = [form for form in forms if form.read(value) is None]
         for form in unread:
             self._misfits[form.name].add(row)
+
         return not unread
 
     def _give_up(self, tried: int) -> None:
@@ -167,6 +180,7 @@ class ColumnObserver:
         seen = min(tried, self.values) - self.markers.count
         if seen < _ENOUGH:
             return
+
         self._open = self._leaving_unread((1 - _LEAST_SHARE) * seen)
 
     def _leaving_unread(self, most: float) -> list[ValueForm]:
@@ -176,7 +190,10 @@ class ColumnObserver:
     @property
     def distinct(self) -> tuple[str, ...] | None:
         """Return the values, where there are few."""
-        return None if self._distinct is None else tuple(self._distinct)
+        if self._distinct is None:
+            return None
+
+        return tuple(self._distinct)
 
     def misfits(self, form: str) -> Misfits:
         """Return the values that the form does not read, as far as it was tried."""
@@ -186,6 +203,7 @@ class ColumnObserver:
         """Return the forms that read every value."""
         if self.values == self.markers.count:
             return []
+
         return self._leaving_unread(0)
 
     def nearly_fitting(self) -> ValueForm | None:
@@ -193,6 +211,7 @@ class ColumnObserver:
         seen = self.values - self.markers.count
         if seen == 0:
             return None
+
         near = self._leaving_unread((1 - _LEAST_SHARE) * seen)
         return self.best_of(near)
 
@@ -205,6 +224,7 @@ def _reads_surely(form: ValueForm, joined: str) -> bool:
     """Tell whether a form reads all values; of dates, the 30 February looks like one."""
     if form.type in ("date", "timestamp", "timestamptz"):
         return form.are_plain(joined)
+
     return form.reads_all(joined)
 
 
@@ -215,6 +235,7 @@ def chosen_form(observed: ColumnObserver, name: str) -> ValueForm | None:
     is_dated = any(word in name.lower() for word in _DATE_WORDS)
     if compact_date is not None and is_dated:
         return compact_date
+
     others = iter(fitting.values())
     return next(others, None)
 

@@ -34,12 +34,15 @@ class ConfirmedColumn:
         """Return the values as COPY reads them."""
         if not self.forms:
             return _escaped(values)
+
         joined = SEPARATOR.join(values) + SEPARATOR
         if self.forms[0].are_plain(joined):
             return _with_nulls(values)
+
         known = self._known
         if len(known) > _MOST_KNOWN:
             known.clear()
+
         return [
             known[value] if value in known else self._one(value, number)
             for value, number in zip(values, numbers, strict=True)
@@ -52,8 +55,10 @@ class ConfirmedColumn:
             if read is not None:
                 self._known[value] = read
                 return read
+
         if value and not is_null(value):
             self.left_out.add(number)
+
         return _NULL
 
 
@@ -80,6 +85,7 @@ def _escaped(values: Sequence[str]) -> list[str]:
     joined = SEPARATOR.join(values)
     if _SPECIAL.search(joined) is None:
         return _with_nulls(values)
+
     return _with_nulls([value.translate(_ESCAPES) for value in values])
 
 

@@ -71,13 +71,16 @@ def delimiter_of(path: Path, encoding: Encoding) -> Delimiter:
     """Return the delimiter by which most rows at the beginning have equally many columns."""
     with _opened(path, encoding) as text:
         sample = text.read(_SAMPLE_CHARS)
+
     best, best_score, best_columns = "comma", 0.0, 1
     for name, sign in DELIMITERS.items():
         columns, score = _evenness(sample, sign)
         if score > best_score:
             best, best_score, best_columns = name, score, columns
+
     if best_columns < 2:
         return Delimiter("comma", Text("只有一列", "there is one column"))
+
     reason = Text(f"多数行因此有 {best_columns} 列", f"most rows have {best_columns} columns by it")
     return Delimiter(best, reason)
 
@@ -92,9 +95,11 @@ def _evenness(sample: str, sign: str) -> tuple[int, float]:
                 counts[len(row)] += 1
     except csv.Error:
         return 1, 0.0
+
     wide = [(count, columns) for columns, count in counts.items() if columns > 1]
     if not wide:
         return 1, 0.0
+
     rows, columns = max(wide)
     share = rows / counts.total()
     # A comma stands in many texts; of two that are as even, the one that gives more columns.
@@ -114,6 +119,7 @@ def _lines(text: TextIO, longest: int) -> Iterator[str]:
                 f"有一行超过 {longest} 个字符：这不像是表格。",
                 f"A line has more than {longest} characters: this does not look like a table.",
             )
+
         yield line
 
 
@@ -125,8 +131,10 @@ def _within(row: Row, line: int, limits: ReadingLimits) -> Row:
     """
     while row and not row[-1].strip():
         row.pop()
+
     if len(row) > limits.columns:
         raise too_wide(len(row), line, limits)
+
     return row
 
 
@@ -150,4 +158,5 @@ def too_large_cell(row: int, limits: ReadingLimits) -> UnreadableFile:
 def _broken(error: csv.Error, line: int, limits: ReadingLimits) -> UnreadableFile:
     if "field larger" in str(error):
         return too_large_cell(line, limits)
+
     return refusal(f"第 {line} 行无法读取：{error}。", f"Line {line} can't be read: {error}.")

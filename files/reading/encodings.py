@@ -46,9 +46,11 @@ def encoding_of(path: Path) -> Encoding:
     """
     with path.open("rb") as file:
         head = file.read(_PIECE)
+
     for mark, codec, name in _BOMS:
         if head.startswith(mark):
             return _marked(path, codec, name)
+
     wide = _without_mark(head)
     if wide is not None and _decodes(path, wide):
         reason = Text("每隔一个字节为零", "every other byte is zero")
@@ -59,6 +61,7 @@ def encoding_of(path: Path) -> Encoding:
             "This is no text file: it holds many zero bytes. Upload CSV, TSV, XLSX or a ZIP of "
             "these.",
         )
+
     return _narrow(path)
 
 
@@ -71,6 +74,7 @@ def named_encoding(path: Path, name: str) -> Encoding:
     guessed = encoding_of(path)
     if guessed.name == name:
         return guessed
+
     codec = {"utf-8": "utf-8-sig"}.get(name, name)
     place = _first_fault(path, codec)
     if place is not None:
@@ -78,6 +82,7 @@ def named_encoding(path: Path, name: str) -> Encoding:
             f"文件不是 {name}：第 {place} 字节无法解码。它看起来是 {guessed.name}。",
             f"The file is not {name}: byte {place} can't be decoded. It looks like {guessed.name}.",
         )
+
     return Encoding(codec, name, Text("由您指定", "named by you"))
 
 
@@ -88,6 +93,7 @@ def _marked(path: Path, codec: str, name: str) -> Encoding:
             f"文件带有 {name} 的标记，但第 {place} 字节不是 {name}：请重新导出。",
             f"The file is marked as {name}, but byte {place} is not: export it again.",
         )
+
     return Encoding(codec, name, Text("文件开头有标记", "the file begins with its mark"))
 
 
@@ -104,6 +110,7 @@ def _narrow(path: Path) -> Encoding:
     if _decodes(path, "cp1252"):
         reason = Text("既不是 UTF-8 也不是汉字", "neither UTF-8 nor Chinese")
         return Encoding("cp1252", "cp1252", reason)
+
     place = _first_fault(path, "utf-8")
     raise refusal(
         f"无法识别文本编码：第 {place} 字节不是 UTF-8，也不是 GBK。请另存为 UTF-8。",
@@ -118,11 +125,13 @@ def _without_mark(head: bytes) -> str | None:
     even, odd = sample[0::2], sample[1::2]
     if len(odd) < 2:
         return None
+
     zeros_even, zeros_odd = even.count(0) / len(even), odd.count(0) / len(odd)
     if zeros_odd > 0.2 and zeros_even < 0.02:
         return "utf-16-le"
     if zeros_even > 0.2 and zeros_odd < 0.02:
         return "utf-16-be"
+
     return None
 
 
@@ -142,10 +151,12 @@ def _first_fault(path: Path, codec: str) -> int | None:
             pending = len(decoder.getstate()[0])
             decoder.decode(piece)
             read += len(piece)
+
         pending = len(decoder.getstate()[0])
         decoder.decode(b"", final=True)
     except UnicodeDecodeError as error:
         return max(1, read - pending + error.start + 1)
+
     return None
 
 
@@ -164,6 +175,7 @@ def _is_mostly_common(path: Path, codec: str) -> bool:
         foreign += [char for char in decoder.decode(piece) if ord(char) > 127]
         if len(foreign) >= 2000:
             break
+
     common = sum(map(_is_common, foreign))
     return common >= 0.8 * len(foreign)
 
@@ -174,11 +186,13 @@ def _is_common(char: str) -> bool:
         return True
     if char in "“”‘’—…·￥°×":
         return True
+
     try:
         lead = char.encode("gb2312")[0]
     except UnicodeEncodeError:
         # Traditional characters that GB2312 has not
         return _is_traditional(char)
+
     return 0xB0 <= lead <= 0xF7
 
 
@@ -187,4 +201,5 @@ def _is_traditional(char: str) -> bool:
         lead = char.encode("big5")[0]
     except UnicodeEncodeError:
         return False
+
     return 0xA4 <= lead <= 0xC6

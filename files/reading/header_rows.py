@@ -52,17 +52,21 @@ def layout_of(
     filled = [number for number, row in enumerate(sample) if any(row)]
     if not filled:
         return None
+
     width = _width([sample[number] for number in filled])
     if header_row is not None:
         return _told(sample, merged, header_row, header_rows, width)
+
     first = _first_full(sample, filled, width)
     below = [sample[number] for number in filled if number > first]
     if not _is_header(sample[first], below):
         return _without_header(sample, first, width)
+
     top, count = _extent(sample, merged, first, below, width)
     reason = Text("这一行是名称，下面是数据", "this row holds names, and data stands below")
     if count > 1:
         reason = Text("合并的标题占两行", "merged titles take two rows")
+
     names = _names(sample[top : top + count], merged, top, width)
     return SheetLayout(top + 1, count, top + count + 1, _texts(sample[:top]), names, reason)
 
@@ -74,6 +78,7 @@ def _told(
     reason = Text("由您指定", "said by you")
     if row == 0:
         return SheetLayout(0, 0, 1, (), ("",) * width, reason)
+
     top = row - 1
     count = rows or 1
     names = _names(sample[top : top + count], merged, top, width)
@@ -97,6 +102,7 @@ def _length(row: Row) -> int:
     for length in range(len(row), 0, -1):
         if row[length - 1]:
             return length
+
     return 0
 
 
@@ -110,6 +116,7 @@ def _first_full(sample: Sequence[Row], filled: Sequence[int], width: int) -> int
     for number in filled[:_MOST_TITLES]:
         if _count(sample[number]) >= least:
             return number
+
     return filled[0]
 
 
@@ -122,6 +129,7 @@ def _is_value(cell: str) -> bool:
     """Tell whether a text is written as a number, a date or another value, and is no name."""
     if is_null(cell):
         return bool(cell)
+
     return any(form.one.fullmatch(cell) for form in _FORMS)
 
 
@@ -129,6 +137,7 @@ def _is_period(cell: str) -> bool:
     """Tell whether a text may head a column of figures: a year, a month."""
     if len(cell) != 4:
         return "年" in cell
+
     return cell.isdigit() and 1900 <= int(cell) <= 2100
 
 
@@ -137,11 +146,13 @@ def _is_header(row: Row, below: Sequence[Row]) -> bool:
     cells = list(filter(None, row))
     if max(map(len, cells)) > _LONGEST_NAME:
         return False
+
     values = list(filter(_is_value, cells))
     if values:
         return _names_periods(row, cells, values)
     if _has_values(below, len(row)):
         return True
+
     return not _repeats_below(row, below)
 
 
@@ -149,6 +160,7 @@ def _names_periods(row: Row, cells: Sequence[str], values: Sequence[str]) -> boo
     """Tell whether the values of a row are periods that head columns: "city | 2023 | 2024"."""
     if _is_value(row[0]) or len(set(cells)) < len(cells):
         return False
+
     return all(map(_is_period, values))
 
 
@@ -165,6 +177,7 @@ def _has_values(rows: Sequence[Row], width: int) -> bool:
         values = sum(map(_is_value, cells))
         if values > len(cells) / 2:
             return True
+
     return False
 
 
@@ -178,10 +191,12 @@ def _extent(
     """Return the first row of the header, and how many rows it has: one or two."""
     if first > 0 and _heads_groups(sample[first - 1], sample[first], merged, first - 1):
         return first - 1, 2
+
     row = sample[first]
     has_gaps = _count(row[:width]) < width
     if not has_gaps or not _has_values(below[1:], width):
         return first, 1
+
     return first, 2 if _completes(row, sample[first + 1], width) else 1
 
 
@@ -190,6 +205,7 @@ def _completes(row: Row, second: Row, width: int) -> bool:
     names = list(filter(None, second))
     if not names or any(map(_is_value, names)):
         return False
+
     together = [_at(row, place) or _at(second, place) for place in range(width)]
     return all(together)
 
@@ -198,10 +214,12 @@ def _heads_groups(above: Row, header: Row, merged: Sequence[MergedCells], number
     """Tell whether the row above a header names groups of its columns."""
     if _count(above) < 2:
         return False
+
     spans = _wide_spans(merged, number)
     if not spans:
         names = list(filter(None, header))
         return len(set(names)) < len(names)
+
     widest = max(one.right - one.left + 1 for one in spans)
     return widest < _length(header)
 
@@ -213,6 +231,7 @@ def _wide_spans(merged: Sequence[MergedCells], row: int) -> list[MergedCells]:
         is_wide = span.left < span.right
         if is_wide and span.top == row:
             spans.append(span)
+
     return spans
 
 
@@ -231,14 +250,17 @@ def _names(
     """Return the names; of two rows, that of the group before that of the column."""
     if not header:
         return ("",) * width
+
     width = max(width, *map(_length, header))
     if len(header) == 1:
         return tuple(_at(header[0], place) for place in range(width))
+
     names = []
     spread = _spread(header, merged, top, width)
     for place in range(width):
         parts = dict.fromkeys(_at(row, place) for row in spread)
         names.append(" ".join(filter(None, parts)))
+
     return tuple(names)
 
 
@@ -254,7 +276,9 @@ def _spread(
             _fill_spans(cells, spans)
         elif offset < len(header) - 1:
             cells = _filled_right(cells, header[offset + 1])
+
         spread.append(cells)
+
     return spread
 
 
@@ -274,6 +298,8 @@ def _filled_right(cells: Row, below: Row) -> Row:
     for place, cell in enumerate(cells):
         if cell:
             group = cell
+
         is_named = cell or _at(below, place)
         filled.append(group if is_named else "")
+
     return filled

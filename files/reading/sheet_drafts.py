@@ -97,10 +97,12 @@ def sheet_draft(sheet: Sheet, options: ReadingOptions, limits: ReadingLimits) ->
             f"表有 {len(layout.names)} 列，最多 {limits.columns} 列。",
             f"The table has {len(layout.names)} columns; at most {limits.columns} are read.",
         )
+
     survey = _Survey(len(layout.names))
     data = DataRows(sheet, layout.first_row, keeps_totals=options.keeps_totals)
     for batch in data.batches():
         survey.see(batch)
+
     return survey.draft(layout, options, data.total_row, limits)
 
 
@@ -124,7 +126,9 @@ class DataRows:
         for batch in batches(self._sheet.rows(), self._first_row):
             if held is not None:
                 yield held
+
             held = batch
+
         if held is None:
             return
         if not self._keeps_totals and is_total(held.rows[-1]):
@@ -139,6 +143,7 @@ def is_total(row: Row) -> bool:
     filled = list(filter(None, row))
     if len(filled) < 2:
         return False
+
     word = filled[0].rstrip(":： ").replace(" ", "").lower()
     return word in _TOTALS
 
@@ -148,6 +153,7 @@ def columns_of(batch: Batch, width: int) -> list[list[str]]:
     lengths = set(map(len, batch.rows))
     if lengths == {width}:
         return list(map(list, zip(*batch.rows, strict=True)))
+
     padding = [""] * width
     padded = [(row + padding)[:width] for row in batch.rows]
     return list(map(list, zip(*padded, strict=True)))
@@ -172,8 +178,10 @@ class _Survey:
         self._rows += len(batch.rows)
         for number in batch.cleaned:
             self._cleaned.add(number)
+
         if any(len(row) > width for row in batch.rows):
             self._look_beyond(batch, width)
+
         for observer, values in zip(self._columns, columns_of(batch, width), strict=True):
             observer.see(values, batch.numbers)
 
@@ -196,6 +204,7 @@ class _Survey:
             is_something = observed.values or titles[place]
             told = options.types.get(place) if is_something else None
             columns.append(_column(titles[place], names[place], observed, told))
+
         problems = tuple(self._problems(total_row))
         return SheetDraft(layout, self._rows, tuple(columns), problems, total_row)
 
@@ -231,6 +240,7 @@ def _column(
         type_ = told
         reason = Text("由您指定", "said by you")
         forms = readers(told, [] if form is None else [form.name])
+
     return ColumnDraft(
         title,
         name,
@@ -252,6 +262,7 @@ def _reason(form: ValueForm | None, observed: ColumnObserver) -> Text:
         return Text("没有值", "it has no values")
     if any(example[:1] == "0" and example.isdigit() for example in observed.examples):
         return Text("数字以零开头，按文本保留", "numbers begin with zeros, which text keeps")
+
     return Text("不都是数字或日期", "not all are numbers or dates")
 
 
@@ -262,6 +273,7 @@ def _column_problems(
     if form is None:
         if told is None:
             yield from _nearly_fitting_problem(observed)
+
         return
     if observed.markers.count:
         text = Text("这些写法表示没有值", "what stands there means that there is no value")

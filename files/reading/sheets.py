@@ -75,6 +75,7 @@ def _batch(rows: list[Row], first: int) -> Batch:
     if are_told_apart and _are_tidy(joined) and all(map(any, rows)):
         numbers = list(range(first, first + len(rows)))
         return Batch(numbers, rows, [])
+
     return _cleaned(rows, first)
 
 
@@ -92,10 +93,12 @@ def _cleaned(rows: list[Row], first: int) -> Batch:
         tidy, is_cleaned = _clean(row)
         if not any(tidy):
             continue
+
         numbers.append(number)
         kept.append(tidy)
         if is_cleaned:
             cleaned.append(number)
+
     return Batch(numbers, kept, cleaned)
 
 
@@ -109,4 +112,5 @@ def _clean(row: Row) -> tuple[Row, bool]:
     cells = [cell.strip(_AROUND) for cell in row]
     if _UNSTORABLE.search("".join(cells)) is None:
         return cells, False
+
     return [storable(cell).strip(_AROUND) for cell in cells], True

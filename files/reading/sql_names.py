@@ -18,6 +18,7 @@ def sql_name(written: str, default: str) -> str:
         return default
     if name[0].isdigit() or name in _ROWS_OWN:
         name = _cut(f"{default.rstrip('_0123456789')}_{name}")
+
     return name
 
 
@@ -29,6 +30,7 @@ def distinct_names(written: Iterable[str], default: str) -> list[str]:
         name = sql_name(one, f"{default}_{number}")
         names.append(untaken(name, taken))
         taken.add(names[-1])
+
     return names
 
 
@@ -37,9 +39,11 @@ def untaken(name: str, taken: Iterable[str]) -> str:
     known = set(taken)
     if name not in known:
         return name
+
     number = 2
     while f"{_cut(name, 54)}_{number}" in known:
         number += 1
+
     return f"{_cut(name, 54)}_{number}"
 
 

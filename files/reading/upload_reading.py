@@ -108,9 +108,11 @@ class UploadedFile:
         encoding = encoding_of(path)
         if told.encoding is not None:
             encoding = named_encoding(path, told.encoding)
+
         delimiter = delimiter_of(path, encoding)
         if told.delimiter in DELIMITERS:
             delimiter = Delimiter(told.delimiter, Text("由您指定", "said by you"))
+
         return FoundSheet(
             key,
             _stem(name),
@@ -128,6 +130,7 @@ def _check_kind(path: Path) -> None:
     """Refuse files of known kinds that are no tables."""
     with path.open("rb") as file:
         head = file.read(4)
+
     if not head:
         raise refusal("文件是空的。", "The file is empty.")
     if head == _OLD_WORKBOOK:
@@ -136,6 +139,7 @@ def _check_kind(path: Path) -> None:
             "This is an old Excel file (XLS), or protected by a password: save it as XLSX, "
             "without one.",
         )
+
     for mark, kind in _OTHERS.items():
         if head.startswith(mark):
             raise refusal(

@@ -82,6 +82,7 @@ class ValueForm:
         plain = None
         if self.plain is not None:
             plain = re.compile(rf"(?:(?>{self.plain})?+{SEPARATOR})*+")
+
         set_ = object.__setattr__
         set_(self, "one", re.compile(self.pattern, re.IGNORECASE))
         set_(self, "many", re.compile(rf"(?:(?:{self.pattern})?{SEPARATOR})*", re.IGNORECASE))
@@ -91,6 +92,7 @@ class ValueForm:
         """Return one value as PostgreSQL reads it; None: it is not written this way."""
         if self.one.fullmatch(value) is None:
             return None
+
         return self.convert(value)
 
     def reads_all(self, joined: str) -> bool:
@@ -125,6 +127,7 @@ def _boolean(value: str) -> str | None:
     lowered = value.lower()
     if lowered in _TRUE:
         return "t"
+
     return "f" if lowered in _FALSE else None
 
 
@@ -150,6 +153,7 @@ def _parts(order: str) -> Convert:
 def _year_first(value: str) -> str | None:
     if _ISO.fullmatch(value) and int(value[8:]) <= 28:
         return value
+
     year, month, day = re.findall(r"\d+", value)
     return _dated(year, month, day)
 
@@ -177,8 +181,12 @@ def _timed(read_date: Convert) -> Convert:
         found = re.fullmatch(r"(.*?)[T\s]\s*(\d{1,2}:.*)", value, re.DOTALL)
         if found is None:
             return None
+
         day = read_date(found[1].strip())
-        return None if day is None else f"{day} {found[2].replace(',', '.')}"
+        if day is None:
+            return None
+
+        return f"{day} {found[2].replace(',', '.')}"
 
     return convert
 

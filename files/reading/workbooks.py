@@ -49,12 +49,14 @@ class WorkbookSheet:
         sheet = self._read()
         if sheet.start is None:
             return ()
+
         # Rows come without the empty columns on the left, but with the empty ones above.
         margin = sheet.start[1]
         found = []
         for (top, left), (bottom, right) in sheet.merged_cell_ranges or []:
             if top < _TOP_ROWS:
                 found.append(MergedCells(top, left - margin, bottom, right - margin))
+
         return tuple(found)
 
     def rows(self) -> Iterator[Row]:
@@ -71,10 +73,12 @@ class WorkbookSheet:
                 f"工作表“{self.name}”太大：请另存为 CSV。",
                 f"The sheet {self.name!r} is too large: save it as CSV.",
             )
+
         for number, cells in enumerate(sheet.iter_rows(), 1):
             row = [_text(cell) for cell in cells]
             if max(map(len, row), default=0) > self.limits.cell_chars:
                 raise too_large_cell(number, self.limits)
+
             yield row
 
 
@@ -88,11 +92,13 @@ def workbook_sheets(path: Path, limits: ReadingLimits) -> list[WorkbookSheet]:
         workbook = CalamineWorkbook.from_path(path)
     except (CalamineError, OSError) as error:
         raise _damaged() from error
+
     found = []
     for sheet in workbook.sheets_metadata:
         is_shown = sheet.visible is SheetVisibleEnum.Visible
         if is_shown and sheet.typ is SheetTypeEnum.WorkSheet:
             found.append(WorkbookSheet(workbook, sheet.name, limits))
+
     return found
 
 
@@ -116,11 +122,13 @@ def _text(cell: Any) -> str:
         return cell.isoformat(" ", "seconds")
     if isinstance(cell, date | time):
         return cell.isoformat()
+
     return str(cell)
 
 
 def _number(value: float) -> str:
     if value.is_integer() and abs(value) < 1e15:
         return str(int(value))
+
     # What sheets show: 0.1 + 0.2 is 0.3 there
     return f"{value:.15g}"

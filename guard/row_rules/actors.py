@@ -72,6 +72,7 @@ class ActorRows:
         """
         if self.rules is None:
             return statement
+
         return self.rules.rewritten(statement, self, known, qualify)
 
     def limits(self, known: KnownServer) -> "RowLimits":
@@ -80,6 +81,7 @@ class ActorRows:
         """
         if self.rules is None:
             return RowLimits()
+
         return self.rules.limits(self, known)
 
 
@@ -148,14 +150,18 @@ class RowRules:
             is_ruled = all(grant.rows is not None for grant in grants)
             if is_ruled:
                 ruled.add(rule.key)
+
             is_limited = is_ruled or columns
             if is_limited:
                 counting[rule.key] = places
                 for column in columns:
                     masked.add((*rule.key, column))
+
                 used.update(*map(_placeholders, grants))
+
         if not counting:
             return OPEN
+
         return ActorRows(
             ruled=frozenset(ruled),
             masked=frozenset(masked),
@@ -177,6 +183,7 @@ class RowRules:
             tables, _ = bind(self._file, known)
             self._refusals = await refused_grants(tables, plan)
             self._bound = None
+
         self._bound_to(known)
         return self.problems
 
@@ -190,6 +197,7 @@ class RowRules:
             done = bound.rewritten[key] = self._rewrite(statement, rows, bound, qualify)
             while len(bound.rewritten) > _REMEMBERED:
                 bound.rewritten.popitem(last=False)
+
         return done
 
     def limits(self, rows: ActorRows, known: KnownServer) -> RowLimits:
@@ -203,12 +211,15 @@ class RowRules:
             except ForbiddenObject:
                 closed.add(key)
                 continue
+
             if table is not None:
                 if table.rule in rows.ruled:
                     ruled.add(key)
+
                 for *rule, column in rows.masked:
                     if tuple(rule) == table.rule:
                         masked.add((*key, column))
+
         return RowLimits(frozenset(closed), frozenset(ruled), frozenset(masked))
 
     def _rewrite(self, statement: str, rows: ActorRows, bound: _Bound, qualify: Qualify) -> str:
@@ -223,6 +234,7 @@ class RowRules:
             is_qualified = qualify(select)
             if self._unseen.qualify(select):
                 return True
+
             return is_qualified
 
         rule = self._relations(rows, bound).of
@@ -235,6 +247,7 @@ class RowRules:
                 bound.known.facts, bound.tables, limited, self._file.views, self._file.functions
             )
             bound.relations[limited] = made
+
         return bound.relations[limited]
 
     def _bound_to(self, known: KnownServer) -> _Bound:
@@ -248,8 +261,10 @@ class RowRules:
             for problem in problems:
                 if problem not in self.problems:
                     _log.error("ROW_RULES: %s", problem)
+
             self.problems = problems
             bound = self._bound = _Bound(known, tables, {}, OrderedDict())
+
         return bound
 
 
@@ -258,9 +273,11 @@ def _values_of(actor: Actor, used: set[str]) -> ActorValues:
     user_id = None
     if "user_id" in used:
         user_id = actor.user_id
+
     groups: list[str] = []
     if "groups" in used:
         groups = sorted(set(actor.groups))
+
     return ActorValues(user_id, tuple(groups))
 
 
@@ -269,6 +286,8 @@ def _placeholders(grant: Grant) -> frozenset[str]:
     found: set[str] = set()
     if grant.rows is not None:
         found.update(grant.rows.placeholders)
+
     for _, mask in grant.masks:
         found |= mask.placeholders
+
     return frozenset(found)

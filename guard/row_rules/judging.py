@@ -35,6 +35,7 @@ class UnseenReading:
             schema, _, name = error.name.rpartition(".")
             if schema not in facts.routines.get(name, ()):
                 raise
+
             raise refused(error.name, texts.FUNCTION) from error
 
     def qualify(self, select: Node) -> bool:

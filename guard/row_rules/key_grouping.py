@@ -26,9 +26,11 @@ def group_by_all(select: Node, items: Sequence[FromItem], keys: Sequence[Sequenc
     has_sets = any("GroupingSet" in each for each in grouped)
     if has_sets or not grouped:
         return
+
     names: set[tuple[str, ...]] = set()
     for each in grouped:
         names.update(_grouped_names(each, select))
+
     for item, key in zip(items, keys, strict=True):
         if _groups_by_key(item, key, names):
             columns = _read_columns(select, item, names)
@@ -39,6 +41,7 @@ def _groups_by_key(item: FromItem, key: Sequence[str], names: set[tuple[str, ...
     """Tell whether all columns of the item's primary key are grouped by."""
     if item.table is None:
         return False
+
     called = dict(zip(item.table.columns, item.columns, strict=False))
     grouped = [_is_in(names, item, called[stored]) for stored in key]
     has_key = bool(key)
@@ -64,6 +67,7 @@ def _grouped_names(value: Node, select: Node) -> Iterator[tuple[str, ...]]:
         name = _name(target.get("val", {}))
     if name:
         yield name
+
     for target in targets:
         if name == (target.get("name"),):
             yield _name(target.get("val", {}))
@@ -91,6 +95,7 @@ def _read_columns(
         is_read = is_all or _is_in(read, item, column)
         if is_read and not is_grouped:
             yield column
+
     is_named = (item.called,) in read
     is_row = item.called not in item.columns
     if is_named and is_row:
@@ -101,5 +106,6 @@ def _reference(name: str, column: str | None) -> Node:
     parts = [name]
     if column is not None:
         parts.append(column)
+
     fields = [{"String": {"sval": part}} for part in parts]
     return {"ColumnRef": {"fields": fields}}

@@ -69,6 +69,7 @@ class BoundItem:
         """
         if self.columns is None:
             return
+
         known = self.columns.union(SYSTEM_COLUMNS)
         if column not in known:
             raise Unbound(f"{self.label} has no column {column}")
@@ -119,6 +120,7 @@ class BoundNames:
                 self._visit(each, levels)
         if not isinstance(value, dict):
             return
+
         for key, child in value.items():
             if key == "ColumnRef":
                 self._resolve(child, levels)
@@ -126,6 +128,7 @@ class BoundNames:
                 self._select(child, levels)
             else:
                 self._visit(child, levels)
+
         if "A_Expr" in value:
             self._refuse_itself(value["A_Expr"])
 
@@ -136,14 +139,17 @@ class BoundNames:
             sides = [{"larg": select["larg"]}, {"rarg": select["rarg"]}]
             self._visit(sides, levels)
             return
+
         items: list[BoundItem] = []
         for item in select.get("fromClause", ()):
             self._from(item, items, levels)
+
         inner = (tuple(items), *levels)
         outputs = set(_output_names(select))
         clauses = _without(select, "fromClause")
         for key in _NAMING_OUTPUTS & clauses.keys():
             clauses[key] = [each for each in select[key] if _plain_name(each) not in outputs]
+
         self._visit(list(clauses.values()), inner)
 
     def _from(self, item: Node, items: list[BoundItem], levels: _Levels) -> None:
@@ -164,6 +170,7 @@ class BoundNames:
             visible = levels
             if is_lateral:
                 visible = (tuple(items), *levels)
+
             self._visit(_without(node, "alias"), visible)
             items.append(BoundItem(node["alias"]["aliasname"], _columns_of(node)))
         else:
@@ -177,6 +184,7 @@ class BoundNames:
             raise Unbound(f"there is no table {'.'.join(key)}")
         if columns is None:
             raise Unbound(f"there is no table {'.'.join(key)}")
+
         node.pop("catalogname", None)
         node["schemaname"] = key[0]
         alias = node.get("alias", {})
@@ -185,12 +193,14 @@ class BoundNames:
         names = frozenset(named).union(column.name for column in unnamed)
         if not alias:
             node["alias"] = {"aliasname": key[1]}
+
         return BoundItem(alias.get("aliasname", key[1]), names, None if alias else key)
 
     def _resolve(self, reference: Node, levels: _Levels) -> None:
         parts = strings(reference["fields"])
         if parts == ("*",):  # it stands for the subquery's own tables
             return
+
         is_qualified = len(parts) > 1
         item = self._named(parts, levels) if is_qualified else self._owner(parts[0], levels)
         column = parts[-1]
@@ -198,11 +208,13 @@ class BoundNames:
             self._refuse_unreadable(column)
         if column != "*":
             item.surely_has(column)
+
         reference["fields"] = [{"String": {"sval": item.name}}, reference["fields"][-1]]
 
     def _refuse_unreadable(self, column: str) -> None:
         if column == "*":
             raise Unbound("name its columns one by one, whole rows are not allowed in it")
+
         columns = self.table.columns or frozenset()
         unreadable = columns - self._readable
         if column in unreadable:
@@ -215,6 +227,7 @@ class BoundNames:
             is_meant = qualifier in ((item.label,), item.key)
             if is_meant:
                 return item
+
         name = ".".join(parts[:-1])
         raise Unbound(f"{name} is no table that it reads from")
 
@@ -230,6 +243,7 @@ class BoundNames:
                 raise Unbound(f"write whose column {column} is: {choices}")
             if owners:
                 return owners[0]
+
         raise Unbound(f"{self.table.called} has no column {column}")
 
     def _owners(self, column: str, level: tuple[BoundItem, ...]) -> list[BoundItem]:
@@ -237,11 +251,13 @@ class BoundNames:
         is_of_system = level[-1:] == (self.table,) and column in SYSTEM_COLUMNS
         if is_of_system:
             return [self.table]
+
         owners = []
         for item in level:
             columns = item.columns or ()
             if column in columns:
                 owners.append(item)
+
         return owners
 
     def _refuse_itself(self, expression: Node) -> None:
@@ -252,10 +268,12 @@ class BoundNames:
         column = next(references_in(left), None)
         if column is None or not is_same:
             return
+
         table, name = strings(column["fields"])
         called = table
         if table == self.table.name:
             called = self.table.label
+
         raise Unbound(
             f"it compares {called}.{name} with itself: write whose column the other one is"
         )
@@ -268,11 +286,13 @@ def _columns_of(node: Node) -> frozenset[str] | None:
     named = strings(node["alias"].get("colnames", ()))
     if "subquery" not in node:
         return frozenset(named) or None
+
     outputs = _output_names(node["subquery"]["SelectStmt"])
     names = {*named, *outputs[len(named) :]}
     is_known = names.isdisjoint((None, "*"))
     if is_known:
         return frozenset(filter(None, names))
+
     return None
 
 
@@ -282,12 +302,14 @@ def _output_names(select: Node) -> tuple[str | None, ...]:
     """
     while "larg" in select:
         select = select["larg"]
+
     names = []
     for item in select.get("targetList", ()):
         target = item["ResTarget"]
         reference = column_parts(target.get("val", {}))
         own_name = next(reversed(reference), None)
         names.append(target.get("name") or own_name)
+
     return tuple(names)
 
 
@@ -296,9 +318,11 @@ def _plain_name(node: Node) -> str:
     value = node
     if "SortBy" in node:
         value = node["SortBy"].get("node", {})
+
     names = column_parts(value)
     if len(names) == 1:
         return names[0]
+
     return ""
 
 
@@ -307,12 +331,15 @@ def _copied(tree: Any) -> Any:
         found = []
         for each in tree:
             found.append(_copied(each))
+
         return found
     if isinstance(tree, dict):
         fields = {}
         for key, child in tree.items():
             fields[key] = _copied(child)
+
         return fields
+
     return tree
 
 

@@ -18,13 +18,16 @@ async def refused_grants(tables: Mapping[Key, BoundTable], plan: Plan) -> Refusa
     for key, table in tables.items():
         if not table.columns:  # the server has no such table
             continue
+
         for place, grant in enumerate(table.grants):
             if grant.problem is not None:
                 continue
+
             statement = _statement(table, place)
             refusal = await plan(statement)
             if refusal is not None:
                 refusals[key, place] = refusal
+
     return refusals
 
 

@@ -56,6 +56,7 @@ def condition(text: str) -> OperatorSql:
     is_value = constant and "boolval" not in constant
     if is_value:
         raise NotASql("it is no condition: write a comparison of columns, or all for all rows")
+
     return sql
 
 
@@ -70,12 +71,14 @@ def value(text: str) -> OperatorSql:
         sql = _parsed(text)
     except NotASql as error:
         raise NotASql(f"{error}; a mask is {_HINT}") from None
+
     for kind, node in nodes(sql.tree):
         is_window = kind == "FuncCall" and "over" in node
         if is_window:
             raise NotASql("a mask may not have window functions (OVER)")
         if kind == "SubLink":
             raise NotASql("a mask may not have subqueries")
+
     return sql
 
 
@@ -85,6 +88,7 @@ def with_constants(tree: Any, user_id: str | None, groups: Sequence[str]) -> Any
         found = []
         for each in tree:
             found.append(with_constants(each, user_id, groups))
+
         return found
     if not isinstance(tree, dict):
         return tree
@@ -92,10 +96,13 @@ def with_constants(tree: Any, user_id: str | None, groups: Sequence[str]) -> Any
         is_user_id = tree["ParamRef"]["number"] == 1
         if is_user_id:
             return _constant(user_id)
+
         return _texts(groups)
+
     fields = {}
     for key, child in tree.items():
         fields[key] = with_constants(child, user_id, groups)
+
     return fields
 
 
@@ -112,6 +119,7 @@ def _parsed(text: str) -> OperatorSql:
         raise NotASql(f"it is no SQL expression ({error.detail})") from None
     except CituError as error:
         raise NotASql(str(error).rstrip(".")) from None
+
     return OperatorSql(text.strip(), tree, found)
 
 
@@ -121,16 +129,19 @@ def _only_value(sql: str) -> Node:
     kinds = [statement.kind for statement in statements]
     if kinds != ["SelectStmt"]:
         raise NotASql(_NOT_ONE)
+
     select = statements[0].node
     targets = select.get("targetList", ())
     is_plain = select.keys() <= _SELECT_KEYS and select.get("op") == "SETOP_NONE"
     has_one = len(targets) == 1
     if not (is_plain and has_one):
         raise NotASql(_NOT_ONE)
+
     target: Node = targets[0].get("ResTarget", {})
     is_named = not target.keys().isdisjoint(("name", "indirection"))
     if is_named or "val" not in target:
         raise NotASql(f"{_NOT_ONE}: it gives itself a name")
+
     tree: Node = target["val"]
     return tree
 
@@ -142,11 +153,13 @@ def _with_parameters(text: str) -> tuple[str, frozenset[str]]:
         tokens = list(scan(text).tokens)
     except PgQueryError as error:
         raise NotASql(f"it is no SQL expression ({error.message})") from None
+
     names = token_names(tokens)
     if not _COMMENTS.isdisjoint(names):
         raise NotASql("comments are not allowed in it")
     if "PARAM" in names:
         raise NotASql("write :user_id or :groups instead of $1")
+
     found: set[str] = set()
     colons = [place for place, name in enumerate(names[:-1]) if name == "ASCII_58"]
     for place in reversed(colons):
@@ -155,9 +168,11 @@ def _with_parameters(text: str) -> tuple[str, frozenset[str]]:
         is_slice = colon.end != word.start or not name[0].isidentifier()  # a[1:2] and a[1 : n]
         if is_slice:
             continue
+
         found.add(name)
         parameter = _parameter(name)
         data = data[: colon.start] + parameter + data[word.end :]
+
     return data.decode("utf-8", "replace"), frozenset(found)
 
 
@@ -167,6 +182,7 @@ def _parameter(placeholder: str) -> bytes:
             f"there is no placeholder :{placeholder}, but :user_id and :groups;"
             " a slice is written [1 : n]"
         )
+
     number = PLACEHOLDERS.index(placeholder) + 1
     return f"${number}".encode()
 
@@ -174,9 +190,11 @@ def _parameter(placeholder: str) -> bytes:
 def _constant(text: str | None) -> Node:
     if text is None:
         return {"A_Const": {"isnull": True}}
+
     value = {}
     if text:
         value = {"sval": text}
+
     return {"A_Const": {"sval": value}}
 
 

@@ -46,6 +46,7 @@ class Relations:
         read = Read(self.facts.key(relation.schema, relation.name), is_alone)
         if not self._access.is_known(relation, read.key):
             raise missing(relation, 0)
+
         return self.rule(read)
 
     def rule(self, read: Read) -> BoundTable | None:
@@ -57,11 +58,14 @@ class Relations:
         """
         if not self.facts.is_followable:
             raise DatabaseUnavailable(texts.NOT_FOLLOWABLE)
+
         is_opened = read.key in self.tables or read.key in self.views
         if is_opened:
             if read.key in self.limited:
                 return self.tables[read.key]
+
             return None
+
         relatives = self._relatives(read.key)
         if relatives:
             return self._inherited(read.key, relatives)
@@ -69,7 +73,9 @@ class Relations:
             text = texts.RELATIVE_OF_RULED
             if read.key in self.facts.view_definitions:
                 text = texts.FOLLOWS_RULED
+
             raise refused(".".join(read.key), text)
+
         return None
 
     def _relatives(self, key: Key) -> frozenset[Key]:
@@ -84,6 +90,7 @@ class Relations:
             has_same_top = not tops.isdisjoint(its_tops)
             if has_same_top:
                 relatives.add(limited)
+
         return frozenset(relatives)
 
     def _inherited(self, key: Key, relatives: frozenset[Key]) -> BoundTable:
@@ -97,6 +104,7 @@ class Relations:
         fits = is_only and is_whole
         if not fits:
             raise refused(".".join(key), texts.RELATIVE_OF_RULED)
+
         readable = readable_columns(key, columns, self.facts)
         return replace(table, key=key, columns=columns, readable=readable)
 

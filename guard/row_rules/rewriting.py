@@ -48,11 +48,13 @@ def rewrite(  # noqa: PLR0913 - what a statement is rewritten by
         rewriting.select(parsed.node, NOWHERE, ())
     except RecursionError as error:
         raise ValidationFailed(TOO_DEEP) from error
+
     is_finished = finish(parsed.node)
     if rewriting.replaced:
         return text_of(parsed.node)
     if is_finished:
         return text_of(parsed.node)
+
     return statement
 
 
@@ -79,7 +81,9 @@ class _Rewriting:
             whole = scope.entered(select["withClause"])
             for place, cte in enumerate(with_queries(select["withClause"])):
                 self._visit(cte, whole.before(place), levels)
+
             scope = whole
+
         found = self._items_of(select, scope)
         items = list(found.values())
         self._references.tell_apart(items)
@@ -91,6 +95,7 @@ class _Rewriting:
                 self.select(child, scope, levels)
             elif key not in ("withClause", "fromClause"):
                 self._visit(child, scope, inner)
+
         if "fromClause" in select:
             sources = select["fromClause"]
             select["fromClause"] = [self._replaced(node, scope, inner, found) for node in sources]
@@ -100,11 +105,13 @@ class _Rewriting:
         found: dict[int, FromItem] = {}
         for node in select.get("fromClause", ()):
             self._gather(node, scope, found)
+
         targets = [item["ResTarget"] for item in select.get("targetList", ())]
         values = [target.get("val", {}) for target in targets]
         is_starred = any(map(is_star, values))
         for item in found.values():
             item.is_starred = is_starred
+
         return found
 
     def _gather(self, node: Node, scope: Scope, found: dict[int, FromItem]) -> None:
@@ -122,6 +129,7 @@ class _Rewriting:
             found[id(inner)] = FromItem(alias["aliasname"])
         if kind != "JoinExpr":
             return
+
         for name in ("alias", "join_using_alias"):
             if name in inner:
                 join_alias = inner[name]
@@ -133,9 +141,11 @@ class _Rewriting:
         relation = relation_of(node, scope)
         if relation is None:
             return FromItem(called)
+
         key = None
         if not alias:
             key = self._facts.key(relation.schema, relation.name)
+
         table = self._rule(relation, not node.get("inh"))
         return FromItem(called, key, table, strings(alias.get("colnames", ())))
 
@@ -143,14 +153,17 @@ class _Rewriting:
         """Return the columns of the item's primary key; none if there is none or it is masked."""
         if item.table is None:
             return ()
+
         table = self._tables.get(item.table.key)
         if table is None:
             return ()
+
         masks = [grant.masks for grant in item.table.grants]
         masked = set().union(*masks)
         is_open = masked.isdisjoint(table.primary_key)
         if is_open:
             return table.primary_key
+
         return ()
 
     def _replaced(
@@ -167,14 +180,17 @@ class _Rewriting:
         if kind == "JoinExpr":
             for side in ("larg", "rarg"):
                 inner[side] = self._replaced(inner[side], scope, levels, found)
+
             self._visit(inner.get("quals", {}), scope, levels)
         elif kind == "RangeSubselect":
             around = levels[1:]
             if inner.get("lateral"):
                 around = levels
+
             self.select(inner["subquery"]["SelectStmt"], scope, around)
         else:
             self._visit(inner, scope, levels)
+
         return node
 
     def _subquery(self, node: Node, relation: Node, found: Mapping[int, FromItem]) -> Node:
@@ -184,6 +200,7 @@ class _Rewriting:
         item = found[id(relation)]
         if item.table is None:
             return node
+
         self.replaced += 1
         alias = relation.get("alias", {"aliasname": item.name})
         columns = self._references.columns_of(item, item.table)

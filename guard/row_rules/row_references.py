@@ -43,6 +43,7 @@ class FromItem:
         """Return the names of the ruled table's columns as the statement calls them."""
         if not self.table:
             return list(self.renamed)
+
         stored = self.table.columns
         return [*self.renamed, *stored[len(self.renamed) :]]
 
@@ -94,14 +95,17 @@ class RowReferences:
         if not (is_whole or item.renamed):
             named = self._words & table.readable
             columns = list(filter(named.__contains__, table.columns))
+
         name = ".".join(table.key)
         may_read = table.readable.issuperset(columns)
         if not may_read:
             raise refused(name, texts.PART_OF_COLUMNS)
+
         system = [column for column in SYSTEM_COLUMNS if self._names(item, column)]
         shows_system = system and is_whole
         if shows_system:
             raise refused(name, texts.SYSTEM_COLUMN)
+
         return [*columns, *system]
 
     def _names(self, item: FromItem, column: str) -> bool:
@@ -118,15 +122,18 @@ class RowReferences:
         """
         if item.is_starred or self._hides_names:
             return True
+
         names = {item.called, *self._joined}
         for *qualifiers, last in self._columns:
             row = (*qualifiers, last)
             is_star = last == "*" and qualifiers
             if is_star:
                 row = (qualifiers[-1],)
+
             is_row = len(row) == 1 and row[0] in names
             if is_row:
                 return True
+
         return False
 
     def tell_apart(self, items: Sequence[FromItem]) -> None:
@@ -145,6 +152,7 @@ class RowReferences:
             may_stay = not is_shared and item.key not in self._called_in_full
             if may_stay or item.table is None:
                 continue
+
             is_called_briefly = item.called in self._called_briefly
             if not is_called_briefly:
                 item.name = self._fresh(item.called)
@@ -156,6 +164,7 @@ class RowReferences:
         number = 1
         while f"{name}_{number}" in self._words:
             number += 1
+
         fresh = f"{name}_{number}"
         self._words.add(fresh)
         return fresh
@@ -176,6 +185,7 @@ def requalify(reference: Node, levels: Levels) -> None:
     has_schema = len(key) == 2  # noqa: PLR2004 - schema and table
     if not has_schema:
         return
+
     is_hidden = False
     for level in levels:
         owner = _owner(key, level)
@@ -187,8 +197,10 @@ def requalify(reference: Node, levels: Levels) -> None:
             is_taken = is_hidden and owner.name == owner.called
             if is_taken:
                 raise refused(key[1], texts.SAME_NAME)
+
             table = {"String": {"sval": owner.name}}
             reference["fields"] = [table, fields[-1]]
+
         return
 
 
@@ -197,4 +209,5 @@ def _owner(key: tuple[str, ...], level: Sequence[FromItem]) -> FromItem | None:
     for item in level:
         if item.key == key:
             return item
+
     return None

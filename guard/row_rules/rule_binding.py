@@ -83,6 +83,7 @@ def bind(
     for rule in file.tables:
         for line, problem in _problems(rule, bound[rule.key]):
             problems.append(f"{file.name}:{line}: {problem}")
+
     return bound, tuple(problems)
 
 
@@ -92,6 +93,7 @@ def _problems(rule: TableRule, table: BoundTable) -> Iterator[tuple[int, str]]:
     if not table.columns:
         yield rule.line, f"there is no table {name} that the role may see"
         return
+
     for grant, found in zip(rule.grants, table.grants, strict=True):
         if found.problem is not None:
             closed = f"until that is mended, nothing of {name} is shown by this rule"
@@ -110,7 +112,9 @@ def _bound(rule: TableRule, known: KnownServer, refusals: Refusals) -> BoundTabl
         refusal = refusals.get((rule.key, place))
         if refusal is not None and bound.problem is None:
             bound = BoundGrant(problem=refusal)
+
         grants.append(bound)
+
     return BoundTable(
         key=rule.key,
         rule=rule.key,
@@ -128,9 +132,11 @@ def _row_name(rule: TableRule, columns: tuple[str, ...]) -> str:
     for grant in rule.grants:
         trees = [sql.tree for sql in _expressions(grant)]
         taken |= {name_in(kind, node) for kind, node in nodes(trees)}
+
     row = _ROW
     while row in taken:
         row += "_"
+
     return row
 
 
@@ -140,9 +146,11 @@ def readable_columns(key: Key, columns: tuple[str, ...], facts: ServerFacts) -> 
     """
     if key in facts.columns:
         return frozenset(facts.columns[key])
+
     is_partition = key in facts.parents
     if is_partition:
         return frozenset(columns)
+
     return frozenset()
 
 
@@ -153,8 +161,10 @@ def _types(key: Key, known: KnownServer) -> Mapping[str, str]:
         table = known.catalog.by_key.get(relation)
         if table is None:
             continue
+
         for column in table.columns:
             types[column.name] = column.type
+
     return types
 
 
@@ -162,6 +172,7 @@ def _expressions(grant: Grant) -> list[OperatorSql]:
     masks = [mask for _, mask in grant.masks]
     if grant.rows is None:
         return masks
+
     return [grant.rows, *masks]
 
 
@@ -170,10 +181,13 @@ def _bound_grant(grant: Grant, names: BoundNames, known: KnownServer) -> BoundGr
         rows = None
         if grant.rows:
             rows = names.bound(grant.rows)
+
         masks = {column: names.bound(mask) for column, mask in grant.masks}
         for column in masks:
             names.table.surely_has(column)
+
         names.refuse_computed(frozenset(masks), known.facts)
     except Unbound as error:
         return BoundGrant(problem=str(error))
+
     return BoundGrant(rows, masks)

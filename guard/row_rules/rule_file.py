@@ -53,6 +53,7 @@ class Grant:
         """Tell whether it counts for an actor of these groups."""
         if self.groups is None:
             return True
+
         return not self.groups.isdisjoint(groups)
 
 
@@ -70,6 +71,7 @@ class TableRule:
         for place, grant in enumerate(self.grants):
             if grant.is_for(groups):
                 found.append(place)
+
         return tuple(found)
 
 
@@ -99,6 +101,7 @@ def read_file(path: Path) -> RuleFile:
         data = read_file_bytes(path)
     except UnreadableYaml as error:
         raise RowRulesError(f"{path}:{error.line}: {error.text}") from error
+
     return read_text(data, str(path))
 
 
@@ -108,16 +111,19 @@ def read_text(data: bytes, name: str) -> RuleFile:
         tree = read_tree(data)
     except UnreadableYaml as error:
         raise RowRulesError(f"{name}:{error.line}: {error.text}") from error
+
     reading = _Reading()
     file = reading.file(tree, name)
     if reading.mistakes:
         raise RowRulesError("\n".join(_listed(name, reading.mistakes)))
+
     return file
 
 
 def _listed(name: str, mistakes: list[tuple[int, str]]) -> Iterator[str]:
     for line, text in sorted(mistakes)[:_SHOWN]:
         yield f"{name}:{line}: {text}"
+
     if len(mistakes) > _SHOWN:
         yield f"… and {len(mistakes) - _SHOWN} more"
 
@@ -135,6 +141,7 @@ class _Reading:
         for rule, again in combinations(rules, 2):
             if rule.key == again.key:
                 self._wrong(again.line, f"{'.'.join(again.key)} stands in line {rule.line} already")
+
         views = self._keys(opened.get("views"), "open.views")
         functions = self._keys(opened.get("functions"), "open.functions")
         return RuleFile(
@@ -152,15 +159,18 @@ class _Reading:
                 node.line, "tables must be a mapping: public.orders: followed by a list of grants"
             )
             return []
+
         found = []
         for text, each in node.nodes.items():
             found.append(self._table(text, node.keys[text], each))
+
         return found
 
     def _keys(self, node: Tree | None, name: str) -> list[Key]:
         keys = []
         for each in self._texts(node, name):
             keys.append(self._key(each.text, each.line))
+
         return keys
 
     def _table(self, text: str, line: int, node: Tree) -> TableRule:
@@ -171,6 +181,7 @@ class _Reading:
                 "no rows",
             )
             node = YamlItems(line)
+
         return TableRule(self._key(text, line), line, tuple(map(self._grant, node.nodes)))
 
     def _grant(self, node: Tree) -> Grant:
@@ -181,14 +192,17 @@ class _Reading:
             self._wrong(
                 masks.line, "masks must be a mapping of columns: phone: left(phone, 3) || '****'"
             )
+
         columns: Mapping[str, Tree] = {}
         if isinstance(masks, YamlFields):
             columns = masks.nodes
+
         masked = []
         for column, written in columns.items():
             mask = self._sql(written, f"the mask of {column}", value)
             if mask is not None:
                 masked.append((column, mask))
+
         return Grant(node.line, self._groups(fields.get("groups")), rows, tuple(masked))
 
     def _groups(self, node: Tree | None) -> frozenset[str] | None:
@@ -200,11 +214,13 @@ class _Reading:
                 f"groups must be a list of groups, groups: [sales], or the word {EVERYONE}",
             )
             return frozenset()
+
         texts = [each.text for each in self._texts(node, "groups")]
         if node is not None and not texts:
             self._wrong(node.line, f"groups is empty: name the groups, or write {EVERYONE}")
         if EVERYONE in texts:
             return None
+
         return frozenset(texts)
 
     def _sql(
@@ -216,14 +232,17 @@ class _Reading:
         if not isinstance(node, Scalar):
             self._wrong(node.line, f"{name} must be a text with an SQL expression")
             return None
+
         is_all = read is condition and node.text == _ALL_ROWS
         if is_all:
             return None
+
         try:
             text = node.text
             is_null = node.value is None and read is value
             if is_null:
                 text = "NULL"
+
             return read(text)
         except NotASql as error:
             self._wrong(node.line, f"{name}: {error}")
@@ -234,22 +253,26 @@ class _Reading:
             parts = parse_rule(text)
         except AccessRuleError:
             parts = ()
+
         is_misspelled = len(parts) != 2 or any("*" in part for part in parts)
         if is_misspelled:
             self._wrong(
                 line, f"{text!r} is no name with its schema: write public.orders, for example"
             )
             return ("", text)
+
         return (parts[0], parts[1])
 
     def _texts(self, node: Tree | None, name: str) -> list[Scalar]:
         if node is None:
             return []
+
         is_list = False
         nodes: Sequence[Tree] = [node]
         if isinstance(node, YamlItems):
             is_list = True
             nodes = node.nodes
+
         texts = []
         for each in nodes:
             if not isinstance(each, Scalar):
@@ -258,9 +281,11 @@ class _Reading:
                 continue
             if each.text:
                 texts.append(each)
+
         is_mixed = not is_list or len(texts) < len(nodes)
         if is_mixed:
             self._wrong(node.line, f"{name} must be a list of texts")
+
         return texts
 
     def _fields(
@@ -273,15 +298,19 @@ class _Reading:
     ) -> dict[str, Tree]:
         if node is None:
             return {}
+
         known = (*required, *optional)
         if not isinstance(node, YamlFields):
             self._wrong(node.line, f"{name} must be a mapping with the keys {', '.join(known)}")
             return {}
+
         for key in node.nodes.keys() - set(known):
             self._wrong(node.keys[key], f"{name} has no key {key!r}: there are {', '.join(known)}")
+
         for key in required:
             if key not in node.nodes:
                 self._wrong(node.line, f"{name} has no {key}")
+
         return node.nodes
 
     def _wrong(self, line: int, text: str) -> None:

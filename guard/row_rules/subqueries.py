@@ -53,6 +53,7 @@ def subquery(
     has_problem = any(grant.problem is not None for grant in found)
     if has_problem:
         raise refused(".".join(table.key), texts.CLOSED_BY_MISTAKE)
+
     select = {
         "targetList": [_target(table, found, column) for column in columns],
         "limitOffset": _FENCE,
@@ -64,6 +65,7 @@ def subquery(
         select["whereClause"] = _any_of(found)
     if not columns:
         del select["targetList"]
+
     return {**with_constants(select, values.user_id, values.groups), "fromClause": [source]}
 
 
@@ -78,6 +80,7 @@ def masked_columns(grants: Sequence[Any]) -> frozenset[str]:
         shows_all_rows = grant.rows is None
         if shows_all_rows:
             names &= masked.keys()
+
     return frozenset(names)
 
 
@@ -86,6 +89,7 @@ def _target(table: BoundTable, grants: Sequence[BoundGrant], column: str) -> Nod
     plain: Node = {"ColumnRef": {"fields": name}}
     if column not in masked_columns(grants):
         return {"ResTarget": {"val": plain}}
+
     clear = [grant for grant in grants if column not in grant.masks]
     cases = [(_any_of(clear), plain)] if clear else []
     cases += _masked_cases(table, grants, column)
@@ -104,6 +108,7 @@ def _masked_cases(
             cases.append((grant.rows or _NO_ROWS, mask))
             if grant.rows is None:
                 break
+
     return cases
 
 
@@ -114,6 +119,7 @@ def _first_of(cases: Sequence[tuple[Node, Node]]) -> Node:
     (*before, (_, default)) = cases
     if not before:
         return default
+
     branches = [{"CaseWhen": {"expr": condition, "result": result}} for condition, result in before]
     return {"CaseExpr": {"args": branches, "defresult": default}}
 
@@ -129,9 +135,12 @@ def _any_of(grants: Sequence[BoundGrant]) -> Node:
         parts = [rows]
         if chain.get("boolop") == "OR_EXPR":
             parts = chain["args"]
+
         conditions += parts
+
     if len(conditions) > 1:
         return {"BoolExpr": {"boolop": "OR_EXPR", "args": conditions}}
+
     return next(iter(conditions), _NO_ROWS)
 
 
@@ -150,4 +159,5 @@ def _type_name(text: str) -> Node:
     if strings(found["names"]) in _LIMITED_TEXTS:
         found.pop("typmods", None)
         del found["names"][:-1]  # pg_catalog.bpchar would be written char, which is char(1)
+
     return found

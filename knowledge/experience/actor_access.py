@@ -28,6 +28,7 @@ def _personal_columns(catalog: Catalog) -> frozenset[str]:
         for column in table.columns:
             if privacy_of(table, column) is not Privacy.OPEN:
                 names.add(column.name.lower())
+
     return frozenset(names)
 
 
@@ -46,9 +47,11 @@ class ClosedNames:
         """Return the names in `whole` that are none in `seen`, in lower case."""
         if whole is seen:
             return frozenset()
+
         for kept_whole, kept_seen, names in self._kept:
             if kept_whole() is whole and kept_seen() is seen:
                 return names
+
         names = _names(whole) - _names(seen)
         self._kept = [(weakref.ref(whole), weakref.ref(seen), names), *self._kept[: _MOST_KEPT - 1]]
         return names
@@ -59,6 +62,7 @@ def _names(catalog: Catalog) -> frozenset[str]:
     for table in catalog.tables:
         names.add(table.name.lower())
         names.update(column.name.lower() for column in table.columns)
+
     return frozenset(names)
 
 
@@ -93,6 +97,7 @@ class ActorAccess:
             return False
         if self._names_closed(example.question):
             return False
+
         return await self._may_read(example.sql)
 
     def names_somebody(self, example: Example) -> bool:
@@ -116,6 +121,7 @@ class ActorAccess:
             return True
         if await self._tell_of_somebody(texts) or await self._is_closed(lesson.sql):
             return False
+
         return not await self.hidden.may_be_in(lesson)
 
     async def _tell_of_somebody(self, texts: Iterable[str]) -> bool:
@@ -126,21 +132,25 @@ class ActorAccess:
         with_constants = [text for text in texts if "'" in text]
         if not with_constants:
             return False
+
         personal = await _PERSONAL.ready(self.catalog)
         words: set[str] = set()
         for text in with_constants:
             words.update(_WORD.findall(text.lower()))
+
         return not personal.isdisjoint(words)
 
     async def _is_closed(self, sql: str | None) -> bool:
         if sql is None:
             return False
+
         try:
             await self.database.inspect(sql)
         except ForbiddenObject:
             return True
         except StatementRejected:
             return False
+
         return False
 
     def may_see(self, document: Document) -> bool:
@@ -152,9 +162,11 @@ class ActorAccess:
             await self.database.inspect(sql)
         except StatementRejected:
             return False
+
         return True
 
     def _names_closed(self, text: str) -> bool:
         if not self.closed:
             return False
+
         return not self.closed.isdisjoint(_WORD.findall(text.lower()))

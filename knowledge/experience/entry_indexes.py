@@ -81,6 +81,7 @@ class EntryIndex:
         for entry, text in texts:
             text = text[:_MOST_CHARS]
             words[entry] = self._words_of(text)
+
         return TextIndex(words)
 
     def _words_of(self, text: str) -> frozenset[str]:
@@ -93,10 +94,12 @@ class EntryIndex:
         for example in self.entries.examples:
             if example.trust == "candidate":
                 continue
+
             content = (example.question, example.sql)
             if content not in self._patterns:
                 pattern = known[content] if content in known else _pattern(*content)
                 self._patterns[content] = pattern
+
             pattern = self._patterns[content]
             if pattern is not None:
                 self._reusable[pattern.ends].append((example, pattern))
@@ -108,6 +111,7 @@ class EntryIndex:
         """
         if not asked.pieces:
             return
+
         pieces = frozenset(map(_end, asked.pieces))
         for first in (_end(asked.pieces[0]), None):
             for last in (_end(asked.pieces[-1]), None):
@@ -120,10 +124,12 @@ def _pattern(question: str, sql: str) -> _Pattern | None:
     shape = shape_of(question, sql)
     if shape is None:
         return None
+
     pieces: list[_End] = list(map(_end, shape.phrasing.pieces))
     for slot in shape.slots:
         for at in range(slot.first, slot.last):
             pieces[at] = None
+
     ends = (pieces[0], pieces[-1])
     fixed = frozenset(piece for piece in pieces if piece is not None)
     return _Pattern(shape, ends, fixed)
@@ -156,16 +162,20 @@ class EntryIndexes:
         """
         if not any((entries.examples, entries.lessons, entries.documents)):
             return _EMPTY  # most users have nothing of their own
+
         made = self._made.get(owner)
         if made is not None and made.entries is entries:
             self._made.move_to_end(owner)
             return made
+
         making = self._making.get(owner)
         if making is None or not is_running_here(making):
             making = self._making[owner] = asyncio.create_task(self._make(owner, entries, made))
+
         index = await asyncio.shield(making)
         if index.entries is entries:
             return index
+
         return await self.ready(owner, entries)
 
     async def _make(
@@ -175,9 +185,11 @@ class EntryIndexes:
             index = await asyncio.to_thread(EntryIndex, entries, before, reuses=self._reuses)
         finally:
             self._making.pop(owner, None)
+
         self._made[owner] = index
         self._made.move_to_end(owner)
         own = [key for key in self._made if key is not None]
         for oldest in own[:-_MOST_OWNERS]:
             del self._made[oldest]
+
         return index

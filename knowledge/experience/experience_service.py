@@ -69,6 +69,7 @@ class _UserIndexes:
         """
         if len(self) <= _FEW:
             return self._alike(question)
+
         return await asyncio.to_thread(self._alike, question)
 
     def _alike(self, question: str) -> tuple[list[Example], list[Lesson], list[Document]]:
@@ -157,10 +158,13 @@ class ExperienceService:
                 reason = "timeout"
                 if isinstance(error, CituError):
                     reason = error.error_type
+
                 _log.warning("questions go on without what was learnt: %s", reason)
+
             self._is_away = True
         except Exception:  # noqa: BLE001 - see above
             _log.exception("what was learnt could not be used")
+
         return otherwise
 
     def used(self, examples: Iterable[Example]) -> None:
@@ -178,6 +182,7 @@ class ExperienceService:
         await self._prover.aclose()
         for task in self._reading.values():
             task.cancel()
+
         if self._counting is not None:
             self._counting.cancel()
 
@@ -194,6 +199,7 @@ class ExperienceService:
         if reading is None or not is_running_here(reading):
             reading = self._reading[user] = asyncio.create_task(self._read(user))
             reading.add_done_callback(lambda task: self._has_read(user, task))
+
         indexes = await asyncio.shield(reading)
         self._is_away = False
         return indexes
@@ -213,12 +219,14 @@ class ExperienceService:
         indexes = await self._indexes_of(actor)
         if not len(indexes):
             return None
+
         return ExperienceView(self, actor.owner, indexes, await self._access(actor))
 
     async def _examples(self, question: str, actor: Actor) -> tuple[Example, ...]:
         view = await self._view(actor)
         if view is not None:
             return await view.examples(question)
+
         return ()
 
     async def _access(self, actor: Actor) -> ActorAccess:
@@ -228,6 +236,7 @@ class ExperienceService:
         if self._hashed is not whole:
             self._hashed = whole
             self._hashes = {}
+
         closed = self._closed.names(whole, catalog)
         return ActorAccess(database, catalog, whole, closed, await HiddenRows.of(database))
 
@@ -240,6 +249,7 @@ class ExperienceService:
             self._hashes[example.tables] = now
         if not example.is_stale and example.tables_hash == now:
             return True
+
         self._prover.ask(example, now)
         return False
 
@@ -290,6 +300,7 @@ class ExperienceView:
                 break
             if content not in chosen and await self._may_be_shown(example):
                 chosen[content] = example
+
         return tuple(chosen.values())
 
     async def _may_be_shown(self, example: Example) -> bool:
@@ -297,12 +308,14 @@ class ExperienceView:
         is_own = example.author == self.user
         if not is_own and self.access.names_somebody(example):
             return False
+
         return await self._holds(example)
 
     async def _holds(self, example: Example) -> bool:
         """Tell whether the example is proven, and the user may read its tables."""
         if not self.service.is_proven(example):
             return False
+
         return await self.access.may_use(example, is_own=example.author == self.user)
 
     async def questions_with(self, words: str) -> tuple[str, ...]:
@@ -326,6 +339,7 @@ class ExperienceView:
             may_decide = example.trust != "candidate"
             if may_decide and await self._holds(example):
                 found.append(example)
+
         return tuple(found)
 
     async def trusted(self) -> tuple[Example, ...]:
@@ -339,6 +353,7 @@ class ExperienceView:
                 break
             if example.trust != "candidate" and await self._may_be_shown(example):
                 found.append(example)
+
         return tuple(found)
 
     async def _instructive(self, lessons: Iterable[Lesson]) -> tuple[Lesson, ...]:
@@ -351,6 +366,7 @@ class ExperienceView:
                 continue
             if await self.access.may_learn(lesson, is_own=lesson.author == self.user):
                 chosen[lesson.avoidance_hint] = lesson
+
         return tuple(chosen.values())
 
     async def reusable(self, inquiry: Inquiry) -> tuple[Reusable, ...]:
@@ -361,6 +377,7 @@ class ExperienceView:
         """
         if not self.service.reuses or len(inquiry.question) > _MOST_CHARS:
             return ()
+
         asked = phrasing_of(inquiry.question)
         known = ReuseContext(
             inquiry.catalog, tuple(one for one in inquiry.found_values if one.is_meant)
@@ -369,11 +386,13 @@ class ExperienceView:
         for example, shape in self._most_trusted(asked)[:_MOST_REUSABLE]:
             if not _is_about(example, inquiry):
                 continue
+
             sql = bound(shape, asked, known)
             if sql is None or sql in found:
                 continue
             if await self._holds(example):
                 found[sql] = Reusable(example, sql)
+
         return tuple(found.values())
 
     def _most_trusted(self, asked: Phrasing) -> list[tuple[Example, ExampleShape]]:
@@ -385,6 +404,7 @@ class ExperienceView:
         for example, shape in (*own.alike(asked), *shared.alike(asked)):
             shapes[example.example_id] = shape
             alike.append(example)
+
         ordered = _by_trust(alike, self.user)
         return [(example, shapes[example.example_id]) for example in ordered]
 
@@ -412,6 +432,7 @@ def _rank(example: Example, user: str) -> int:
     """
     if example.author == user and example.source == "correction":
         return -1
+
     return _RANKS.index(example.trust)
 
 
@@ -419,8 +440,10 @@ def _is_about(example: Example, inquiry: Inquiry) -> bool:
     """Tell whether the example reads the table that the caller says the question is about."""
     if inquiry.table is None:
         return True
+
     wanted = inquiry.table.replace('"', "").lower()
     for schema, name in example.tables:
         if wanted in (name.lower(), f"{schema}.{name}".lower()):
             return True
+
     return False

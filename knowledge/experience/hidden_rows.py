@@ -45,6 +45,7 @@ class HiddenRows:
         """
         if database.rows_seen is None:
             return cls(database, Catalog(()), frozenset())
+
         catalog = await database.catalog()
         tables = frozenset(table.key for table in catalog.tables if table.has_hidden_rows)
         return cls(database, catalog, tables)
@@ -53,11 +54,13 @@ class HiddenRows:
         """Tell whether an example or lesson that somebody else brought may quote hidden rows."""
         if not self.tables or not await self._are_read_by(item):
             return False
+
         texts = [item.question]
         if isinstance(item, Lesson):
             texts += [item.root_cause, item.avoidance_hint]
         if any(map(_QUOTES.search, texts)):
             return True
+
         return item.sql is not None and holds_values(item.sql, self._catalog_text)
 
     @cached_property
@@ -66,6 +69,7 @@ class HiddenRows:
         texts: list[str | None] = []
         for table in self.catalog.tables:
             texts += _texts(table)
+
         return "\n".join(filter(None, texts)).lower()
 
     async def _are_read_by(self, item: Example | Lesson) -> bool:
@@ -73,13 +77,16 @@ class HiddenRows:
             known = self.catalog.by_key
             if any(key not in known for key in item.tables):
                 return True
+
             return not self.tables.isdisjoint(item.tables)
         if item.sql is None:
             return True
+
         try:
             read = tables_read(await self.database.inspect(item.sql), self.catalog)
         except StatementRejected:  # it was wrong already; nobody knows what it means
             return True
+
         return not self.tables.isdisjoint(read)
 
 
@@ -87,6 +94,7 @@ def _texts(table: Table) -> Iterator[str | None]:
     yield from (table.schema, table.name, table.comment)
     for column in table.columns:
         yield from (column.name, column.comment)
+
     for meaning in (table.meaning, *(column.meaning for column in table.columns)):
         if meaning is not None:
             yield from (*meaning.names.zh, *meaning.names.en)

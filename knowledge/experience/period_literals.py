@@ -31,9 +31,11 @@ def expressions(piece: Piece) -> Mapping[str, str]:
     if len(rest) == 2:
         day = date(year, *rest)
         return {"itself": piece.text, "after": (day + timedelta(days=1)).isoformat()}
+
     first_month, last_month = 1, _LAST_MONTH
     if rest:
         first_month = last_month = rest[0]
+
     last = date(year, last_month, monthrange(year, last_month)[1])
     return {
         "itself": piece.text,
@@ -51,6 +53,7 @@ def split(text: str) -> tuple[str, str]:
     match = _DATE.fullmatch(text)
     if match is None:
         return text, ""
+
     return match["date"], match["rest"]
 
 
@@ -72,6 +75,7 @@ def is_like_a_year(number: str) -> bool:
         return False
     if len(number) == len("2024"):
         return True
+
     return 1 <= int(number[4:6]) <= _LAST_MONTH
 
 
@@ -94,18 +98,22 @@ def is_explained(
         at = date.fromisoformat(split(text)[0])
     except ValueError:
         return False
+
     before = at - timedelta(days=1)
     if _is_bound_of_year(at, years) or _is_bound_of_year(before, years):
         return True
     if not _is_day_said(at, said):
         return False
+
     # the first of a month is also the end of the month before
     days = [at]
     if at.day == 1:
         days.append(before)
+
     months = [day.month for day in days if day.year in years]
     if is_relative:
         return any(not _names(month).isdisjoint(said) for month in months)
+
     return bool(months)
 
 
@@ -114,6 +122,7 @@ def _is_day_said(day: date, said: Collection[str]) -> bool:
     last_of_month = monthrange(day.year, day.month)[1]
     if day.day in (1, last_of_month):
         return True
+
     return str(day.day) in said
 
 

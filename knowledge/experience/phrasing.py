@@ -67,6 +67,7 @@ class Phrasing:
         pieces = self.pieces[first:last]
         if len(pieces) == 1 and pieces[0].kind == "quote":
             return pieces[0].text
+
         return self.said[pieces[0].start : pieces[-1].end]
 
 
@@ -79,6 +80,7 @@ def phrasing_of(question: str) -> Phrasing:
         pieces += _plain(said, begin, period.start)
         pieces.append(period)
         begin = period.end
+
     pieces += _plain(said, begin, len(said))
     return Phrasing(said, tuple(pieces))
 
@@ -93,6 +95,7 @@ def _periods(said: str) -> list[Piece]:
                 continue
             if not any(_overlap(period, one) for one in found):
                 found.append(period)
+
     return sorted(found, key=lambda piece: piece.start)
 
 
@@ -104,10 +107,12 @@ def _period(match: re.Match[str]) -> Piece | None:
         at = date(int(parts["year"]), int(parts["month"]), int(day or 1))
     except ValueError:
         return None
+
     if not _EARLIEST <= at.year <= _LATEST:
         return None
     if day:
         return Piece("day", at.isoformat(), match.start(), match.end())
+
     return Piece("month", f"{at:%Y-%m}", match.start(), match.end())
 
 
@@ -126,6 +131,7 @@ def _plain(said: str, begin: int, end: int) -> Iterator[Piece]:
             runs[-1].append(atom)
         else:
             runs.append([atom])
+
     for run in runs:
         kind, text = _read(run, keeps_case=not is_all_capitals)
         yield Piece(kind, text, begin + run[0].start, begin + run[-1].end)
@@ -136,9 +142,11 @@ def _says_nothing(atom: Atom, stretch: str) -> bool:
         return False
     if atom.text not in _SENTENCE:
         return True
+
     after = stretch[atom.end : atom.end + 1]
     if not after.strip() or not after.isascii():
         return True
+
     return after in "?!.\"')"
 
 
@@ -150,9 +158,11 @@ def _read(run: list[Atom], *, keeps_case: bool) -> tuple[Kind, str]:
         return "quote", first.text
     if first.kind == "number":
         return _number(first.text)
+
     may_be_acronym = keeps_case and first.kind == "word"
     if may_be_acronym and _is_acronym(first.text):
         return "word", first.text
+
     return "word", first.key
 
 
@@ -163,11 +173,13 @@ def _is_acronym(text: str) -> bool:
 def _number(text: str) -> tuple[Kind, str]:
     if "." in text:
         return "decimal", text.rstrip("0").rstrip(".")
+
     is_code = text.startswith("0") and text != "0"
     if is_code or len(text) > _MOST_DIGITS:
         return "word", text
     if _EARLIEST <= int(text) <= _LATEST:
         return "year", text
+
     return "integer", text
 
 
@@ -175,7 +187,9 @@ def same_words(one: tuple[Piece, ...], other: tuple[Piece, ...]) -> bool:
     """Tell whether two stretches say the same, piece by piece."""
     if len(one) != len(other):
         return False
+
     for piece, counterpart in zip(one, other, strict=True):
         if (piece.kind, piece.text) != (counterpart.kind, counterpart.text):
             return False
+
     return True

@@ -76,6 +76,7 @@ class Prover:
             return
         if len(self._waiting) >= _MOST_WAITING:
             return
+
         self._waiting.setdefault(example.example_id, example)
         if self._working is None or not is_running_here(self._working):
             self._working = asyncio.create_task(self._work())
@@ -98,6 +99,7 @@ class Prover:
                 _log.info("an example could not be proven again now: %s", error.error_type)
             except Exception:  # noqa: BLE001 - the others still have to be proven
                 _log.exception("proving the example %s failed", key)
+
             await asyncio.sleep(self._pause_s)
 
     async def _prove(self, example: Example) -> None:
@@ -109,7 +111,9 @@ class Prover:
         if not current.is_stale:
             if current.tables_hash == now:
                 return
+
             await self._mark_stale(current, _CHANGED)
+
         try:
             await explained(database, current)
         except StatementRejected as error:
@@ -117,6 +121,7 @@ class Prover:
             await self._mark_stale(current, error.text)
             self._remember_failure(current, now)
             return
+
         proven_at = datetime.now(UTC).isoformat(timespec="milliseconds")
         await self._learned.mark_proven(self._datasource, {current.example_id: now}, proven_at)
 

@@ -47,10 +47,12 @@ def bound(shape: ExampleShape, asked: Phrasing, known: ReuseContext) -> str | No
     ways = list(_ways(shape, asked.pieces))
     if len(ways) > _MOST_WAYS:
         return None
+
     statements = {_written(shape, asked, way, known) for way in ways}
     statements.discard(None)
     if len(statements) == 1:
         return statements.pop()
+
     return None
 
 
@@ -72,7 +74,9 @@ def _ways(shape: ExampleShape, pieces: Sequence[Piece]) -> Iterator[_Way]:
             if at == len(pieces):
                 given += 1
                 yield way
+
             continue
+
         wanted = steps[step]
         if isinstance(wanted, LiteralSlot):
             for last in _ends(wanted, pieces, at):
@@ -89,6 +93,7 @@ def _ends(slot: LiteralSlot, pieces: Sequence[Piece], first: int) -> Iterable[in
         return range(first + 1, min(first + _LONGEST, len(pieces)) + 1)
     if slot.kind == pieces[first].kind:
         return (first + 1,)
+
     return ()
 
 
@@ -99,6 +104,7 @@ def _steps(shape: ExampleShape) -> list[Piece | LiteralSlot]:
     for slot in shape.slots:
         steps += [*shape.phrasing.pieces[at : slot.first], slot]
         at = slot.last
+
     return [*steps, *shape.phrasing.pieces[at:]]
 
 
@@ -118,9 +124,12 @@ def _written(shape: ExampleShape, asked: Phrasing, way: _Way, known: ReuseContex
             figures |= found or {}
         if found is None:
             return None
+
         changes |= found
+
     if _keep_their_order(figures):
         return with_constants(shape.sql, changes)
+
     return None
 
 
@@ -132,10 +141,12 @@ def _keep_their_order(figures: Mapping[Constant, str]) -> bool:
     for one, other in combinations(figures, 2):
         if not one.may_bound_with(other):
             continue
+
         before = _compared(one.value, other.value)
         after = _compared(figures[one], figures[other])
         if before * after < 0:
             return False
+
     return True
 
 
@@ -161,10 +172,13 @@ def _figures(slot: LiteralSlot, piece: Piece) -> Mapping[Constant, str] | None:
         value = _expressed(piece, slot.kind, constant, form)
         if value is None:
             return None
+
         is_no_limit = constant.role == "limit" and not Decimal(value)
         if is_no_limit:
             return None
+
         changes[constant] = value
+
     return changes
 
 
@@ -174,12 +188,15 @@ def _expressed(piece: Piece, kind: str, constant: Constant, form: Form) -> str |
         parts = interval_parts(constant.value)
         if parts is not None:
             return f"{piece.text} {parts[1]}"
+
         return None
     if form == "itself" and kind in ("integer", "decimal"):
         return piece.text
+
     day = expressions(piece).get(form)
     if day is None:
         return None
+
     _, time_of_day = split(constant.value)
     return day + time_of_day
 
@@ -200,21 +217,26 @@ def _texts(
         return {}
     if not _are_named_alike(pieces, shape.phrasing.pieces[slot.first : slot.last]):
         return None
+
     read = references(shape.sql, known.catalog)
     if _tells_who(shape.others, read):
         return None
+
     compared = {one.start: one for one in read.comparisons}
     changes: dict[Constant, str] = {}
     for constant, _ in slot.constants:
         comparison = compared.get(constant.start)
         if comparison is None:
             return None
+
         value = _stored(said, comparison, known)
         if value is None:
             value = _any_text(said, pieces, comparison)
         if value is None or _is_elsewhere(value, comparison, read, known):
             return None
+
         changes[constant] = f"{comparison.before}{value}{comparison.after}"
+
     return changes
 
 
@@ -226,6 +248,7 @@ def _are_named_alike(pieces: Sequence[Piece], before: Sequence[Piece]) -> bool:
     kinds = {piece.kind for piece in pieces}
     if kinds & {"word", "quote"}:
         return True
+
     kinds_before = {piece.kind for piece in before}
     return kinds == kinds_before
 
@@ -238,10 +261,12 @@ def _stored(said: str, comparison: ColumnComparison, known: ReuseContext) -> str
     values = [value for value in stored if _is_said(said, value)]
     if len(values) != 1:
         return None
+
     value = values[0]
     has_wildcards = bool(_WILDCARDS & set(value))
     if has_wildcards and comparison.is_pattern:
         return None
+
     return value
 
 
@@ -256,12 +281,14 @@ def _any_text(said: str, pieces: Sequence[Piece], comparison: ColumnComparison) 
         return None
     if _WILDCARDS & set(pieces[0].text):
         return None
+
     return said
 
 
 def _is_said(said: str, value: str) -> bool:
     if said.isascii() and len(said) <= _SHORT:
         return said == value.strip()
+
     return same(said, value)
 
 
@@ -281,9 +308,11 @@ def _is_elsewhere(
         for column in table.columns:
             if (table.key, column.name) == (comparison.table.key, comparison.column.name):
                 continue
+
             values = set(_values_of(table, column, known))
             if value in values and comparison.text not in values:
                 return True
+
     return False
 
 
@@ -292,11 +321,13 @@ def _tells_who(others: Iterable[Constant], read: ColumnReferences) -> bool:
     keys: set[str] = set()
     for table in _tables(read):
         keys |= _keys(table)
+
     for one in others:
         if not one.column or one.operator not in _EQUALITIES:
             continue
         if one.column[-1] in keys:
             return True
+
     return False
 
 
@@ -311,4 +342,5 @@ def _keys(table: Table) -> set[str]:
     for key in (table.primary_key, *table.unique_keys, *foreign_keys):
         if len(key) == 1:
             names.update(key)
+
     return names

@@ -80,9 +80,11 @@ def shape_of(question: str, sql: str) -> ExampleShape | None:
     constants = constants_of(sql)
     if constants is None or not 0 < len(phrasing.pieces) <= _MOST_PIECES:
         return None
+
     reader = _Reader(phrasing, constants, identifiers_of(sql))
     if not reader.is_timeless():
         return None
+
     slots = [*reader.texts, *reader.periods(), *reader.numbers()]
     slots.sort(key=lambda slot: slot.first)
     lifted = _constants_of_slots(slots)
@@ -95,6 +97,7 @@ def _constants_of_slots(slots: Iterable[LiteralSlot]) -> set[Constant]:
     for slot in slots:
         for constant, _ in slot.constants:
             constants.add(constant)
+
     return constants
 
 
@@ -121,10 +124,12 @@ class _Reader:
         taken: set[int] = set()
         for slot in self.texts:
             taken.update(range(slot.first, slot.last))
+
         free = []
         for at, piece in enumerate(self._pieces):
             if piece.kind in kinds and at not in taken:
                 free.append((at, piece))
+
         return free
 
     # --------------------------------------------------------------------------
@@ -139,9 +144,11 @@ class _Reader:
                 first, last = places[0]
                 expressed: list[tuple[Constant, Form]] = [(one, "text") for one in constants]
                 found.append(LiteralSlot("text", first, last, tuple(expressed)))
+
         apart = _without_overlapping(found)
         if len(apart) <= _MOST_TEXTS:
             return apart
+
         return []
 
     def _compared_texts(self) -> dict[str, list[Constant]]:
@@ -152,6 +159,7 @@ class _Reader:
             if is_compared_text and not is_like_a_date(constant.value):
                 text = constant.value.strip("%")
                 groups.setdefault(text, []).append(constant)
+
         return groups
 
     def _places(self, text: str) -> Iterator[tuple[int, int]]:
@@ -163,7 +171,9 @@ class _Reader:
             if piece.kind == "quote":
                 if same_words(phrasing_of(piece.text).pieces, wanted):
                     yield first, first + 1
+
                 continue
+
             last = first + len(wanted)
             if not wanted or not same_words(self._pieces[first:last], wanted):
                 continue
@@ -175,6 +185,7 @@ class _Reader:
         is_short = text.isascii() and len(text) <= _SHORT
         if not is_short:
             return True
+
         is_same = self._phrasing.between(first, last) == text
         return is_same and len(text) > 1
 
@@ -188,8 +199,10 @@ class _Reader:
             other = one.value.strip("%").casefold()
             if one not in constants and _is_part(folded, other):
                 return True
+
         if not text.isascii():
             return any(folded in label for label in self._labels)
+
         words = _joined_words(folded)
         return any(words in _joined_words(label) for label in self._labels)
 
@@ -202,6 +215,7 @@ class _Reader:
         for one in self._plain_texts():
             if not is_like_a_date(one.value):
                 written |= _numbers_in([one.value])
+
         return not written.isdisjoint(_numbers_in(piece.text for piece in pieces))
 
     def _plain_texts(self) -> Iterator[Constant]:
@@ -220,9 +234,11 @@ class _Reader:
         said = {piece.text for piece in self._pieces}
         if is_relative and self._has_unsaid_part_of_date(said):
             return False
+
         said_years: set[int] = set() if is_relative else years
         if not self._years_in_texts() <= said_years:
             return False
+
         return self._are_dates_explained(years, said, is_relative=is_relative)
 
     def _are_dates_explained(self, years: set[int], said: set[str], *, is_relative: bool) -> bool:
@@ -232,6 +248,7 @@ class _Reader:
                 return False
             if not is_explained(constant.value, years, said, is_relative=is_relative):
                 return False
+
         return True
 
     def _has_unsaid_part_of_date(self, said: set[str]) -> bool:
@@ -242,6 +259,7 @@ class _Reader:
         years: set[int] = set()
         for text in self._free_texts:
             years |= years_within(text.value)
+
         return years
 
     def _explaining(self, constant: Constant) -> list[tuple[int, Form]]:
@@ -249,11 +267,13 @@ class _Reader:
         text = constant.value
         if constant.kind == "text":
             text = split(constant.value)[0]
+
         found: list[tuple[int, Form]] = []
         for number, piece in self._periods:
             for form, written in expressions(piece).items():
                 if written == text:
                     found.append((number, form))  # type: ignore[arg-type]
+
         return found
 
     def periods(self) -> list[LiteralSlot]:
@@ -266,14 +286,17 @@ class _Reader:
             explaining = self._explaining(constant)
             if len(explaining) != 1:
                 return []
+
             number, form = explaining[0]
             expressed[number].append((constant, form))
+
         if not all(expressed.values()):
             return []
         if not all(map(_is_one_way, expressed.values())):
             return []
         if self._are_spelled_out(piece for _, piece in self._periods):
             return []
+
         return [
             LiteralSlot(piece.kind, at, at + 1, tuple(expressed[at])) for at, piece in self._periods
         ]
@@ -295,15 +318,19 @@ class _Reader:
             return []
         if self._are_spelled_out(piece for _, piece in self._numbers):
             return []
+
         slots = []
         for at, piece in self._numbers:
             expressed = constants[Decimal(piece.text)]
             if len(expressed) != 1:
                 return []
+
             constant, form = expressed[0]
             if constant.kind not in (piece.kind, "text"):
                 return []
+
             slots.append(LiteralSlot(piece.kind, at, at + 1, ((constant, form),)))
+
         return slots
 
     def _telling_constants(
@@ -317,12 +344,14 @@ class _Reader:
         for constant in self._constants:
             if constant in self._dates:
                 continue
+
             value, form = _figure(constant)
             if value is None:
                 if constant.role == "interval":
                     return None
             elif not _is_neutral(constant, value, said):
                 telling.setdefault(value, []).append((constant, form))
+
         return telling
 
 
@@ -339,6 +368,7 @@ def _dates_and_texts(
             dates.append(constant)
         elif (constant.kind, constant.role) == ("text", "compared"):
             texts.append(constant)
+
     return dates, texts
 
 
@@ -351,6 +381,7 @@ def _may_be_date(constant: Constant, numbers: set[str]) -> bool:
         return False
     if constant.role not in ("compared", "argument", "other"):
         return False
+
     return is_like_a_year(constant.value)
 
 
@@ -363,6 +394,7 @@ def _may_be_part_of_date(constant: Constant) -> bool:
         return constant.value.isdigit()
     if constant.kind == "integer":
         return Decimal(constant.value) not in _FEW
+
     return False
 
 
@@ -382,6 +414,7 @@ def _numbers_in(texts: Iterable[str]) -> set[str]:
     numbers: set[str] = set()
     for text in texts:
         numbers.update(_DIGITS.findall(text))
+
     return numbers
 
 
@@ -391,6 +424,7 @@ def _without_overlapping(slots: Sequence[LiteralSlot]) -> list[LiteralSlot]:
     for one, other in combinations(slots, 2):
         if _overlap(one, other):
             overlapping |= {one, other}
+
     return [slot for slot in slots if slot not in overlapping]
 
 
@@ -403,6 +437,7 @@ def _is_one_way(expressed: Sequence[tuple[Constant, Form]]) -> bool:
     ways: dict[Form, set[str]] = {}
     for constant, form in expressed:
         ways.setdefault(form, set()).add(constant.operator)
+
     return all(len(operators) == 1 for operators in ways.values())
 
 
@@ -411,6 +446,7 @@ def interval_parts(text: str) -> tuple[str, str] | None:
     match = _INTERVAL.fullmatch(text)
     if match is None:
         return None
+
     return match[1], match[2]
 
 
@@ -418,11 +454,13 @@ def _figure(constant: Constant) -> tuple[Decimal | None, Form]:
     """Return the number that a constant is, or that an interval counts."""
     if constant.kind != "text":
         return Decimal(constant.value), "itself"
+
     parts = None
     if constant.role == "interval":
         parts = interval_parts(constant.value)
     if parts is None:
         return None, "text"
+
     return Decimal(parts[0]), "interval"
 
 
@@ -434,5 +472,6 @@ def _is_neutral(constant: Constant, value: Decimal, said: Counter[Decimal]) -> b
         return True
     if value not in _FEW:
         return False
+
     is_said_limit = constant.role == "limit" and value in said
     return not is_said_limit

@@ -43,6 +43,7 @@ def ranked(question: str, indexes: Iterable[TextIndex], most: int) -> list[str]:
     count = sum(len(index.lengths) for index in indexes)
     if not count:
         return []
+
     scores = _scores(question, indexes, count)
     best = max(scores.values(), default=0.0)
     leading = nlargest(most, scores, key=lambda entry: (scores[entry], entry))
@@ -62,6 +63,7 @@ def _scores(question: str, indexes: Sequence[TextIndex], count: int) -> Mapping[
     for term, frequency in _rarest_first(asked, indexes):
         if scores and frequency > _COMMON:
             break
+
         rarity = log(1 + (count - frequency + 0.5) / (frequency + 0.5))
         weight = rarity * asked[term].share * (_K1 + 1)
         best = best_of_word[asked[term].word]
@@ -72,6 +74,7 @@ def _scores(question: str, indexes: Sequence[TextIndex], count: int) -> Mapping[
                 if score > before:  # of the ways to say a word only the best counts
                     best[entry] = score
                     scores[entry] += score - before
+
     return scores
 
 
@@ -82,4 +85,5 @@ def _rarest_first(terms: Iterable[str], indexes: Sequence[TextIndex]) -> list[tu
         frequency = sum(len(index.holding(term)) for index in indexes)
         if frequency:
             frequencies.append((term, frequency))
+
     return sorted(frequencies, key=lambda one: one[1])

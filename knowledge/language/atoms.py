@@ -61,6 +61,7 @@ def normalise(text: str) -> str:
     is_plain_ascii = text.isascii() and text.isalnum()
     if is_plain_ascii or _PLAIN_HAN.fullmatch(text):
         return text
+
     text = unicodedata.normalize("NFKC", text)
     text = text.replace("\u2019", "'").replace("\u02bc", "'")
     text = re.sub(r"(?<=\d)'s\b", "", text)
@@ -82,6 +83,7 @@ def atoms_of(text: str) -> tuple[Atom, ...]:
             position = quoted.end
             separated = True
             continue
+
         match = _PIECES.match(text, position)
         assert match is not None
         kind = match.lastgroup
@@ -89,8 +91,10 @@ def atoms_of(text: str) -> tuple[Atom, ...]:
         if kind == "space":
             separated = True
             continue
+
         atoms.extend(_atoms_of_piece(str(kind), match.group(), match.start(), glued=not separated))
         separated = False
+
     return tuple(atoms)
 
 
@@ -102,10 +106,12 @@ def _quotation(text: str, position: int) -> Atom | None:
         closing = "'"
     if closing is None:
         return None
+
     end = text.find(closing, position + 1)
     inside = text[position + 1 : end].strip()
     if end < 0 or not inside:
         return None
+
     return Atom("quote", inside, inside.lower(), inside.lower(), position, end + 1, glued=False)
 
 
@@ -121,6 +127,7 @@ def _atoms_of_piece(kind: str, text: str, start: int, *, glued: bool) -> list[At
     if kind == "han":
         key = SIMPLIFIED.get(ord(text), text)
         return [Atom("han", text, key, key, start, end, glued)]
+
     return [Atom("mark", text, text, text, start, end, glued)]
 
 
@@ -128,6 +135,7 @@ def is_one_word(before: Atom, after: Atom) -> bool:
     """Tell whether letters or digits follow others without a space: PX100A is three atoms."""
     if not after.glued:
         return False
+
     return {before.kind, after.kind} <= _LETTERS_AND_DIGITS
 
 
@@ -144,11 +152,14 @@ def join(atoms: tuple[Atom, ...] | list[Atom], *, stems: bool = False) -> str:
     for atom in atoms:
         if atom.kind == "mark":
             continue
+
         is_beside_han = "han" in (previous, atom.kind)
         if parts and not is_beside_han:
             parts.append(" ")
+
         parts.append(atom.stem if stems else atom.key)
         previous = atom.kind
+
     return "".join(parts)
 
 
@@ -162,10 +173,13 @@ def key_of(text: str, *, stems: bool = False) -> str:
     elif _PLAIN_WORDS.fullmatch(text):
         if stems:
             return " ".join(map(stem, text.split(" ")))
+
         return text
+
     atoms = [atom for atom in atoms_of(normalise(text)) if atom.kind != "quote"]
     if not atoms:
         atoms = _as_quote(text)
+
     return join(atoms, stems=stems)
 
 

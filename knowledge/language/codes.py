@@ -22,6 +22,7 @@ def labels_of(comment: str | None) -> tuple[tuple[str, str], ...]:
     """Return (code, label) of every code that the comment explains."""
     if not comment:
         return ()
+
     explained = _explained(normalise(comment))
     return tuple((match[1], match[2]) for match in explained)
 
@@ -31,6 +32,7 @@ def before_labels(text: str) -> str:
     explained = _explained(text)
     if not explained:
         return text
+
     before = text[: explained[0].start()]
     return before.rstrip(" (:-,[【")
 
@@ -39,6 +41,7 @@ def flag_of(codes: dict[str, str]) -> tuple[str, str] | None:
     """Return the codes of yes and no from {code: label}; None when they say anything else."""
     if len(codes) != 2:
         return None
+
     yes = no = None
     for code, label in codes.items():
         word = label.lower()
@@ -46,8 +49,10 @@ def flag_of(codes: dict[str, str]) -> tuple[str, str] | None:
             yes = code
         if word in _NO:
             no = code
+
     if yes is None or no is None:
         return None
+
     return yes, no
 
 
@@ -55,12 +60,15 @@ def _explained(text: str) -> list[re.Match[str]]:
     separated = list(_SEPARATED.finditer(text))
     if len(separated) >= 2:
         return separated
+
     glued = list(_GLUED.finditer(text))
     if len(glued) < 2:
         return []
+
     codes = {match[1] for match in glued}
     labels = {match[2] for match in glued}
     are_distinct = len(codes) == len(labels) == len(glued)
     if not are_distinct or labels & _MEASURES:
         return []
+
     return glued

@@ -31,9 +31,11 @@ def pieces(text: str) -> list[str]:
         text = _ENDING.sub("", text)
     if text.isascii() or not _OTHER_LETTER.search(text):
         return _PLAIN.findall(text)
+
     words = []
     for run in _ANY.findall(text):
         words.extend(_cut_at_case(run))
+
     return words
 
 
@@ -46,6 +48,7 @@ def _cut_at_case(run: str) -> list[str]:
         if end is not None:
             words.append(run[start:end])
             start = end
+
     return [*words, run[start:]]
 
 
@@ -55,8 +58,10 @@ def _end_of_word(run: str, start: int, at: int) -> int | None:
     before = run[at - 1]
     if letter.isupper() and not before.isupper():
         return at
+
     follows_capital = before.isupper() and letter.islower()
     has_more_capitals = at - 1 > start and run[at - 2].isupper()
     if follows_capital and has_more_capitals:
         return at - 1
+
     return None

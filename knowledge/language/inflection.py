@@ -36,26 +36,31 @@ def stem(word: str) -> str:
         return _IRREGULAR[word]
     if len(word) <= _SHORT or not word.isascii():
         return word
+
     base = _without_verb_ending(singular(word))
     if len(base) <= _SHORT:
         return base
     if base.endswith("y"):
         return base[:-1] + "i"
+
     return base.removesuffix("e")
 
 
 def _without_verb_ending(word: str) -> str:
     if not word.endswith(_VERB_ENDINGS):
         return word
+
     ending = next(filter(word.endswith, _VERB_ENDINGS))
     base = word.removesuffix(ending)
     is_word = len(base) >= _SHORT and _VOWEL.search(base)
     if not is_word:
         return word
+
     last = base[-1]
     is_doubled = last == base[-2] and last not in _KEPT_DOUBLE
     if is_doubled and len(base) > _SHORT:
         return base[:-1]
+
     return base
 
 
@@ -71,6 +76,7 @@ def singular(word: str) -> str:
         return word[:-3] + "y"
     if _LONG_PLURAL.search(word):
         return word[:-2]
+
     return word[:-1]
 
 
@@ -84,6 +90,7 @@ def root(word: str) -> str:
     stemmer = getattr(_STEMMERS, "english", None)
     if stemmer is None:
         stemmer = _STEMMERS.english = snowballstemmer.stemmer("english")
+
     return f"~{stemmer.stemWord(word)}"
 
 
@@ -95,6 +102,7 @@ def plural(name: str) -> str:
     last = name.split(" ")[-1].lower()
     if has_han(name) or not _VOWEL.search(last):
         return name
+
     ends_in_s = re.search("(?<!s)s$", last)
     if ends_in_s and stem(last) != last:
         return name
@@ -102,6 +110,7 @@ def plural(name: str) -> str:
         return f"{name[:-1]}ies"
     if re.search("(s|x|z|ch|sh)$", name):
         return f"{name}es"
+
     return f"{name}s"
 
 
@@ -110,6 +119,7 @@ def lemma(word: str) -> str:
     """Return the form under which dictionaries list an English word: `buy` of `bought`."""
     if not word:
         return ""
+
     with _DICTIONARY:  # the first look-up reads it
         import simplemma
 

@@ -29,6 +29,7 @@ class LikeNames:
             for number, name in enumerate(names):
                 for pair in _pairs(name):
                     holding[pair].append(number)
+
         self._holding = dict(holding)
 
     def like(self, word: str) -> Sequence[int]:
@@ -38,9 +39,11 @@ class LikeNames:
         """
         if not self._holding:
             return range(len(self.names))
+
         shared = Counter[int]()
         for pair in _pairs(word):
             shared.update(self._holding.get(pair, ()))
+
         most = (number for number, _ in shared.most_common(4 * _MOST))
         # Of two names that share equally many pairs, the shorter one is more alike.
         ranked = sorted(most, key=lambda number: (-shared[number], len(self.names[number])))

@@ -37,6 +37,7 @@ def _joined(*tables: _Said) -> _Said:
     for table in tables:
         for phrase, others in table.items():
             found[phrase] = found.get(phrase, ()) + others
+
     return found
 
 
@@ -77,10 +78,12 @@ def forms(question: str) -> dict[str, Form]:
         if has_root(word):
             of_root = wanted[word].of_root()
             wanted.setdefault(root(word), of_root)
+
     phrases = [*_english(words), *_chinese(question)]
     for phrase, said in phrases:
         for term, form in _otherwise(phrase, said):
             wanted.setdefault(term, form)
+
     return wanted
 
 
@@ -90,6 +93,7 @@ def _otherwise(phrase: str, said: str) -> tuple[tuple[str, Form], ...]:
     known = _OF_ENGLISH
     if is_han(phrase):
         known = _OF_CHINESE
+
     found: dict[str, Form] = {}
     for other in known[phrase]:
         for term in terms(other):
@@ -97,6 +101,7 @@ def _otherwise(phrase: str, said: str) -> tuple[tuple[str, Form], ...]:
             found.setdefault(term, form)
             if has_root(term):
                 found.setdefault(root(term), form.of_root())
+
     return tuple(found.items())
 
 
@@ -105,6 +110,7 @@ def _itself(word: str) -> Form:
     share = 1.0
     if is_faint:
         share = _FAINT_SHARE
+
     return Form(word, share, share, is_faint)
 
 
@@ -116,9 +122,11 @@ def _synonym(phrase: str, said: str, term: str) -> Form:
         share *= _FAINT_SHARE
     if is_han(term) == is_han(said):
         return Form(said, share, share, is_faint)
+
     further_pairs = 0
     if is_han(said):
         further_pairs = max(0, len(phrase) - 2)
+
     alone = share * _ALONE * (1 + _ALONE_PAIR * further_pairs)
     return Form(said, share, alone, is_faint)
 
@@ -129,6 +137,7 @@ def _chinese(question: str) -> Iterator[tuple[str, str]]:
     for start, char in enumerate(text):
         if not is_han(char):
             continue
+
         last = min(len(text), start + _LONGEST_SYNONYM)
         for end in range(start + 1, last + 1):
             phrase = text[start:end]

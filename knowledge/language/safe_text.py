@@ -27,6 +27,7 @@ def block(text: str, limit: int) -> str:
     lines = []
     for line in text.splitlines():
         lines.append(_CONTROL.sub(" ", line).rstrip())
+
     joined = "\n".join(lines)
     return cut_off(_without_signals(joined).strip(), limit)
 
@@ -40,6 +41,7 @@ def cut_off(text: str, limit: int) -> str:
     """Return at most `limit` characters of `text`, the last one … where some are missing."""
     if len(text) <= limit:
         return text
+
     return text[: limit - 1] + "…"
 
 

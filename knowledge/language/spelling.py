@@ -41,6 +41,7 @@ def same(one: str, other: str) -> bool:
         return False
     if ours != folded(other):
         return False
+
     return _same_digits(one, other)
 
 
@@ -54,10 +55,12 @@ def units_apart(one: str, other: str, units: tuple[str, ...]) -> bool:
         return False
     if not _same_digits(one, other):
         return False
+
     rest = longer.removeprefix(shorter)
     if rest.isascii():
         are_units = all(word in units for word in rest.split())
         return are_units and rest.startswith(" ")
+
     return rest in units and len(shorter) >= _LEAST_NAME
 
 
@@ -68,6 +71,7 @@ def accents_apart(one: str, other: str) -> bool:
         return False
     if ours != folded(unaccented(plain(other))):
         return False
+
     return _same_digits(one, other)
 
 
@@ -75,6 +79,7 @@ def unaccented(text: str) -> str:
     """Write plain letters for accented Latin ones; other scripts stay as they are."""
     if text.isascii():
         return text
+
     return "".join(map(_unaccented, text))
 
 
@@ -82,6 +87,7 @@ def _unaccented(char: str) -> str:
     base = unicodedata.normalize("NFD", char)[0]
     if base.isascii():
         return base
+
     return char
 
 
@@ -96,12 +102,15 @@ def misspelt(one: str, other: str) -> bool:
         return False
     if not _same_digits(one, other):
         return False
+
     different = []
     for word, counterpart in zip(ours, others, strict=True):
         if word != counterpart:
             different.append((word, counterpart))
+
     if len(different) != 1:
         return False
+
     return _is_slip(*different[0])
 
 
@@ -124,6 +133,7 @@ def alike(text: str, values: Iterable[str]) -> tuple[str, ...]:
         score = _likeness(wanted, plain(value))
         if score >= _LEAST_LIKENESS:
             scored.append((-score, value))
+
     return tuple(value for _, value in sorted(scored))
 
 
@@ -163,12 +173,14 @@ def _likeness(one: str, other: str) -> float:
     shorter, longer = sorted((one, other), key=len)
     if not shorter:
         return 0.0
+
     ratio = 1 - edits(one, other, len(longer)) / len(longer)
     is_end = longer.startswith(shorter) or longer.endswith(shorter)
     if is_end and len(shorter) >= _LEAST_NAME:
         return max(ratio, _BEGINS)
     if one[0] == other[0]:
         return ratio
+
     return ratio * _OTHER_BEGINNING
 
 
@@ -189,6 +201,7 @@ def folded(text: str) -> str:
         is_sign = char == "-" and at in (0, last)
         if is_sign or says(char):
             kept.append(char)
+
     return "".join(kept)
 
 
@@ -196,6 +209,7 @@ def says(char: str) -> bool:
     """Tell whether the character makes a difference: a letter, a digit, or one of few signs."""
     if char in _MEANT_SIGNS:
         return True
+
     return unicodedata.category(char)[0] not in "PZC"
 
 
@@ -211,11 +225,13 @@ def _same_digits(one: str, other: str) -> bool:
     others = re.findall(r"\d+", plain(other))
     if runs == others:
         return True
+
     digits = "".join(runs)
     if digits != "".join(others):
         return False
     if len(digits) < _LEAST_DIGITS:
         return False
+
     return 1 in (len(runs), len(others))
 
 
@@ -229,6 +245,7 @@ def _is_slip(one: str, other: str) -> bool:
         return False
     if not _is_alphabetic(other):
         return False
+
     return edits(one, other, 1) == 1
 
 

@@ -33,6 +33,7 @@ def _weights(words: Words, place: str) -> dict[str, float]:
     weights = {}
     for weight, said in words.under(place).items():
         weights.update(dict.fromkeys(said, float(weight)))
+
     return weights
 
 
@@ -77,20 +78,24 @@ def english_words(identifier: str) -> tuple[str, ...]:
     for written in words_of(_POWERS.sub(r"_\1", identifier)):
         for word in _apart(written):
             words.extend(ABBREVIATIONS.get(word, word).split())
+
     return tuple(words)
 
 
 def _apart(word: str) -> tuple[str, ...]:
     if word in ABBREVIATIONS or word in _WHOLE_WORDS:
         return (word,)
+
     for tail in filter(word.endswith, _GLUED_TAILS):
         head = word.removesuffix(tail)
         if _is_head(head, tail):
             return (head, tail)
+
     for tail in filter(word.endswith, _ABBREVIATION_TAILS):
         head = word.removesuffix(tail)
         if head in ABBREVIATIONS:
             return (head, tail)
+
     return (word,)
 
 
@@ -100,6 +105,7 @@ def _is_head(head: str, tail: str) -> bool:
         return True
     if len(head) == _LEAST_HEAD:
         return tail in _SHORT_GLUED_TAILS
+
     return len(head) > _LEAST_HEAD
 
 
@@ -110,6 +116,7 @@ def comment_names(comment: str | None) -> list[str]:
     """
     if not comment:
         return []
+
     beginning = comment[:_READ_OF_COMMENT]
     return list(_comment_names(beginning))
 
@@ -124,12 +131,14 @@ def _comment_names(comment: str) -> tuple[str, ...]:
         is_unit = alias in _UNITS or alias.startswith(_UNIT)
         if not is_unit:
             names.append(alias)
+
     return tuple(filter(_is_short_name, names))
 
 
 def _is_short_name(text: str) -> bool:
     if not 0 < len(text) <= _LONGEST_COMMENT_NAME:
         return False
+
     return has_han(text) or len(text.split()) <= _MAX_COMMENT_WORDS
 
 
@@ -137,6 +146,7 @@ def meant_names(thing: Table | Column) -> tuple[str, ...]:
     """Return the names that the semantic file gives, in all languages."""
     if thing.meaning is not None:
         return thing.meaning.names.all
+
     return ()
 
 
@@ -149,6 +159,7 @@ def spoken_name(thing: Table | Column, lang: Lang) -> str:
         return meant
     if lang == "zh":
         return _chinese_name(thing)
+
     return _english_name(thing)
 
 
@@ -159,6 +170,7 @@ def _chinese_name(thing: Table | Column) -> str:
         name = commented[0]
     if isinstance(thing, Table):
         return _without_end(name)
+
     return name
 
 
@@ -167,6 +179,7 @@ def _english_name(thing: Table | Column) -> str:
         for name in comment_names(thing.comment):
             if not has_han(name):
                 return name
+
     return _identifier_in_words(thing)
 
 
@@ -183,6 +196,7 @@ def _without_end(name: str) -> str:
     rest = name.removesuffix(end)
     if len(rest) > 1:
         return rest
+
     return name
 
 
@@ -199,6 +213,7 @@ def table_names(table: Table) -> dict[str, float]:
             names.extend(_han_table_names(normalise(text), quality))
         else:
             names.extend(_english_table_names(english_words(text), quality))
+
     return _best(names)
 
 
@@ -210,6 +225,7 @@ def column_names(table: Table, column: Column, *, with_owner: bool = True) -> di
     owner = _owner(table.name, table.comment, meant_names(table))
     if not with_owner:
         return _best(_bare_names(column, owner.words, ()))
+
     bare = _bare_names(column, owner.words, owner.han)
     owned = _owned_names(column, owner)
     return _best([*bare, *owned])
@@ -243,6 +259,7 @@ def owner_names(table: Table) -> tuple[str, ...]:
     owner = _owner(table.name, table.comment, meant_names(table))
     if not owner.words:
         return owner.han
+
     english = {" ".join(owner.words), owner.words[-1]}
     return (*english, *owner.han)
 
@@ -256,6 +273,7 @@ def owner_traits(table: Table) -> Iterator[tuple[str, ...]]:
     none: tuple[str, ...] = ()
     if not owner.words:
         none = ("",)
+
     ends = {*owner.words[:1], *owner.words[-1:]}
     for column in table.columns:
         traits = none
@@ -264,6 +282,7 @@ def owner_traits(table: Table) -> Iterator[tuple[str, ...]]:
                 traits += owner.han_beside(han)
             elif not stems.isdisjoint(ends):
                 traits += owner.words
+
         yield traits
 
 
@@ -279,6 +298,7 @@ def _folded_names(
         else:
             stems = _stems(english_words(text))
             folded.append(("", frozenset(stems)))
+
     return tuple(folded)
 
 
@@ -288,8 +308,10 @@ def _spelled(thing: Table | Column) -> list[Name]:
     head, _, unit = thing.name.rpartition("_")
     if has_han(head) and unit in _UNITS:
         spelled.append((head, 0.98))
+
     for name in comment_names(thing.comment):
         spelled.append((name, 0.98))
+
     return spelled
 
 
@@ -307,6 +329,7 @@ class _Owner:
             has_end = core[0] in text or core[-1] in text
             if has_end:
                 beside.append(core)
+
         return tuple(beside)
 
 
@@ -318,9 +341,11 @@ def _owner(name: str, comment: str | None, meant: tuple[str, ...]) -> _Owner:
     for text in (*given, *comment_names(comment)):
         if not has_han(text):
             continue
+
         core = _han_core(normalise(text))
         if len(core) > 1:
             cores.append(core)
+
     return _Owner(_stems(english_words(english)), tuple(cores))
 
 
@@ -330,6 +355,7 @@ def _best(names: Iterable[Name]) -> dict[str, float]:
         key = key_of(name)
         if key and best.get(key, 0.0) < quality:
             best[key] = quality
+
     return best
 
 
@@ -339,18 +365,22 @@ def core_words(words: tuple[str, ...]) -> tuple[str, ...]:
     last = len(words)
     while last - first > 1 and words[first] in _TABLE_PREFIXES:
         first += 1
+
     while last - first > 1 and words[last - 1] in _TABLE_SUFFIXES:
         last -= 1
+
     return words[first:last]
 
 
 def _english_table_names(words: tuple[str, ...], quality: float) -> Iterator[Name]:
     if not words:
         return
+
     yield " ".join(words), quality
     # Said like this, `daily` in the name of `daily_revenue` asks for no days.
     for said in _SAID_TABLES:
         yield " ".join((*words, said)), quality
+
     core = core_words(words)
     yield " ".join(core), quality * 0.97
     if len(core) > 1 and core[-1] not in _GENERIC_WORDS:
@@ -362,6 +392,7 @@ def _english_column_names(
 ) -> Iterator[Name]:
     if not words or not owner:
         return
+
     yield " ".join(words), quality
     yield "".join(words), quality
     if _names_owner(words, owner):
@@ -373,6 +404,7 @@ def _english_column_names(
             yield " ".join((*words[:-1], noun)), quality * 0.9
     if words[0] in _ENGLISH_HEADS:
         yield " ".join(words[1:]), quality * _ENGLISH_HEADS[words[0]]
+
     yield from _names_without_tails(words, quality, owner)
     yield from _ends_of_name(words, quality)
     if words[0] not in _GENERIC_WORDS:
@@ -395,8 +427,10 @@ def _names_without_tails(
             yield " ".join(rest), quality * _OWNERS_OWN
         else:
             yield " ".join(rest), weight
+
     if rest == words:
         return
+
     for start in range(1, len(rest)):  # the weight of gross_weight_kg
         yield " ".join(rest[start:]), weight * 0.72
 
@@ -406,6 +440,7 @@ def _ends_of_name(words: tuple[str, ...], quality: float) -> Iterator[Name]:
         share = 0.72
         if words[start] in _GENERIC_WORDS:
             share = 0.45
+
         yield " ".join(words[start:]), quality * share
 
 
@@ -417,6 +452,7 @@ def _names_owner(words: tuple[str, ...], owner: tuple[str, ...]) -> bool:
     """Tell whether a column's words begin with its table's, and go on."""
     if len(words) <= len(owner):
         return False
+
     return _stems(words[: len(owner)]) == owner
 
 
@@ -424,6 +460,7 @@ def _ends_owner(words: tuple[str, ...], owner: tuple[str, ...]) -> bool:
     """Tell whether the table's words end with these, and begin with others."""
     if len(words) >= len(owner):
         return False
+
     return _stems(words) == owner[-len(words) :]
 
 
@@ -432,12 +469,14 @@ def _owned_names(column: Column, owner: _Owner) -> Iterator[Name]:
         if has_han(text):
             yield from _owned_han_names(normalise(text), quality, owner.han)
             continue
+
         words = english_words(text)
         if not words or not owner.words:
             continue
         # "devices installed by Ada" begins with the thing asked for
         if words[-1] == _BY or _names_owner(words, owner.words):
             continue
+
         yield " ".join((*owner.words, *words)), quality * 0.97
         yield " ".join((owner.words[-1], *words)), quality * 0.9
 
@@ -455,6 +494,7 @@ def _han_core(text: str) -> str:
         core = text.removesuffix(tail)
         if len(core) > 1:
             return core
+
     return text
 
 
@@ -464,12 +504,14 @@ def _han_table_names(text: str, quality: float) -> Iterator[Name]:
     core = _han_core(text)
     if _LINES in text[len(core) :]:  # the lines of an order are not orders
         quality *= 0.6
+
     yield core, quality * 0.97
     yield f"{core}{_SAID_TABLE_HAN}", quality * 0.97
     for start in range(1, len(core) - 1):
         ending = core[start:]
         if ending not in _GENERIC_HAN:
             yield ending, quality * 0.72
+
     for end in range(2, len(core)):
         beginning = core[:end]
         if beginning not in _GENERIC_HAN:
@@ -495,12 +537,15 @@ def _han_column_names(text: str, quality: float, owners: tuple[str, ...]) -> Ite
         rest = core.removeprefix(owner)
         if rest and rest != core:
             yield rest.lstrip(_OF), quality * 0.8
+
     for tail, weight in _HAN_TAILS.items():
         rest = core.removesuffix(tail)
         if rest == core or len(rest) < 2:
             continue
+
         yield rest, quality * _share_without_tail(rest, weight, owners)
         yield from _han_parts(rest, quality * weight)
+
     yield from _han_parts(core, quality)
 
 
@@ -511,9 +556,11 @@ def _share_without_tail(name: str, weight: float, owners: tuple[str, ...]) -> fl
     """
     if weight <= 0.9 or _MASS.search(name):
         return weight
+
     is_owner = any(owner.endswith(name) for owner in owners)
     if is_owner:
         return _OWNERS_OWN
+
     return weight
 
 
@@ -528,11 +575,13 @@ def _han_parts(text: str, quality: float) -> Iterator[Name]:
         is_part = 2 <= len(part) < size
         if not is_part or part in _GENERIC_HAN:
             continue
+
         weight = 0.45
         if end == size:
             weight = 0.75
         elif start == 0:
             weight = 0.6
+
         yield part, quality * weight
 
 
@@ -542,9 +591,11 @@ def borrowed_names(names: Mapping[str, float]) -> dict[str, float]:
     for name, quality in names.items():
         if quality < 0.6:
             continue
+
         others = _han_synonyms(name) if has_han(name) else _english(name)
         for other in others:
             borrowed.append((other, quality * 0.85))
+
     return _best(borrowed)
 
 
@@ -556,9 +607,11 @@ def _han_synonyms(name: str) -> Iterator[str]:
         tail = name[cut:]
         for other in ZH_TO_ZH.get(tail, ()):
             yield head + other
+
         if cut > 1:
             for other in ZH_TO_ZH.get(head, ()):
                 yield other + tail
+
         of_head = ZH_TO_EN.get(head, ())
         of_tail = ZH_TO_EN.get(tail, ())
         for first, second in itertools.product(of_head, of_tail):
@@ -572,11 +625,13 @@ def _english(name: str) -> Iterator[str]:
     yield from EN_TO_ZH.get(whole, ())
     if not 2 <= len(words) <= 3:
         return
+
     for index, word in enumerate(words):
         for other in EN_TO_EN.get(key_of(word, stems=True), ()):
             is_more = word in other.split(" ")  # an "average list price" is no average price
             if not is_more:
                 yield " ".join((*words[:index], other, *words[index + 1 :]))
+
     for cut in range(1, len(words)):
         head = " ".join(words[:cut])
         tail = " ".join(words[cut:])

@@ -22,6 +22,7 @@ def terms(text: str) -> Iterator[str]:
         if not is_han(word):
             yield singular(word.lower())
             continue
+
         pairs = max(1, len(word) - 1)
         for start in range(pairs):
             yield word[start : start + 2]
@@ -36,6 +37,7 @@ def called(comment: str | None) -> str:
     """Return a comment's name for the thing: its words before punctuation."""
     if not comment:
         return ""
+
     beginning = comment[:_READ_OF_COMMENT].strip()
     return _NAME_END.split(beginning, maxsplit=1)[0]
 
@@ -61,6 +63,7 @@ def roots_of(text: str) -> Iterator[str]:
         words = [term]
         if term in ABBREVIATIONS:
             words.extend(terms(ABBREVIATIONS[term]))
+
         yield from words
         for word in words:
             if has_root(word):

@@ -21,6 +21,7 @@ def _each_once(table: _Table) -> dict[str, tuple[str, ...]]:
     entries = {}
     for key, words in table.items():
         entries[key] = tuple(dict.fromkeys(words))
+
     return entries
 
 
@@ -43,9 +44,11 @@ def _groups() -> tuple[dict[str, tuple[str, ...]], ...]:
             stemmed = key_of(word, stems=True)
             en_to_en.setdefault(stemmed, []).extend(_without(word, english))
             en_to_zh.setdefault(stemmed, []).extend(chinese)
+
         for word in chinese:
             zh_to_zh.setdefault(word, []).extend(_without(word, chinese))
             zh_to_en.setdefault(word, []).extend(english)
+
     return tuple(map(_each_once, (en_to_en, en_to_zh, zh_to_zh, zh_to_en)))
 
 
@@ -62,6 +65,7 @@ def _events() -> dict[str, tuple[str, ...]]:
         verbs, tables = line.split("|")
         for verb in verbs.split():
             events[key_of(verb, stems=True)] = tuple(tables.split())
+
     return events
 
 
@@ -76,6 +80,7 @@ def _translations() -> tuple[dict[str, tuple[str, ...]], ...]:
     lines: list[str] = []
     for place in DICTIONARY.places:
         lines.extend(DICTIONARY.phrases(place))
+
     for line in lines:
         left, right = line.split("=")
         for word in left.split():
@@ -84,6 +89,7 @@ def _translations() -> tuple[dict[str, tuple[str, ...]], ...]:
             en_to_zh.setdefault(stemmed, []).extend(right.split())
             for other in right.split():
                 zh_to_en.setdefault(other, []).append(phrase)
+
     return _each_once(en_to_zh), _each_once(zh_to_en)
 
 

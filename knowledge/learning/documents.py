@@ -52,6 +52,7 @@ def documents_of_ddl(
     for table in tables:
         statements = [f"{one};\n" for one in table.statements]
         texts.append(((table.name,), "".join(statements)))
+
     return _documents(datasource, source, "ddl", texts), unread
 
 
@@ -64,6 +65,7 @@ def _sections(text: str) -> Iterator[_Section]:
         fence = _FENCE.match(line)
         if fence is not None and open_fence in ("", fence[1]):
             open_fence = "" if open_fence else fence[1]
+
         is_code = bool(open_fence) or fence is not None
         heading = None
         if not is_code:
@@ -71,11 +73,13 @@ def _sections(text: str) -> Iterator[_Section]:
         if heading is None:
             section.lines.append(line)
             continue
+
         yield section
         level = len(heading[1])
         headings = {above: title for above, title in headings.items() if above < level}
         headings[level] = heading[2].rstrip(_HEADING_END)
         section = _Section(tuple(filter(None, headings.values())))
+
     yield section
 
 
@@ -91,6 +95,7 @@ def _documents(
             title = _free_title(_BETWEEN.join((source, *headings)), documents)
             known = document_id(datasource, title)
             documents[title] = Document(known, datasource, title, part, kind, source)
+
     return list(documents.values())
 
 
@@ -102,6 +107,7 @@ def _free_title(title: str, taken: Container[str]) -> str:
     while free in taken:
         number += 1
         free = f"{title} ({number})"
+
     return free
 
 
@@ -114,9 +120,11 @@ def _cut(text: str) -> Iterator[str]:
             part = ""
         if part:
             part += "\n\n"
+
         part += paragraph
         while len(part) > MAX_DOCUMENT_CHARS:
             yield part[:MAX_DOCUMENT_CHARS]
             part = part[MAX_DOCUMENT_CHARS:]
+
     if part:
         yield part

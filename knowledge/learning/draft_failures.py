@@ -43,6 +43,7 @@ def failed_tests(failed: Sequence[FailedTest]) -> FailureFinding | None:
                 Text(f"{cause['zh']}（{named}）", f"{cause['en']} ({named})"),
                 Text(rule["hint"]["zh"], rule["hint"]["en"]),
             )
+
     return None
 
 
@@ -55,6 +56,7 @@ def reviewed_issue(issues: Sequence[FoundIssue]) -> FailureFinding | None:
             cause = f"{issue.code}: {issue.message}"
             hint = issue.suggestion
             return FailureFinding(kind, Text(cause, cause), Text(hint, hint))
+
     return None
 
 

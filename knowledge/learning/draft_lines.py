@@ -66,6 +66,7 @@ def _object(values: Mapping[str, Any], field: str) -> Mapping[str, Any]:
     value = values.get(field)
     if not isinstance(value, dict) or len(value) > _MOST_INTENT_PARTS:
         raise invalid_field(field, _OBJECT)
+
     return value
 
 
@@ -73,12 +74,14 @@ def _code(draft: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     nodes = draft.get("code")
     if not isinstance(nodes, list) or not 0 < len(nodes) <= _MOST_NODES:
         raise invalid_field("code", _NODES)
+
     return tuple(_node(node) for node in nodes)
 
 
 def _node(node: object) -> tuple[str, str]:
     if not isinstance(node, dict):
         raise invalid_field("code", _NODES)
+
     return text_field(node, "node", _MOST_NAME_CHARS), text_field(node, "sql", MAX_DRAFT_CHARS)
 
 
@@ -86,6 +89,7 @@ def _answers(draft: Mapping[str, Any]) -> Mapping[str, str]:
     answers = draft.get("answers", {})
     if not isinstance(answers, dict) or len(answers) > _MOST_ANSWERS:
         raise invalid_field("answers", _ANSWERS)
+
     return {name: _answer(name, value) for name, value in answers.items()}
 
 
@@ -93,4 +97,5 @@ def _answer(name: str, value: object) -> str:
     is_short = isinstance(value, str) and max(len(name), len(value)) <= _MOST_NAME_CHARS
     if not is_short:
         raise invalid_field("answers", _ANSWERS)
+
     return str(value)

@@ -195,6 +195,7 @@ def analysed(case: Case) -> FailureAnalysis | None:
     """Analyse a wrong answer; None when the service itself had failed, which teaches nothing."""
     if _has_service_failed(case):
         return None
+
     changed = differences(case.sql, case.corrected) if case.sql and case.corrected else ()
     finding = _finding(case, changed)
     lang = case.lang
@@ -209,6 +210,7 @@ def analysed(case: Case) -> FailureAnalysis | None:
 def _has_service_failed(case: Case) -> bool:
     if case.error_type is None or case.refusal is not None:
         return False
+
     return case.error_type not in _BY_ERROR_TYPE
 
 
@@ -219,10 +221,12 @@ def _causes(case: Case, finding: FailureFinding, changed: Sequence[Difference]) 
     comment_tells = case.comment and finding.cause is _DISSATISFIED
     if not comment_tells:
         causes.append(finding.cause.to(lang))
+
     causes += _details(case, finding)
     causes += [_difference(each).to(lang) for each in changed]
     if case.comment:
         causes.append(_quoted_comment(case.comment).to(lang))
+
     return causes
 
 
@@ -231,12 +235,14 @@ def _finding(case: Case, changed: Sequence[Difference]) -> FailureFinding:
         found = look(case, changed)
         if found is not None:
             return found
+
     return _MISMATCHED
 
 
 def _not_written(case: Case, _changed: Sequence[Difference]) -> FailureFinding | None:
     if case.sql is None and case.error_type is None:
         return _NOT_WRITTEN
+
     return None
 
 
@@ -245,12 +251,15 @@ def _refused(case: Case, _changed: Sequence[Difference]) -> FailureFinding | Non
     if isinstance(error, InvalidSql):
         if error.sqlstate in _UNKNOWN_NAMES:
             return _UNKNOWN
+
         met_bad_values = (error.sqlstate or "").startswith(_DATA)
         if met_bad_values:
             return _BAD_VALUES
+
         return _BROKEN
     if error is not None:
         return _BY_ERROR_TYPE.get(error.error_type, _BROKEN)
+
     return _BY_ERROR_TYPE.get(case.error_type or "")
 
 
@@ -261,6 +270,7 @@ def _failed_checks(case: Case, _changed: Sequence[Difference]) -> FailureFinding
 def _corrected(_case: Case, changed: Sequence[Difference]) -> FailureFinding | None:
     if not changed:
         return None
+
     kind = _PARTS[changed[0].part][0]
     return FailureFinding(
         kind, Text("用户改正了 SQL。", "The user corrected the SQL."), _COMPLAINT[kind]
@@ -271,12 +281,14 @@ def _complained(case: Case, _changed: Sequence[Difference]) -> FailureFinding | 
     for kind in _COMPLAINTS:
         if case.comment and _COMPLAINED[kind].search(case.comment):
             return FailureFinding(kind, _DISSATISFIED, _COMPLAINT[kind])
+
     return None
 
 
 def _empty(case: Case, _changed: Sequence[Difference]) -> FailureFinding | None:
     if case.row_count == 0:
         return _EMPTY
+
     return None
 
 
@@ -301,18 +313,22 @@ def _details(case: Case, finding: FailureFinding) -> list[str]:
         text = Text(f"筛选条件：{_listed(filters)}。", f"It filters by {_listed(filters)}.")
         if filters:
             return [text.to(case.lang)]
+
         return []
+
     details = []
     message = case.error
     if case.refusal is not None:
         message = case.refusal.message(case.lang)
     if message:
         details.append(message)
+
     is_slow = finding.type == "performance_error"
     if is_slow and case.plan is not None and case.plan.scans:
         tables = _listed(case.plan.scans)
         text = Text(f"开销最大的表：{tables}。", f"Most of the work is in {tables}.")
         details.append(text.to(case.lang))
+
     return details
 
 
@@ -327,6 +343,7 @@ def _difference(difference: Difference) -> Text:
             f"多了{part.zh} {_listed(before)}。",
             f"Too much among the {part.en}: {_listed(before)}.",
         )
+
     return Text(
         f"{part.zh}写成了 {_listed(before)}，应为 {_listed(after)}。",
         f"Wrong {part.en}: {_listed(before)} instead of {_listed(after)}.",
@@ -342,6 +359,7 @@ def _advice(difference: Difference) -> Text:
             f"不要用{part.zh} {_listed(before)}。",
             f"Leave out of the {part.en}: {_listed(before)}.",
         )
+
     return Text(f"{part.zh}用 {_listed(after)}。", f"Use as {part.en}: {_listed(after)}.")
 
 
@@ -350,6 +368,7 @@ def _listed(texts: Sequence[str]) -> str:
     more = len(texts) - _MOST_NAMED
     if more > 0:
         return f"{listed} … (+{more})"
+
     return listed
 
 

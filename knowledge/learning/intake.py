@@ -119,6 +119,7 @@ class Intake:
             values = _object(line)
             if values.get("kind") == "lesson":
                 return self._lesson(values)
+
             return await self._example(values)
         except (InvalidRequest, StatementRejected, QueryTimeout) as error:
             return error
@@ -142,7 +143,10 @@ class Intake:
             created_at=now(),
             proven_at=now(),
         )
-        return draft_example(example, values) if is_draft else example
+        if is_draft:
+            return draft_example(example, values)
+
+        return example
 
     def _lesson(self, values: Mapping[str, Any]) -> Lesson:
         question = text_field(values, "question", MAX_QUESTION_CHARS)
@@ -150,12 +154,14 @@ class Intake:
         if values.get("sql") is not None:
             most = MAX_SQL_CHARS if values.get("etl") is None else MAX_DRAFT_CHARS
             sql = text_field(values, "sql", most)
+
         kind = _FAILURE_TYPES.get(str(values.get("failure_type")))
         if kind is None:
             allowed = Text(
                 f"{'、'.join(_FAILURE_TYPES)} 之一", f"one of {', '.join(_FAILURE_TYPES)}"
             )
             raise invalid_field("failure_type", allowed)
+
         cause = text_field(values, "root_cause", MAX_SENTENCE_CHARS)
         hint = text_field(values, "avoidance_hint", MAX_SENTENCE_CHARS)
         lesson = Lesson(
@@ -171,7 +177,10 @@ class Intake:
             created_at=now(),
             is_shared=self._trust in ("reviewed", "certified"),
         )
-        return lesson if values.get("etl") is None else draft_lesson(lesson, values)
+        if values.get("etl") is None:
+            return lesson
+
+        return draft_lesson(lesson, values)
 
 
 def now() -> str:
@@ -201,6 +210,7 @@ def _outcome(
         return ImportOutcome(number, "refused", error=item)
     if isinstance(item, Example):
         return ImportOutcome(number, added[item.example_id], item.example_id)
+
     return ImportOutcome(number, added[item.lesson_id], item.lesson_id)
 
 
@@ -223,6 +233,7 @@ def _lang(values: Mapping[str, Any], question: str) -> Lang:
     """Return the language that the line names, else that of the question."""
     if values.get("lang") in ("zh", "en"):
         return cast(Lang, values["lang"])
+
     return language_of(question)
 
 
@@ -231,6 +242,8 @@ def _object(line: str) -> Mapping[str, Any]:
         values = json.loads(line)
     except (ValueError, RecursionError):
         values = None
+
     if not isinstance(values, dict):
         raise InvalidRequest(_NO_OBJECT)
+
     return values

@@ -15,6 +15,7 @@ def text_field(values: Mapping[str, Any], field: str, most: int) -> str:
     if not 0 < len(text) <= most or not is_whole(text):
         allowed = Text(f"1 到 {most} 个字符的字符串", f"a string of 1 to {most} characters")
         raise invalid_field(field, allowed)
+
     return text
 
 

@@ -50,7 +50,9 @@ async def proven(
     except CostExceeded as error:
         if not at_any_cost:
             raise
+
         plan = error.plan
+
     whole = await definitions().catalog()
     tables = tables_read(await database.inspect(sql), whole)
     return Proof(tables, tables_hash(tables, whole), plan)

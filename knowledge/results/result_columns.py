@@ -95,6 +95,7 @@ class ResultColumn:
         """Return the unit that its times are cut to: a month is the time of its first day."""
         if self.role == "time":
             return self.output.period
+
         return None
 
 
@@ -114,6 +115,7 @@ def result_columns(
     for one in found[MOST_READ:]:
         name = cut_off(one.name, _LONGEST_LABEL)
         columns.append(ResultColumn(one, name, None, "other"))
+
     return tuple(columns)
 
 
@@ -131,6 +133,7 @@ def _read(
         values: Sequence[object] = ()
         if kind not in NUMBERS:
             values = [row[number] for row in result.rows]
+
         unit = _unit(one, metric, kind, lang)
         label = cut_off(label, _LONGEST_LABEL)
         yield ResultColumn(one, label, unit, _role(one, kind, values))
@@ -140,6 +143,7 @@ def _figure_named(output: OutputColumn, metrics: Mapping[str, Metric]) -> Metric
     """Return the semantic file's figure that the query's own name for the column says."""
     if not output.is_named or not output.function:
         return None
+
     return metrics.get(output.name)
 
 
@@ -154,6 +158,7 @@ def label_of(output: OutputColumn, metric: Metric | None, lang: Lang) -> str:
         meant = metric.names.label(lang)
     if meant:
         return meant
+
     given = _given_name(output, lang)
     if given is not None:
         return given
@@ -165,6 +170,7 @@ def label_of(output: OutputColumn, metric: Metric | None, lang: Lang) -> str:
         return _composed(output, lang)
     if output.function == "count":
         return _count_label(output, lang)
+
     return _written(output, lang)
 
 
@@ -179,11 +185,13 @@ def _count_label(output: OutputColumn, lang: Lang) -> str:
         words = map(stem, english_words(table.name))
         if said.issuperset(words):
             named.append(table)
+
     counted: Sequence[Table] = output.counted
     if len(named) == 1:
         counted = named
     if len(counted) != 1:
         return _written(output, lang)
+
     lang = _language_of(counted[0], lang)
     return _FUNCTIONS["count"].to(lang).format(_in_plural(counted[0], lang))
 
@@ -192,12 +200,15 @@ def _given_name(output: OutputColumn, lang: Lang) -> str | None:
     """Return the query's own name for the column if it is in the reader's language."""
     if not output.is_named:
         return None
+
     is_one_word = " " not in output.name and output.name.isascii()
     if is_one_word or "_" in output.name:
         return None  # an identifier
+
     is_chinese = has_han(output.name)
     if is_chinese == (lang == "zh"):
         return output.name
+
     return None
 
 
@@ -208,6 +219,7 @@ def _written(output: OutputColumn, lang: Lang) -> str:
         return _SHARE.to(lang)
     if output.function == "count" and not says_itself:
         return _COUNT.to(lang)
+
     return " ".join(english_words(output.name)) or output.name
 
 
@@ -216,6 +228,7 @@ def _composed(output: OutputColumn, lang: Lang) -> str:
     period = output.period or output.part
     if period is not None and period in _PERIODS:
         return _PERIODS[period].to(lang)
+
     assert output.column is not None
     lang = _language_of(output.column, lang)
     name = spoken_name(output.column, lang)
@@ -223,6 +236,7 @@ def _composed(output: OutputColumn, lang: Lang) -> str:
         return name
     if _says(name, output.function):
         return name
+
     return _applied(output.function, output.column, output.table, lang)
 
 
@@ -233,6 +247,7 @@ def _language_of(thing: Table | Column, lang: Lang) -> Lang:
     """
     if has_han(spoken_name(thing, lang)):
         return "zh"
+
     is_named_in_latin = spoken_name(thing, lang).isascii()
     return "en" if is_named_in_latin else lang
 
@@ -242,9 +257,11 @@ def _applied(function: str, column: Column, table: Table | None, lang: Lang) -> 
     if function == "count" and table is not None:
         if table.primary_key == (column.name,):
             lang = _language_of(table, lang)
+
         return form.to(lang).format(_counted_by(table, column, lang))
     if _is_time(column):
         form = _OF_TIMES.get(function, form)
+
     return form.to(lang).format(spoken_name(column, lang))
 
 
@@ -252,9 +269,11 @@ def _says(name: str, function: str) -> bool:
     """Tell whether the name says itself that it is a sum, or an average."""
     if function not in _SAID:
         return False
+
     chinese, english = _SAID[function]
     if chinese.search(name):
         return True
+
     words = name.lower().split()
     return not english.isdisjoint(words)
 
@@ -263,6 +282,7 @@ def _in_plural(thing: Table | Column, lang: Lang) -> str:
     name = spoken_name(thing, lang)
     if lang == "en":
         return plural(name)
+
     return name
 
 
@@ -272,6 +292,7 @@ def _counted_by(table: Table, column: Column, lang: Lang) -> str:
     """
     if table.primary_key == (column.name,):
         return _in_plural(table, lang)
+
     return _in_plural(column, lang)
 
 
@@ -282,7 +303,9 @@ def _told_apart(labels: list[str], found: Sequence[OutputColumn], lang: Lang) ->
     for label, output in zip(labels, found, strict=True):
         if often[label] > 1 and output.table is not None:
             label = _with_owner(label, spoken_name(output.table, lang), lang)
+
         told.append(label)
+
     return _numbered(told)
 
 
@@ -293,14 +316,19 @@ def _numbered(labels: list[str]) -> list[str]:
     for label in labels:
         seen[label] += 1
         numbered.append(f"{label} ({seen[label]})" if seen[label] > 1 else label)
+
     return numbered
 
 
 def _with_owner(label: str, owner: str, lang: Lang) -> str:
     if label.startswith(owner):
         return label
+
     both = f"{owner}{label}"
-    return both if lang == "zh" and not both.isascii() else f"{owner} {label}"
+    if lang == "zh" and not both.isascii():
+        return both
+
+    return f"{owner} {label}"
 
 
 # ------------------------------------------------------------------------------
@@ -318,6 +346,7 @@ def _unit(output: OutputColumn, metric: Metric | None, kind: str, lang: Lang) ->
         return "%"
     if output.column is None or _is_counted_otherwise(output):
         return None
+
     return _unit_of_column(output.column, lang)
 
 
@@ -325,6 +354,7 @@ def _is_counted_otherwise(output: OutputColumn) -> bool:
     """Tell whether its numbers are not in the unit of the column that it is made of."""
     if output.is_share or output.is_computed:
         return True
+
     return output.function == "count"
 
 
@@ -333,6 +363,7 @@ def _unit_of_column(column: Column, lang: Lang) -> str | None:
     meaning = column.meaning
     if meaning is not None and meaning.unit is not None:
         return meaning.unit.to(lang)
+
     return unit_of(column)
 
 
@@ -351,9 +382,11 @@ def _role(output: OutputColumn, kind: str, values: Sequence[object]) -> Role:
         return _role_of_number(output)
     if kind in _NAMES:
         return "category"
+
     has_few_values = output.column is not None and output.column.allowed
     if has_few_values:
         return "category"
+
     return "other"
 
 
@@ -362,6 +395,7 @@ def _is_period(output: OutputColumn, kind: str, values: Sequence[object]) -> boo
         return True
     if output.period and kind in _NAMES:
         return True
+
     return _are_written_periods(output, values)
 
 
@@ -378,6 +412,7 @@ def _role_of_number(output: OutputColumn) -> Role:
         return "category"
     if identifies(table, column):
         return "category"
+
     return "measure"
 
 
@@ -395,6 +430,7 @@ def _ends_in(column: Column, english: Collection[str], chinese: re.Pattern[str])
     words = english_words(column.name)
     if words and words[-1] in english:
         return True
+
     names = (column.name, *comment_names(column.comment))
     return any(map(chinese.search, names))
 
@@ -402,6 +438,7 @@ def _ends_in(column: Column, english: Collection[str], chinese: re.Pattern[str])
 def _is_of_key(table: Table, column: Column) -> bool:
     if column.name in table.primary_key:
         return True
+
     return column.name in table.referring_columns
 
 
@@ -414,12 +451,14 @@ def _are_written_periods(output: OutputColumn, values: Sequence[object]) -> bool
         return False
     if output.table is None or output.column is None:
         return True
+
     return not identifies(output.table, output.column)
 
 
 def _is_written_period(value: object) -> bool:
     if not isinstance(value, str):
         return False
+
     return _WRITTEN_PERIOD.fullmatch(value) is not None
 
 
@@ -435,9 +474,11 @@ def as_period(value: object, period: str | None) -> object:
     """
     if not isinstance(value, str):
         return value
+
     is_day = _DAY.fullmatch(value) is not None
     if not is_day or value.endswith("BC"):
         return value
+
     year = value[:4]
     if period == "year":
         return year
@@ -448,4 +489,5 @@ def as_period(value: object, period: str | None) -> object:
         return value[:7]
     if period in ("day", "week"):
         return value[:10]
+
     return value

@@ -47,6 +47,7 @@ def rights_said(
     closed = partly_closed(sql, catalog)
     if not closed:
         return ()
+
     names = [called(table) for table in closed]
     covered = Text(
         _PARTLY.zh.format("、".join(name.zh for name in names)),
@@ -65,15 +66,18 @@ def _groups_seen(
     is_chosen = result.is_limited or bool(references(sql, catalog).comparisons)
     if is_chosen or not any(one.output.function for one in columns):
         return []
+
     said = []
     for place, one in enumerate(columns):
         stored, table = one.output.column, one.output.table
         if stored is None or one.output.function or table is None or not table.has_hidden_rows:
             continue
+
         seen = {str(row[place]) for row in result.rows} & set(stored.allowed)
         if 0 < len(seen) < len(stored.allowed):
             counts = {"seen": len(seen), "of": len(stored.allowed)}
             label = called(stored)
             chinese = _GROUPS.zh.format(label=label.zh, **counts)
             said.append(Text(chinese, _GROUPS.en.format(label=label.en, **counts)))
+
     return said

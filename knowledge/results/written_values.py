@@ -50,10 +50,12 @@ def written(value: Any, column: ResultColumn, lang: Lang) -> str:
         return _part(value, column.output.part, lang)
     if column.output.is_percent and _is_short(value):
         value = round(Decimal(str(value)), 2)
+
     text = _figure(value, lang)
     if is_money(column) and _is_short(value):
         amount = round(Decimal(str(value)), 2)
         text = f"{amount:,f}"
+
     return _with_unit(text, column.unit)
 
 
@@ -75,6 +77,7 @@ def format_of(column: ResultColumn, column_type: str) -> Format | None:
         return "percent"
     if is_money(column):
         return "money"
+
     return "number"
 
 
@@ -88,6 +91,7 @@ def is_money(column: ResultColumn) -> bool:
         return is_currency or column.unit in _SIGNS
     if output.column is None or output.is_computed:
         return False
+
     return output.column.type.endswith(_CENTS)
 
 
@@ -95,6 +99,7 @@ def joined(names: Sequence[str], lang: Lang) -> str:
     """Write several names in one sentence: `A, B and C`."""
     if len(names) < 2:
         return "".join(names)
+
     return _COMMA.to(lang).join(names[:-1]) + _AND.to(lang) + names[-1]
 
 
@@ -106,6 +111,7 @@ def is_number(value: Any) -> bool:
         return False
     if isinstance(value, Decimal):
         return not value.is_nan()
+
     return value == value
 
 
@@ -115,6 +121,7 @@ def _part(value: float | Decimal, part: str | None, lang: Lang) -> str:
         return _WEEKDAYS[int(value) % 7].to(lang)
     if part in _PARTS:
         return _PARTS[part].to(lang).format(value)
+
     return str(value)
 
 
@@ -124,10 +131,13 @@ def _with_unit(text: str, unit: str | None) -> str:
     if unit in _SIGNS:
         if text.startswith("-"):
             return f"-{unit}{text[1:]}"
+
         return f"{unit}{text}"
+
     is_latin = unit[0].isalnum() and not has_han(unit)
     if is_latin:
         return f"{text} {unit}"
+
     return f"{text}{unit}"
 
 
@@ -143,11 +153,13 @@ def _plain(value: Any, lang: Lang, *, is_time: bool) -> str:
         return _YES.to(lang)
     if value is False:
         return _NO.to(lang)
+
     text = str(value)
     if is_time:
         text = _clock(text)
     if len(text) <= _MOST_SPOKEN:
         return text
+
     return f"{text[:_MOST_SPOKEN]}…"
 
 
@@ -162,6 +174,7 @@ def _figure(value: float | Decimal, lang: Lang) -> str:
         return f"{value:,}"
     if not _is_short(value):
         return str(value)
+
     number = Decimal(str(value))
     shortened = round(number, _MAX_DECIMALS)
     text = f"{shortened:,f}"
@@ -169,6 +182,7 @@ def _figure(value: float | Decimal, lang: Lang) -> str:
         text = text.rstrip("0").rstrip(".")
     if shortened != number:
         return _ABOUT.to(lang).format(text)
+
     return text
 
 

@@ -63,6 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         settings = Settings.from_env()
         if given.database_url:
             settings = replace(settings, database_url=given.database_url)
+
         return run(settings, given)
     except (SemanticFileError, ProposalRefused) as error:
         sys.stderr.write(f"{error}\n")
@@ -101,15 +102,18 @@ def _parser() -> argparse.ArgumentParser:
     for command in (applying, declining):
         command.add_argument("proposal", metavar="ID")
         command.add_argument("--by", default="operator", help="who decides (default: operator)")
+
     declining.add_argument("--reason", default="", help="why, for its author")
     for command in (listing, applying, declining):
         command.add_argument(
             "--database", metavar="NAME", default=DEFAULT, help="one of DATABASES_FILE"
         )
+
     for command in (drafting, checking, listing, applying, declining):
         command.add_argument(
             "--database-url", metavar="URL", help="default: DATABASE_URL, else the embedded demo"
         )
+
     return parser
 
 
@@ -119,6 +123,7 @@ def _asked(settings: Settings) -> Iterator[UrlSource]:
     try:
         if settings.database_url:
             probe(settings.database_url)
+
         yield sources.asked
     finally:
         sources.hold.release()
@@ -127,6 +132,7 @@ def _asked(settings: Settings) -> Iterator[UrlSource]:
 def _draft(settings: Settings, given: argparse.Namespace) -> int:
     with _asked(settings) as source:
         catalog = read_catalog(source, database_options(settings))
+
     sys.stdout.write(draft(_chosen(catalog, given.tables), os.path.relpath(SCHEMA_PATH)))
     return 0
 
@@ -134,6 +140,7 @@ def _draft(settings: Settings, given: argparse.Namespace) -> int:
 def _chosen(catalog: Catalog, patterns: Sequence[str] | None) -> Catalog:
     if not patterns:
         return catalog
+
     tables = tuple(table for table in catalog.tables if _matches(table, patterns))
     return replace(catalog, tables=tables).coherent()
 
@@ -145,6 +152,7 @@ def _matches(table: Table, patterns: Sequence[str]) -> bool:
             return True
         if fnmatchcase(f"{table.schema}.{table.name}", pattern):
             return True
+
     return False
 
 
@@ -155,11 +163,14 @@ def _check(settings: Settings, given: argparse.Namespace) -> int:
     with _asked(settings) as source:
         problems = problems_of(path, source, options)
         doubts = () if problems else tuple(doubts_about(path, read_catalog(source, options)))
+
     if problems:
         sys.stderr.write(f"{listed(str(path), problems)}\n")
         return 1
+
     for doubt in doubts:
         sys.stderr.write(f"{Problem(doubt.line, f'note: {doubt.text}').at(str(path))}\n")
+
     sys.stdout.write(f"{path} fits the database.\n")
     return 0
 
@@ -167,14 +178,17 @@ def _check(settings: Settings, given: argparse.Namespace) -> int:
 def _list_proposals(settings: Settings, given: argparse.Namespace) -> int:
     with _operated(settings, given.database) as operated:
         found = operated.listed()
+
     for proposal in found:
         sys.stdout.write(f"{described(proposal)}\n")
+
     return 0
 
 
 def _apply(settings: Settings, given: argparse.Namespace) -> int:
     with _operated(settings, given.database) as operated:
         applied = operated.apply(given.proposal, given.by)
+
     sys.stdout.write(f"{described(applied)}\n")
     return 0
 
@@ -182,6 +196,7 @@ def _apply(settings: Settings, given: argparse.Namespace) -> int:
 def _decline(settings: Settings, given: argparse.Namespace) -> int:
     with _operated(settings, given.database) as operated:
         declined = operated.decline(given.proposal, given.by, given.reason)
+
     sys.stdout.write(f"{described(declined)}\n")
     return 0
 
@@ -210,10 +225,12 @@ def _database_of(settings: Settings, name: str) -> tuple[str, Path | None, Datab
     if not settings.databases_file:
         path = Path(settings.semantic_file).expanduser() if settings.semantic_file else None
         return settings.database_url, path, options
+
     found = read_databases(Path(settings.databases_file).expanduser(), options)
     for entry in found.entries:
         if entry.name == name:
             return entry.url, entry.semantic_file, entry.options
+
     raise ProposalRefused(f"DATABASES_FILE has no database {name!r}: name one by --database.")
 
 

@@ -51,6 +51,7 @@ def _unknown_values(entry: ColumnEntry, table: Table) -> Iterator[Problem]:
     column = table.column(entry.name.text)
     if column is None or column.allowed or not column.is_complete:
         return
+
     for spot, _ in entry.values:
         if spot.text not in column.values:
             near = did_you_mean(spot.text, column.values)

@@ -47,7 +47,9 @@ def draft(catalog: Catalog, schema_url: str) -> str:
             hint = f"{left} more tables are left out: draft them apart, with --tables."
             lines.append(f"{_INDENT}# {hint}")
             break
+
         lines += block
+
     return "\n".join([*lines, *writer.metrics(), ""])
 
 
@@ -73,6 +75,7 @@ class _Writer:
             found = tables_called(spelled, self._catalog)
             if len(found) == 1 and found[0].key == key:
                 return spelled
+
         return None
 
     def table(self, table: Table) -> Iterator[str]:
@@ -81,14 +84,17 @@ class _Writer:
         yield ""
         for remark in _about(table):
             yield f"{_INDENT}# {remark}"
+
         if name is None:
             why = "no name leads to it alone, so it can't be described."
             yield f"{_INDENT}# {_comment('.'.join(table.key))}: {why}"
             return
+
         yield f"{_INDENT}{_scalar(name)}:"
         fields = [*self._facts(table), *self._joins(table), *self._columns(table)]
         if all(map(_is_comment, fields)):
             fields.insert(0, "names: []")
+
         yield from _indented(fields)
 
     def _facts(self, table: Table) -> Iterator[str]:
@@ -101,6 +107,7 @@ class _Writer:
             yield f"date: {_scalar(dates[0])}"
         elif dates:
             yield f"# date: {' or '.join(map(_scalar, dates))}"
+
         condition = guesses.deletion_filter(table)
         if condition is not None:
             yield f"# filter: {_scalar(condition)}"
@@ -109,6 +116,7 @@ class _Writer:
         """Tell whether a row seems to be something that happened at that date."""
         if table.foreign_keys or table.key in self._implied:
             return True
+
         return date in table.primary_key
 
     def _joins(self, table: Table) -> Iterator[str]:
@@ -117,8 +125,10 @@ class _Writer:
             name = self._name(join.target)
             if name is not None:
                 joins.append(_join(join, name))
+
         if joins:
             yield "# joins:  # no foreign key declares these"
+
         for line in joins:
             yield f"#   - {line}"
 
@@ -128,12 +138,15 @@ class _Writer:
             lines = list(_column(table, column))
             if lines or not self._is_brief:
                 shown.append((column, lines))
+
         if shown:
             yield "columns:"
+
         for column, lines in shown:
             value = ""
             if all(map(_is_comment, lines)):
                 value = " {}"
+
             yield f"{_INDENT}{_scalar(column.name)}:{value}  # {_facts(table, column)}"
             yield from _indented(lines)
 
@@ -150,6 +163,7 @@ class _Writer:
             name = self._name(table.key)
             if name is None or not guesses.dates_of(table):
                 continue
+
             for column in guesses.measures_of(table):
                 yield _metric(name, table, column)
 
@@ -159,9 +173,11 @@ def _about(table: Table) -> Iterator[str]:
     rows = ""
     if table.row_estimate > 0:
         rows = f", about {table.row_estimate:,} rows"
+
     yield f"{table.kind}{rows}"
     if table.primary_key:
         yield _comment(f"primary key: {', '.join(table.primary_key)}")
+
     for key in table.foreign_keys:
         if len(key.columns) > 1:
             columns = ", ".join(key.columns)
@@ -172,6 +188,7 @@ def _about(table: Table) -> Iterator[str]:
 def _names_and_description(name: str | None, comment: str | None) -> Iterator[str]:
     if name:
         yield f"names: [{_scalar(name)}]"
+
     description = guesses.description_of(comment)
     if description is not None:
         yield f"description: {_scalar(description)}"
@@ -191,6 +208,7 @@ def _metric(table_name: str, table: Table, column: Column) -> str:
     unit = guesses.unit_of(column)
     if unit:
         fields.append(f"unit: {_scalar(unit)}")
+
     return f"{name}: {{{', '.join(fields)}}}"
 
 
@@ -203,9 +221,11 @@ def _column(table: Table, column: Column) -> Iterator[str]:
         yield "sensitive: true"
     elif guesses.holds_names(table, column):
         yield "# sensitive: true  # seems to hold names of persons"
+
     values = guesses.values_of(table, column)
     if values:
         yield "values:"
+
     for value, name in values:
         yield f"{_INDENT}{_scalar(value)}: [{_scalar(name) if name else ''}]"
 
@@ -214,6 +234,7 @@ def _facts(table: Table, column: Column) -> str:
     facts = [column.type]
     if table.primary_key == (column.name,):
         facts.append("primary key")
+
     facts += [_reference(key) for key in table.foreign_keys if key.columns == (column.name,)]
     return _comment(", ".join(facts))
 
@@ -244,21 +265,25 @@ def _scalar(text: str) -> str:
     is_text = tag == _TEXT_TAG
     if is_text and _PLAIN.fullmatch(text):
         return text
+
     return "".join(map(_escaped, json.dumps(text, ensure_ascii=False)))
 
 
 def _is_printable(character: str) -> bool:
     if character == " ":
         return True
+
     return unicodedata.category(character)[0] not in "CZ"
 
 
 def _escaped(character: str) -> str:
     if _is_printable(character):
         return character
+
     code = ord(character)
     if code <= 0xFFFF:
         return f"\\u{code:04x}"
+
     return f"\\U{code:08x}"
 
 

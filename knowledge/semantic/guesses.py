@@ -42,6 +42,7 @@ def table_name_of(comment: str | None) -> str | None:
     name = name_of(comment)
     if name is None:
         return None
+
     return name.removesuffix(_TABLE) or name
 
 
@@ -51,9 +52,11 @@ def name_of(comment: str | None) -> str | None:
     name = called(before_labels(without_brackets)).strip(" .。:：,，;；-")
     if len(name) > _LONGEST_NAME or not any(map(str.isalnum, name)):
         return None
+
     is_short = _HAN.search(name) is not None or len(name.split()) <= _MOST_WORDS
     if is_short:
         return name
+
     return None
 
 
@@ -62,6 +65,7 @@ def description_of(comment: str | None) -> str | None:
     text = " ".join(normalise(comment or "").split())
     if not text or text == name_of(comment):
         return None
+
     return text[:_LONGEST_DESCRIPTION]
 
 
@@ -87,15 +91,18 @@ def unit_of(column: Column) -> str | None:
     """
     if not is_number(column):
         return None
+
     unit_word = WORDS.chinese.text("names.unit")
     comment = (column.comment or "")[:_READ_OF_COMMENT]
     for inside in _BRACKETED.findall(normalise(comment)):
         word = inside.strip().removeprefix(unit_word).lstrip(": ").lower()
         if word in _units():
             return _units()[word]
+
     *before, last = column.name.lower().split("_")
     if not before or len(last) < 2:
         return None
+
     return _units().get(last)
 
 
@@ -106,11 +113,14 @@ def label_of(table: Table) -> str | None:
     for place, column in enumerate(table.columns):
         if not column.type.startswith(_TEXTS):
             continue
+
         rank = _rank_as_label(column)
         if rank is not None and privacy_of(table, column) is not Privacy.PRIVATE:
             found.append((rank, column.name not in unique, place, column.name))
+
     if found:
         return min(found)[3]
+
     return None
 
 
@@ -125,6 +135,7 @@ def _rank_as_label(column: Column) -> int | None:
     for last_word in english_words(column.name)[-1:]:
         if last_word in english:
             ranks.append(english.index(last_word))
+
     return min(ranks, default=None)
 
 
@@ -139,7 +150,9 @@ def dates_of(table: Table) -> Sequence[str]:
             continue
         if _is_recorded(column) or privacy_of(table, column) is not Privacy.OPEN:
             continue
+
         names.append(column.name)
+
     return names
 
 
@@ -148,6 +161,7 @@ def _is_recorded(column: Column) -> bool:
     words = set(english_words(column.name)[:2])
     if words & _EN.one_of("columns.recorded"):
         return True
+
     return called(column.comment).startswith(_ZH.phrases("columns.recorded"))
 
 
@@ -160,12 +174,14 @@ def deletion_filter(table: Table) -> str | None:
             return f"NOT {quoted(column.name)}"
         if is_number(column):
             return f"{quoted(column.name)} = 0"
+
     return None
 
 
 def _marks_deleted(column: Column) -> bool:
     if " ".join(english_words(column.name)) in _EN.one_of("columns.deleted"):
         return True
+
     return called(column.comment).startswith(_ZH.phrases("columns.deleted"))
 
 
@@ -179,6 +195,7 @@ def values_of(table: Table, column: Column) -> Sequence[tuple[str, str | None]]:
         return ()
     if privacy_of(table, column) is not Privacy.OPEN:
         return ()
+
     labels = dict(labels_of(column.comment))
     values = column.allowed[:_MOST_ALLOWED] or tuple(labels) or _few_stored(table, column)
     named = []
@@ -186,6 +203,7 @@ def values_of(table: Table, column: Column) -> Sequence[tuple[str, str | None]]:
         is_short = len(value) <= _LONGEST_VALUE
         if is_short and value.strip():
             named.append((value, labels.get(value)))
+
     return named
 
 
@@ -193,6 +211,7 @@ def _few_stored(table: Table, column: Column) -> Sequence[str]:
     """Return the stored values, if they are all known and few."""
     if not column.is_complete or len(column.values) > _MOST_VALUES:
         return ()
+
     return tuple(open_values(table, column))
 
 
@@ -216,11 +235,13 @@ def implied_joins(catalog: Catalog) -> Mapping[TableKey, Sequence[PreferredJoin]
         if len(table.primary_key) == 1:
             for name in _key_names(table):
                 owners[table.schema, name].append(table)
+
     found = {}
     for table in catalog.tables:
         joins = list(_implied(table, owners))
         if joins:
             found[table.key] = joins
+
     return found
 
 
@@ -231,6 +252,7 @@ def _key_names(table: Table) -> Iterable[str]:
     table_name = "_".join(map(singular, core_words(english_words(table.name))))
     if table_name:
         names |= {f"{table_name}_{end}" for end in mere_ends}
+
     return names
 
 
@@ -241,10 +263,12 @@ def _implied(
     for column in table.columns:
         if column.name in declared:
             continue
+
         name = "_".join(map(singular, english_words(column.name)))
         owner = _only_owner(owners.get((table.schema, name), []))
         if owner is None or owner.key == table.key:
             continue
+
         target = owner.column(owner.primary_key[0])
         if target is not None and is_number(target) == is_number(column):
             yield PreferredJoin((column.name,), owner.key, owner.primary_key)
@@ -253,6 +277,7 @@ def _implied(
 def _only_owner(owners: Sequence[Table]) -> Table | None:
     if len(owners) == 1:
         return owners[0]
+
     return None
 
 
@@ -265,4 +290,5 @@ def measures_of(table: Table) -> Sequence[Column]:
         is_measured = has_unit or column.type.startswith(_DECIMALS)
         if is_measured and column.name not in keys:
             measures.append(column)
+
     return measures

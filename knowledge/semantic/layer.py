@@ -87,6 +87,7 @@ class SemanticLayer:
             why = self._refusal(statement.sql)
             if why is not None:
                 refused.append((statement, why))
+
         return bound.without(refused).problems
 
     async def annotate(self, catalog: Catalog, facts: ServerFacts, plan: Plan) -> Catalog:
@@ -110,18 +111,21 @@ class SemanticLayer:
                 allowed.append(statement)
             else:
                 refused.append((statement, why))
+
         return replace(bound.without(refused), statements=tuple(allowed))
 
     def _read_again(self) -> None:
         stamp = file_stamp(self._path)
         if stamp == self._stamp:
             return
+
         self._stamp = stamp
         try:
             self._file = read_file(self._path)
         except SemanticFileError as error:
             self._mistakes = error.problems
             return
+
         self._mistakes = ()
         _log.info("the semantic file %s has changed and was read again", self.name)
 
@@ -149,6 +153,7 @@ class SemanticLayer:
             if why is not None:
                 problem = f"the report {entry.name.text!r} can't be used: {why}"
                 broken[entry.name.text] = Problem(entry.sql.line, problem)
+
         return broken
 
     def _refusal(self, sql: str) -> str | None:
@@ -156,6 +161,7 @@ class SemanticLayer:
             self._guard.check(sql)
         except CituError as error:
             return str(error).rstrip(".")
+
         return None
 
     async def _failing(
@@ -174,17 +180,20 @@ class SemanticLayer:
                 planned[each.sql] = known
             elif time.monotonic() < until:
                 planned[each.sql] = (shape, await plan(each.sql))
+
         self._planned = planned
         failing = []
         for each in statements:
             _, why = planned.get(each.sql, ((), None))
             if why is not None:
                 failing.append((each, why))
+
         return failing
 
     def _report(self, problems: tuple[Problem, ...]) -> None:
         if problems == self.problems:
             return
+
         self.problems = problems
         if self._logs:
             for problem in problems:
@@ -203,4 +212,5 @@ def file_stamp(path: Path) -> tuple[int, int] | None:
         found = path.stat()
     except OSError:
         return None
+
     return found.st_mtime_ns, found.st_size

@@ -13,6 +13,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     found = nearest(name, known)
     if found:
         return f"; did you mean {found!r}?"
+
     return ""
 
 
@@ -28,4 +29,5 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     )
     if found:
         return found[0]
+
     return None

@@ -66,6 +66,7 @@ class OperatedFile:
             raise ProposalRefused(
                 f"{proposal_id} can't be applied: {error}. Edit the file and decline it."
             ) from error
+
         self._replace(path, text)
         return self._settle(proposal, "applied", by, "")
 
@@ -83,6 +84,7 @@ class OperatedFile:
                 "The database has no semantic file of its own: set SEMANTIC_FILE. The demo's is a "
                 "part of Citu: copy it first."
             )
+
         return self.path
 
     def _replace(self, path: Path, text: str) -> None:
@@ -93,11 +95,13 @@ class OperatedFile:
         try:
             with os.fdopen(handle, "w", encoding="utf-8") as file:
                 file.write(text)
+
             shutil.copymode(path, changed)
             problems = problems_of(changed, self.source, self.options)
             new = [one for one in problems if one.text not in known]
             if new:
                 raise SemanticFileError(path.name, new)
+
             changed.replace(path)
         finally:
             changed.unlink(missing_ok=True)
@@ -107,6 +111,7 @@ class OperatedFile:
         if found is None or found.state != "open":
             state = "There is no proposal" if found is None else f"It is {found.state} already:"
             raise ProposalRefused(f"{state} {proposal_id}.")
+
         return found
 
     def _settle(
@@ -116,6 +121,7 @@ class OperatedFile:
         settled = replace(proposal, state=state, settled_at=at, settled_by=by, reason=reason)
         if not self._use(lambda store: store.proposals.settle(self.datasource, settled)):
             raise ProposalRefused(f"Somebody else has settled {proposal.proposal_id} meanwhile.")
+
         return settled
 
     def _use(self, ask: Callable[[Store], Awaitable[T]]) -> T:

@@ -43,4 +43,5 @@ def listed(name: str, problems: Sequence[Problem]) -> str:
     lines = [problem.at(name) for problem in problems[:_SHOWN]]
     if len(problems) > _SHOWN:
         lines.append(f"… and {len(problems) - _SHOWN} more")
+
     return "\n".join(lines)

@@ -36,9 +36,11 @@ def replaced(text: str, before: str, after: str) -> str | None:
     new = _lines(after.replace("\r\n", "\n")) if after else []
     if not before:
         return _joined([*lines, *new])
+
     found = _places(lines, tuple(old))
     if len(found) != 1:
         return None
+
     lines[found[0] : found[0] + len(old)] = new
     return _joined(lines)
 
@@ -61,6 +63,7 @@ def patched(text: str, diff: str) -> str:
         place = _place(lines, hunk, hunk.start + moved)
         lines[place : place + len(hunk.before)] = hunk.after
         moved += len(hunk.after) - len(hunk.before)
+
     return _joined(lines)
 
 
@@ -74,7 +77,10 @@ def _places(lines: Sequence[str], wanted: tuple[str, ...]) -> list[int]:
 
 
 def _lines(text: str) -> list[str]:
-    return text.split("\n")[:-1] if text.endswith("\n") else text.split("\n")
+    if text.endswith("\n"):
+        return text.split("\n")[:-1]
+
+    return text.split("\n")
 
 
 def _hunks(diff: str) -> Iterator[_Hunk]:
@@ -84,12 +90,14 @@ def _hunks(diff: str) -> Iterator[_Hunk]:
         if head is not None:
             if before or after:
                 yield _Hunk(start, tuple(before), tuple(after))
+
             start, before, after = int(head[1]) - 1, [], []
             continue
         if not line.startswith("+"):
             before.append(line[1:])
         if not line.startswith("-"):
             after.append(line[1:])
+
     if before or after:
         yield _Hunk(start, tuple(before), tuple(after))
 
@@ -99,8 +107,10 @@ def _place(lines: Sequence[str], hunk: _Hunk, expected: int) -> int:
     count = len(hunk.before)
     if tuple(lines[expected : expected + count]) == hunk.before:
         return expected
+
     found = _places(lines, hunk.before)
     if len(found) == 1:
         return found[0]
+
     shown = next((line for line in hunk.before if line.strip()), "")
     raise PatchError(f"the file has changed since: line {hunk.start + 1}, {shown.strip()!r}")

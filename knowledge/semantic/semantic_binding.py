@@ -84,8 +84,10 @@ class Bound:
                 unfiltered.add(statement.table.key)
             else:
                 failed_metrics.add(statement.metric)
+
         if len(problems) == len(self.problems):
             return self
+
         metrics = [one for one in self.catalog.metrics if one.table not in unfiltered]
         catalog = replace(
             self.catalog,
@@ -124,6 +126,7 @@ class _Binding:
             table = self._table(entry.name)
             if table is not None and self._is_first(entry.name, table):
                 described[table.key] = self._described(table, entry)
+
         metrics = [self._metric(entry, described) for entry in file.metrics]
         catalog = replace(
             self._catalog,
@@ -141,6 +144,7 @@ class _Binding:
         names = set()
         for table in self._catalog.tables:
             names |= {table.name, f"{table.schema}.{table.name}"}
+
         return names
 
     def _near(self, name: str, known: Collection[str]) -> str:
@@ -149,6 +153,7 @@ class _Binding:
         """
         if len(self._problems) < _SUGGESTIONS:
             return did_you_mean(name, known)
+
         return ""
 
     def _is_first(self, spot: Spot, table: Table) -> bool:
@@ -157,6 +162,7 @@ class _Binding:
             self._problem(
                 spot.line, f"the table {spot.text!r} is described in line {before} already"
             )
+
         return before == spot.line
 
     # --------------------------------------------------------------------------
@@ -172,6 +178,7 @@ class _Binding:
             problem = f"several tables are called {spot.text!r}: write one of {names}"
         else:
             problem = f"there is no table {spot.text!r}{self._near(spot.text, self._names)}"
+
         self._problem(spot.line, problem)
         return None
 
@@ -180,11 +187,13 @@ class _Binding:
         if column is None:
             near = self._near(spot.text, [one.name for one in table.columns])
             self._problem(spot.line, f"the table {table.name!r} has no column {spot.text!r}{near}")
+
         return column
 
     def _optional_column(self, spot: Spot | None, table: Table) -> Column | None:
         if spot is not None:
             return self._column(spot, table)
+
         return None
 
     def _columns(self, spots: Sequence[Spot], table: Table) -> tuple[str, ...] | None:
@@ -192,6 +201,7 @@ class _Binding:
         found = [self._column(spot, table) for spot in spots]
         if None in found:
             return None
+
         return tuple(dict.fromkeys(spot.text for spot in spots))
 
     # --------------------------------------------------------------------------
@@ -202,6 +212,7 @@ class _Binding:
         condition = self._filter(entry.filter, table)
         if entry.filter is not None and condition is None:
             self._unfiltered.add(table.key)
+
         date = self._optional_column(entry.date, table)
         label = self._columns(entry.label, table)
         joins = [self._join(join, table) for join in entry.joins]
@@ -226,12 +237,15 @@ class _Binding:
         for entry in entries:
             if self._column(entry.name, table) is not None:
                 known[entry.name.text] = entry
+
         columns = []
         for column in table.columns:
             if column.name in known:
                 meaning = self._column_meaning(column, known[column.name])
                 column = replace(column, meaning=meaning)
+
             columns.append(column)
+
         return tuple(columns)
 
     def _column_meaning(self, column: Column, entry: ColumnEntry) -> ColumnMeaning:
@@ -252,6 +266,7 @@ class _Binding:
         known = column.allowed
         if is_boolean:
             known = ("true", "false")
+
         for spot, names in entry.values:
             value = spot.text
             if is_boolean:
@@ -268,6 +283,7 @@ class _Binding:
         columns = self._columns(entry.columns, table)
         if target is None or columns is None:
             return None
+
         targets: tuple[str, ...] | None = target.primary_key
         if entry.target:
             targets = self._columns(entry.target, target)
@@ -277,8 +293,10 @@ class _Binding:
             missing = f"target: the primary key is {list(targets)}"
             if entry.target:
                 missing = "as many columns as target"
+
             self._problem(entry.line, f"the join to {entry.to.text!r} needs {missing}")
             return None
+
         return PreferredJoin(columns, target.key, targets)
 
     # --------------------------------------------------------------------------
@@ -291,6 +309,7 @@ class _Binding:
         if spot is not None and condition is not None:
             sql = f"SELECT 1 FROM {_sql_name(table)} WHERE ({condition.text})"
             self._prove(spot.line, what, table, sql)
+
         return condition
 
     def _metric(self, entry: MetricEntry, described: Mapping[TableKey, Table]) -> Metric | None:
@@ -300,11 +319,13 @@ class _Binding:
         table = self._table(entry.table)
         if table is None:
             return None
+
         what = f"the metric {entry.name.text!r}"
         if table.key in self._unfiltered:
             problem = f"{what} can't be used without the filter of {table.name!r}"
             self._problem(entry.name.line, problem)
             return None
+
         problems_before = len(self._problems)
         figure = self._aggregate(entry.expression, table, what)
         condition = self._optional_expression(entry.filter, table, f"the filter of {what!r}")
@@ -313,6 +334,7 @@ class _Binding:
         is_sound = len(self._problems) == problems_before
         if figure is None or grain is None or not is_sound:
             return None
+
         self._prove_metric(entry, table, figure, condition)
         return Metric(
             name=entry.name.text,
@@ -335,6 +357,7 @@ class _Binding:
         where = ""
         if condition is not None:
             where = f" WHERE ({condition.text})"
+
         # HAVING makes it a query over groups, where PostgreSQL refuses columns outside of
         # aggregates.
         sql = f"SELECT ({figure.text}) FROM {_sql_name(table)}{where} HAVING true"
@@ -350,11 +373,13 @@ class _Binding:
             problem = f"{what} is no aggregate such as sum({found.text[:40]})"
             self._problem(spot.line, problem)
             return None
+
         return found
 
     def _optional_expression(self, spot: Spot | None, table: Table, what: str) -> Expression | None:
         if spot is not None:
             return self._expression(spot, table, what)
+
         return None
 
     def _expression(self, spot: Spot, table: Table, what: str) -> Expression | None:
@@ -366,9 +391,11 @@ class _Binding:
         except NotAnExpression as error:
             self._problem(spot.line, f"{what} can't be used: {error}")
             return None
+
         columns = self._columns([Spot(spot.line, name) for name in found.columns], table)
         if columns is not None:
             return found
+
         return None
 
     def _prove(
@@ -390,9 +417,11 @@ def tables_called(name: str, catalog: Catalog) -> Sequence[Table]:
     if in_double_quotes is not None:
         schema, own_name = (part.replace('""', '"') for part in in_double_quotes.groups())
         keys.append((schema, own_name))
+
     for key in keys:
         if key in catalog.by_key:
             found[catalog.by_key[key]] = None
+
     return tuple(found)
 
 
@@ -403,9 +432,11 @@ def _tables_of_name(name: str, catalog: Catalog) -> Sequence[Table]:
     tables = catalog.by_name.get(name, ())
     if len(tables) < 2:
         return tables
+
     first = table_named((name,), catalog)
     if first is not None:
         return (first,)
+
     return tables
 
 
@@ -418,12 +449,14 @@ def in_quotes(key: TableKey) -> str:
 def _text_of(condition: Expression | None) -> str | None:
     if condition is not None:
         return condition.text
+
     return None
 
 
 def _columns_of(condition: Expression | None) -> tuple[str, ...]:
     if condition is not None:
         return condition.columns
+
     return ()
 
 
@@ -437,4 +470,5 @@ def _date_column(date: Column | None, table: Table) -> str | None:
         return date.name
     if table.meaning is not None:
         return table.meaning.date_column
+
     return None

@@ -137,6 +137,7 @@ def read_file(path: Path, name: str | None = None) -> SemanticFile:
         data = read_file_bytes(path)
     except UnreadableYaml as error:
         raise SemanticFileError(name, [Problem(error.line, error.text)]) from error
+
     return read_text(data, name)
 
 
@@ -146,11 +147,14 @@ def read_text(data: bytes, name: str) -> SemanticFile:
         tree = read_tree(data)
     except UnreadableYaml as error:
         raise SemanticFileError(name, [Problem(error.line, error.text)]) from error
+
     if isinstance(tree, Scalar) and tree.value is None:
         return SemanticFile()
+
     problems = list(islice(_shape_problems(tree), _MAX_PROBLEMS))
     if problems:
         raise SemanticFileError(name, list(dict.fromkeys(problems)))
+
     assert isinstance(tree, YamlFields)
     return SemanticFile(
         tuple(_table(spot, fields) for spot, fields in _entries(tree, "tables")),
@@ -175,9 +179,11 @@ def _inlined(schema: Any, definitions: Mapping[str, Any]) -> Any:
         return [_inlined(each, definitions) for each in schema]
     if not isinstance(schema, dict):
         return schema
+
     own = {key: _inlined(each, definitions) for key, each in schema.items() if key != _REFERENCE}
     if _REFERENCE not in schema:
         return own
+
     definition = definitions[schema[_REFERENCE].rpartition("/")[2]]
     return {**_inlined(definition, definitions), **own}
 
@@ -204,6 +210,7 @@ def _worded(error: ValidationError, tree: Tree) -> Iterator[Problem]:
             return
         if _KEY_NAMES in error.absolute_schema_path:
             line = node.keys.get(str(error.instance), line)
+
     title = schema.get("title")
     problem = f"{place} must be {title}" if title else f"{place}: {error.message[:200]}"
     yield Problem(line, problem)
@@ -214,6 +221,7 @@ def _unknown_keys(node: YamlFields, known: Mapping[str, Any], place: str) -> Ite
         problem = f"{place} has no key {key!r}{did_you_mean(key, known)}"
         if plain(node.nodes[key]) is None:
             problem += _QUOTES
+
         yield Problem(node.keys[key], problem)
 
 
@@ -233,6 +241,7 @@ def _found(tree: Tree, path: Sequence[str | int]) -> tuple[Tree, int]:
         elif isinstance(tree, YamlItems):
             tree = tree.nodes[int(step)]
             line = tree.line
+
     return tree, line
 
 
@@ -250,6 +259,7 @@ def _entries(tree: Tree | None, key: str) -> Iterator[tuple[Spot, YamlFields]]:
         found = tree.nodes.get(key)
     if not isinstance(found, YamlFields):
         return
+
     for name, node in found.nodes.items():
         line = found.keys[name]
         yield Spot(line, name), node if isinstance(node, YamlFields) else YamlFields(line)
@@ -260,6 +270,7 @@ def _table(name: Spot, fields: YamlFields) -> TableEntry:
     join_nodes: Sequence[Tree] = ()
     if isinstance(joins, YamlItems):
         join_nodes = joins.nodes
+
     return TableEntry(
         name=name,
         names=_names(fields.nodes.get("names")),
@@ -309,6 +320,7 @@ def _metric(name: Spot, fields: YamlFields) -> MetricEntry:
     names = _names(fields.nodes.get("names"))
     if not names.all:
         names = _sorted_by_language([name.text.replace("_", " ")])
+
     return MetricEntry(
         name=name,
         names=names,
@@ -346,6 +358,7 @@ def _needed(node: Tree) -> Spot:
 def _spot(node: Tree | None) -> Spot | None:
     if not isinstance(node, Scalar) or node.value is None:
         return None
+
     return Spot(node.line, node.text)
 
 
@@ -354,12 +367,14 @@ def _spots(node: Tree | None) -> tuple[Spot, ...]:
     nodes: Sequence[Tree | None] = [node]
     if isinstance(node, YamlItems):
         nodes = node.nodes
+
     return tuple(spot for spot in map(_spot, nodes) if spot is not None)
 
 
 def _names(node: Tree | None) -> BilingualNames:
     if isinstance(node, YamlFields):
         return BilingualNames(zh=_words(node.nodes.get("zh")), en=_words(node.nodes.get("en")))
+
     return _sorted_by_language(_words(node))
 
 
@@ -384,6 +399,7 @@ def _text(node: Tree | None) -> Text | None:
         zh = en = _line(node)
     if not zh and not en:
         return None
+
     return Text(zh or en, en or zh)
 
 
@@ -392,6 +408,7 @@ def _line(node: Tree | None) -> str:
     spot = _spot(node)
     if spot is not None:
         return _tidy(spot.text)
+
     return ""
 
 
@@ -404,4 +421,5 @@ def _tidy(text: str) -> str:
 def _printable(character: str) -> str:
     if unicodedata.category(character) == "Cc":
         return " "
+
     return character

@@ -65,9 +65,11 @@ def _of_table(number: int, table: Table, owners: "_Owners") -> Iterator[Implied]
     known = set(table.referring_columns)
     if len(table.primary_key) == 1:
         known.update(table.primary_key)
+
     for column in table.columns:
         if column.name in known:
             continue
+
         found, is_role = owners.of(number, table, column.name)
         for target in found:
             yield Implied(column.name, target, len(found), is_role)
@@ -87,6 +89,7 @@ class _Owners:
                 self._add(self._keys, table, _words(table.primary_key[0]), number)
             elif not table.primary_key and table.columns:
                 self._add(self._firsts, table, _words(table.columns[0].name), number)
+
             self._add(self._names, table, core, number)
             for start in range(1, len(core)):
                 self._add(self._ends, table, core[start:], number)
@@ -94,6 +97,7 @@ class _Owners:
     def _add(self, places: "_Places", table: Table, words: _Words, number: int) -> None:
         if _BARE_KEYS.issuperset(words):
             return
+
         known = places[table.schema, words]
         if len(known) <= _MOST_OWNERS:  # one more than count
             known.append(number)
@@ -107,13 +111,16 @@ class _Owners:
         thing: _Words = ()
         if words and words[-1] in _BARE_KEYS:
             thing = words[:-1]
+
         found = self._found(self._keys, number, table, words)
         if found or not thing:
             return found, False
+
         for start in range(len(thing)):
             found = self._called(number, table, thing[start:], words[start:])
             if found:
                 return found, start > 0
+
         return self._found(self._firsts, number, table, words), False
 
     def _called(self, number: int, table: Table, thing: _Words, words: _Words) -> Sequence[int]:
@@ -131,12 +138,14 @@ class _Owners:
         for other in ending:
             if other != number and self._cores[other][:1] == module:
                 within.append(other)
+
         return within or self._found(self._ends, number, table, thing)
 
     def _found(self, places: "_Places", number: int, table: Table, words: _Words) -> Sequence[int]:
         known = places.get((table.schema, words), ())
         if len(known) > _MOST_OWNERS:
             return ()
+
         return [other for other in known if other != number]
 
 
@@ -165,4 +174,5 @@ def _cut(name: str, han: re.Pattern[str]) -> list[str]:
             words.extend(spelled_out(run))
         else:
             words.extend(filter(None, match.groups()))
+
     return words

@@ -47,6 +47,7 @@ def with_suggestions(error: InvalidSql, sql: str, catalog: Catalog) -> InvalidSq
     names = near_names(error, sql, catalog)
     if not names:
         return error
+
     return InvalidSql(
         error.detail,
         detail_zh=error.detail_zh,
@@ -65,6 +66,7 @@ def near_names(error: InvalidSql, sql: str, catalog: Catalog) -> tuple[str, ...]
     missing = _missing(error, sql)
     if missing is None:
         return ()
+
     known = references(sql, catalog)
     find = _columns if missing.is_column else _tables
     near = _nearest(find(missing, known, catalog))
@@ -87,9 +89,11 @@ def _itself(missing: "_Missing", catalog: Catalog) -> str:
     """
     if missing.owner is None:
         return quoted(missing.name)
+
     table = catalog.by_key.get((missing.owner, missing.name))
     if table is not None and not missing.is_column:
         return _spelled(table, catalog)
+
     return f"{quoted(missing.owner)}.{quoted(missing.name)}"
 
 
@@ -102,6 +106,7 @@ def near_tables(name: str, catalog: Catalog) -> tuple[str, ...]:
     for table in KNOWN_NAMES.of(catalog).tables_like(name):
         score = _score(name, table.name, table.comment)
         scored.append((score, _spelled(table, catalog)))
+
     return tuple(_nearest(scored)[:_MOST])
 
 
@@ -123,10 +128,12 @@ class _Missing:
 def _missing(error: InvalidSql, sql: str) -> _Missing | None:
     if error.sqlstate not in (UNKNOWN_TABLE, UNKNOWN_COLUMN):
         return None
+
     told = _told(error.detail)
     parts = _parts_at(sql, error.position) or _parts(told)
     if not parts:
         return None
+
     name = parts[-1]
     owner = None
     if len(parts) > 1:
@@ -136,6 +143,7 @@ def _missing(error: InvalidSql, sql: str) -> _Missing | None:
     # "missing FROM-clause entry" points at `alias.column` and names the alias alone.
     if owner is not None and told == owner:
         return _Missing(owner, None, is_column=False, is_source=True)
+
     return _Missing(name, owner, is_column=False)
 
 
@@ -144,15 +152,18 @@ def _told(message: str) -> str:
     said = _IN_MESSAGE.search(message)
     if said is None:
         return ""
+
     return said[1] or said[2]
 
 
 def _parts_at(sql: str, position: int | None) -> list[str]:
     if not position:
         return []
+
     written = _DOTTED.match(sql, position - 1)
     if written is None:
         return []
+
     return _parts(written.group())
 
 
@@ -162,7 +173,9 @@ def _parts(dotted: str) -> list[str]:
         part = written.lower()
         if written.startswith('"'):
             part = written[1:-1].replace('""', '"')
+
         parts.append(part)
+
     return parts
 
 
@@ -175,7 +188,9 @@ def _tables(
             is_its_table = table is not None and table.name == missing.name
             if is_its_table:
                 score = 1.0
+
             yield score, quoted(alias)
+
     for table in KNOWN_NAMES.of(catalog).tables_like(missing.name):
         # The right name in the wrong schema is nearer than any other name.
         yield _score(missing.name, table.name, table.comment), _spelled(table, catalog)
@@ -187,15 +202,19 @@ def _columns(
     sources = known.sources
     if missing.owner is not None and missing.owner in sources:
         sources = {missing.owner: sources[missing.owner]}
+
     prefix = ""
     if missing.owner:
         prefix = f"{quoted(missing.owner)}."
+
     for table in filter(None, sources.values()):
         for column in table.columns:
             score = _score(missing.name, column.name, column.comment)
             yield score, f"{prefix}{quoted(column.name)}"
+
     for label in known.labels - {missing.name}:
         yield _score(missing.name, label), f"{prefix}{quoted(label)}"
+
     yield from _elsewhere(missing.name, known, catalog)
 
 
@@ -205,6 +224,7 @@ def _elsewhere(name: str, known: ColumnReferences, catalog: Catalog) -> Iterator
     for table, column in KNOWN_NAMES.of(catalog).columns_called(name):
         if table.key in read:
             continue
+
         owner = _spelled(table, catalog)
         yield _ELSEWHERE_SCORE, f"{owner}.{quoted(column)}"
 
@@ -235,6 +255,7 @@ class KnownNames:
         for number, place in zip(called[::2], called[1::2], strict=True):
             table = self._tables[number]
             columns.append((table, table.columns[place].name))
+
         return columns
 
 
@@ -249,6 +270,7 @@ def _spelled(table: Table, catalog: Catalog) -> str:
     in_path = next((s for s in catalog.search_path if (s, table.name) in catalog.by_key), None)
     if in_path == table.schema:
         return quoted(table.name)
+
     return f"{quoted(table.schema)}.{quoted(table.name)}"
 
 
@@ -263,6 +285,7 @@ def _said(comment: str | None) -> Iterable[str]:
     """Return what a comment calls its thing, if there is one."""
     if not comment:
         return []
+
     name = _NAME_END.split(comment, maxsplit=1)[0]
     return [name[:_LONGEST_NAME]]
 
@@ -272,6 +295,7 @@ def _likeness(wanted: str, name: str) -> float:
     other = _folded(name)
     if one == other:
         return 1.0
+
     return max(
         likeness(one, other, _LEAST_SCORE),
         _PART_SCORE * _is_part(one, other),
@@ -285,6 +309,7 @@ def _is_part(one: str, other: str) -> bool:
         return False
     if len(shorter) >= _LEAST_PART:
         return True
+
     return not shorter.isascii()
 
 
@@ -294,10 +319,12 @@ def _share_words(wanted: str, name: str) -> float:
     words = _words(name)
     if not wanted_words or not words:
         return 0.0
+
     scores = []
     for word in wanted_words:
         best = max(likeness(word, other, _LEAST_SCORE) for other in words)
         scores.append(best)
+
     return min(scores)
 
 

@@ -55,6 +55,7 @@ class PhraseIndex:
             folded = phrase.text.casefold()
             if folded and len(folded) <= _LONGEST:
                 known.setdefault(folded, phrase)
+
         entries = [(key, phrase) for text, phrase in known.items() for key in _beginnings(text)]
         entries.sort(key=lambda entry: entry[0])
         self._keys = [key for key, _ in entries]
@@ -76,8 +77,10 @@ class PhraseIndex:
             matches.sort(key=lambda phrase: (_ORDER.index(phrase.kind), len(phrase.text)))
             for phrase in matches:
                 found.setdefault(phrase.thing, PhraseMatch(phrase, len(beginning)))
+
             if found:
                 break
+
         return list(found.values())[:limit]
 
     def _starting(self, beginning: str) -> Iterator[Phrase]:
@@ -109,6 +112,7 @@ def _open_beginnings(text: str) -> Iterator[str]:
         end = text[start:]
         if end[0].isspace():
             continue
+
         is_word_start = start == 0 or not text[start - 1].isalnum() or has_han(text[start - 1])
         if has_han(end[0]) or (is_word_start and len(end) >= _LEAST_LETTERS):
             yield end
@@ -119,10 +123,12 @@ def _phrases(catalog: Catalog) -> Iterator[Phrase]:
     for table in catalog.tables:
         for name in _names(table):
             yield Phrase("table", name, table.key)
+
     for table in catalog.tables:
         for column in table.columns:
             for name in _names(column):
                 yield Phrase("column", name, (*table.key, column.name), _name(table, name))
+
     for table in catalog.tables:
         for column in table.columns:
             for value in _values(table, column):
@@ -146,5 +152,6 @@ def _values(table: Table, column: Column) -> Iterator[str]:
     yield from stored[:_MOST_VALUES]
     if column.meaning is None or column.meaning.is_sensitive:
         return
+
     for value in column.meaning.values[:_MOST_VALUES]:
         yield from (*value.names.zh, *value.names.en)

@@ -38,6 +38,7 @@ def telling_words(question: str) -> frozenset[str]:
     for form in forms(question).values():
         if not form.is_faint and not form.word.isdigit() and form.word not in _OF_ANY_DATABASE:
             found.add(form.word)
+
     return frozenset(found)
 
 
@@ -58,8 +59,10 @@ def coverage_of(
         neighbours = dict(said[match.table.key])
         for link in match.links:
             _add(neighbours, said.get(link.table.key, {}))
+
         if sum(neighbours.values()) > sum(together.values()):
             together = neighbours
+
     _add(together, dict.fromkeys(named, 1.0))
     return QuestionCoverage(anywhere, together)
 
@@ -74,6 +77,7 @@ def with_values(coverage: QuestionCoverage, found: Sequence[StoredValue]) -> Que
         if value.is_meant:
             how_well = 1.0 if value.is_exact else _IN_OTHER_WORDS
             _add(said, dict.fromkeys(telling_words(value.said), how_well))
+
     anywhere = dict(coverage.anywhere)
     together = dict(coverage.together)
     _add(anywhere, said)
@@ -92,6 +96,7 @@ def scores(coverages: Mapping[str, QuestionCoverage]) -> dict[str, float]:
     for coverage in coverages.values():
         for word, how_well in coverage.anywhere.items():
             known_by[word] = known_by.get(word, 0) + (how_well >= _KNOWN)
+
     count = len(coverages)
 
     def weight(word: str) -> float:
@@ -106,6 +111,7 @@ def scores(coverages: Mapping[str, QuestionCoverage]) -> dict[str, float]:
         anywhere = weighed(coverage.anywhere)
         together = weighed(coverage.together)
         found[name] = (1 - _BY_ONE_TABLE) * anywhere + _BY_ONE_TABLE * together
+
     return found
 
 
@@ -117,6 +123,7 @@ def _parts_of_others(words: Collection[str]) -> set[str]:
         longer = (other for other in chinese if other != word)
         if any(word in other for other in longer):
             found.add(word)
+
     return found
 
 
@@ -128,9 +135,11 @@ def _said(reasons: Sequence[WordReason], telling: Collection[str]) -> dict[str, 
         how_well = _LEAST_PART + (1 - _LEAST_PART) * part
         if not reason.is_literal:
             how_well *= _IN_OTHER_WORDS
+
         for word in reason.words:
             if word in telling:
                 found[word] = max(found.get(word, 0.0), how_well)
+
     return found
 
 

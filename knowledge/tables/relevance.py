@@ -118,6 +118,7 @@ class TableIndex:
             self._lengths.append(sum(counts.values()))
             for term, count in counts.items():
                 self._postings.setdefault(term, array("I")).extend((number, count))
+
         self._mean_length = sum(self._lengths) / max(1, len(self._lengths)) or 1.0
         self._damping = [
             _K1 * (1 - _B + _B * length / self._mean_length) for length in self._lengths
@@ -133,6 +134,7 @@ class TableIndex:
         """Return the columns by which the table is joined to others."""
         if key in self._numbers:
             return self._graph.joining[self._numbers[key]]
+
         return ()
 
     def ranked(self, question: str, most: int, hints: Hints = NO_HINTS) -> list[Table]:
@@ -148,6 +150,7 @@ class TableIndex:
             found = self._fused_after_leading(found, hints)[:most]
         if len(found) < most:
             found += self._most_referred(most - len(found), set(found))
+
         return [self._tables[number] for number in found]
 
     def _fused_after_leading(self, found: Sequence[int], hints: Hints) -> list[int]:
@@ -178,10 +181,12 @@ class TableIndex:
         if hints.near:
             shares = self._fused([number for number, _ in expanded], hints.near)
             expanded = sorted(shares.items(), key=lambda share: -share[1])
+
         ranked = []
         for number, score in expanded[:most]:
             led_by = self._led_by(number, by_words)
             ranked.append(Ranked(self._tables[number], score, led_by))
+
         return ranked
 
     def _fused(self, found: Sequence[int], near: Sequence[TableKey]) -> dict[int, float]:
@@ -191,6 +196,7 @@ class TableIndex:
         for ranking in (found, nearest):
             for rank, number in enumerate(ranking):
                 shares[number] += 1 / (_RANK_OFFSET + rank)
+
         return shares
 
     def _led_by(self, number: int, by_words: Mapping[int, float]) -> tuple[tuple[Table, bool], ...]:
@@ -213,6 +219,7 @@ class TableIndex:
         spread = self._spread(scores)
         for number, of_linked in self._bridges(scores).items():
             spread[number] = max(spread.get(number, 0.0) + best * _LINK_SHARE, of_linked)
+
         return _without_many_alike(spread, said, most)
 
     def _scores(
@@ -225,6 +232,7 @@ class TableIndex:
             if key in self._numbers:
                 number = self._numbers[key]
                 scores[number] += _VALUE_WEIGHT * self._rarity(count)
+
         self._favour_named(scores, asked)
         return scores, said
 
@@ -238,16 +246,19 @@ class TableIndex:
         for found, form in sorted(places, key=lambda each: len(each[0])):
             if scores and len(found) > 2 * _COMMON:
                 break
+
             of_word = counted.setdefault(form.word, {})
             bit = 0
             if not form.is_faint:
                 bit = 1 << list(counted).index(form.word)
+
             for number, score in self._matches(found, form):
                 before = of_word.get(number, 0.0)
                 if score > before:  # of the ways to say a word only the best counts
                     of_word[number] = score
                     scores[number] += score - before
                     said[number] |= bit
+
         return scores, said
 
     def _favour_named(self, scores: dict[int, float], asked: Mapping[str, Form]) -> None:
@@ -258,6 +269,7 @@ class TableIndex:
             counting = alone
             if self._has_han[number]:
                 counting = shares
+
             scores[number] *= 1 + _WHOLE_NAME * _said_share(self._names[number], counting)
 
     def _matches(self, found: "array[int]", form: Form) -> Iterator[tuple[int, float]]:
@@ -267,6 +279,7 @@ class TableIndex:
         speaks = self._has_latin
         if is_han(form.word):
             speaks = self._has_han
+
         for number, count in zip(found[::2], found[1::2], strict=True):
             yield number, shares[speaks[number]] * count / (count + self._damping[number])
 
@@ -279,8 +292,10 @@ class TableIndex:
         for rank, keys in enumerate(hints.alike[:_MOST_ALIKE_QUESTIONS]):
             for key in keys:
                 gains[key] = max(gains[key], best / (1 + rank * _ALIKE_DECAY))
+
         for key in hints.first:
             gains[key] += 2 * best
+
         for key, gain in gains.items():
             if key in self._numbers:
                 number = self._numbers[key]
@@ -295,6 +310,7 @@ class TableIndex:
                 if way.joins and number in scores and says_more:
                     gain = _NEAR_SHARE * way.sureness / way.joins
                     gains[number] = max(gain, gains.get(number, 0.0))
+
         for number, gain in gains.items():
             scores[number] *= 1 + gain
 
@@ -307,11 +323,14 @@ class TableIndex:
                 given[target].append(scores[number] * _PARENT_SHARE * sure)
                 for beyond, as_sure in self._graph.above[target].items():
                     given[beyond].append(scores[number] * _PARENT_SHARE**2 * sure * as_sure)
+
             for child, sure in self._graph.referring(number).items():
                 given[child].append(scores[number] * _CHILD_SHARE * sure)
+
         total = dict(scores)
         for number, shares in given.items():
             total[number] = total.get(number, 0.0) + sum(sorted(shares)[-2:])
+
         return total
 
     def _bridges(self, scores: Mapping[int, float]) -> dict[int, float]:
@@ -327,14 +346,17 @@ class TableIndex:
             for end in best[position + 1 :]:
                 if end not in ways:
                     continue
+
                 is_link = ways[end].joins == 2  # noqa: PLR2004 - one to each of both
                 score = 0.0
                 if is_link:
                     score = _BETWEEN * scores[end] * ways[end].sureness
+
                 step = ways[end].before
                 while step != start:
                     over[step] = max(score, over.get(step, 0.0))
                     step = ways[step].before
+
         return over
 
 
@@ -357,6 +379,7 @@ def _without_many_alike(
         lowered[number] = scores[number]
         if words and alike[words] > _ALIKE:
             lowered[number] *= _ALIKE_SHARE
+
     return [(number, lowered[number]) for number in best(most, lowered)]
 
 
@@ -366,6 +389,7 @@ def _said_share(names: Iterable[frozenset[str]], asked: Mapping[str, float]) -> 
     for name in names:
         said = sum(asked[term] for term in name if term in asked)
         shares.append(said / len(name))
+
     return max(shares, default=0.0)
 
 
@@ -377,6 +401,7 @@ def _name_terms(table: Table) -> tuple[frozenset[str], ...]:
     texts = [table.name, called(table.comment).removesuffix(_TABLE)]
     if table.meaning:
         texts.extend(table.meaning.names.all)
+
     names = [frozenset(spelled_out(text)) - _TABLE_NOISE for text in texts]
     return tuple(name for name in names if name)
 
@@ -389,4 +414,5 @@ def _counted(said: Iterable[Said]) -> Counter[str]:
         cut = terms if kind == "value" else roots_of
         for term in cut(text):
             counts[term] += weight
+
     return counts

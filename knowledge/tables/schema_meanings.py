@@ -10,6 +10,7 @@ def table_meaning(meaning: TableMeaning | None) -> dict[str, Any] | None:
     """Return the semantic file's meaning of a table; None without one."""
     if meaning is None:
         return None
+
     return {
         "names": _names(meaning.names),
         "description": _text(meaning.description),
@@ -32,9 +33,11 @@ def column_meaning(meaning: ColumnMeaning | None) -> dict[str, Any] | None:
     """Return the semantic file's meaning of a column, without values of a sensitive one."""
     if meaning is None:
         return None
+
     values = meaning.values
     if meaning.is_sensitive:
         values = ()
+
     return {
         "names": _names(meaning.names),
         "description": _text(meaning.description),
@@ -64,4 +67,5 @@ def _names(names: BilingualNames) -> dict[str, list[str]]:
 def _text(text: Text | None) -> dict[str, str] | None:
     if text:
         return {"zh": text.zh, "en": text.en}
+
     return None

@@ -107,6 +107,7 @@ class SchemaSearch:
             texts = self._ranking.texts_of(ranked.table)
             is_near = ranked.table.key in near
             matches.append(_match(ranked, texts, asked, alike, is_near=is_near))
+
         return _called_so_first(matches, asked)
 
     def tables(
@@ -120,6 +121,7 @@ class SchemaSearch:
         alike: Sequence[Example] = ()
         if examples:
             alike = _alike(forms(question), examples)
+
         found = self._ranking.found(question, most, _hints(alike, near))
         return [one.table for one in found]
 
@@ -146,6 +148,7 @@ def _called_so_first(matches: list[TableMatch], asked: Mapping[str, Form]) -> li
     called = [one for one in matches if words and _is_called(one, words)]
     if not called:
         return matches
+
     best = max(one.score for one in matches)
     raised = [replace(one, score=best + one.score) for one in called]
     return [*raised, *(one for one in matches if one not in called)]
@@ -167,6 +170,7 @@ def _alike(asked: Mapping[str, Form], examples: Iterable[Example]) -> tuple[Exam
             saying.append(example)
         if len(saying) == _MOST_EXAMPLES:
             break
+
     return tuple(saying)
 
 
@@ -192,6 +196,7 @@ def _match(
     said = list(_word_reasons(texts, telling))
     if not said:
         said = list(_word_reasons(texts, asked))
+
     reasons = sorted(said, key=lambda reason: (not reason.is_literal, -len(reason.words)))
     links = tuple(_link(ranked.table, other, points=points) for other, points in ranked.led_by)
     reading = tuple(example for example in alike if ranked.table.key in example.tables)
@@ -205,6 +210,7 @@ def _word_reasons(texts: Iterable[Said], asked: Mapping[str, Form]) -> Iterator[
         said = asked.keys() & terms_with_roots(text)
         if not said:
             continue
+
         words = {asked[term].word for term in said}
         is_literal = words <= said
         yield WordReason(tuple(sorted(words)), kind, text, column, is_literal)
@@ -214,5 +220,6 @@ def _link(table: Table, other: Table, *, points: bool) -> LinkReason:
     pointing, pointed_at = other, table
     if points:
         pointing, pointed_at = table, other
+
     is_declared = any(key.target == pointed_at.key for key in pointing.foreign_keys)
     return LinkReason(other, is_declared, points)

@@ -78,9 +78,11 @@ class SchemaService:
         near: Sequence[TableKey] = ()
         if self._nearest is not None:
             near = await self._nearest(catalog, question)
+
         examples: Sequence[Example] = ()
         if self._examples is not None:
             examples = await self._examples(question, actor)
+
         found = await asyncio.to_thread(search.matches, question, limit, near, examples)
         return {
             "tables": [_matched(match, catalog) for match in found],
@@ -96,6 +98,7 @@ class SchemaService:
         after = None
         if cursor is not None:
             after = _after(cursor)
+
         catalog = await self._opened(actor).catalog()
         return await asyncio.to_thread(_page, catalog, limit, after)
 
@@ -209,6 +212,7 @@ def _led(reason: LinkReason) -> dict[str, Any]:
     direction = "referred_to_by"
     if reason.points_to_it:
         direction = "refers_to"
+
     return {"kind": direction, **_place(*reason.table.key), "is_declared": reason.is_declared}
 
 
@@ -221,6 +225,7 @@ def _page(catalog: Catalog, limit: int, after: tuple[str, str] | None) -> dict[s
     start = 0
     if after:
         start = bisect_right(keys, after)
+
     shown = list(islice(keys, start, start + limit))
     is_more = start + limit < len(keys)
     return {
@@ -240,8 +245,10 @@ def _after(cursor: str) -> tuple[str, str]:
         schema, name = urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode().split("\0")
     except ValueError as exc:
         raise InvalidRequest(_CURSOR, field="cursor") from exc
+
     if _cursor((schema, name)) != cursor:
         raise InvalidRequest(_CURSOR, field="cursor")
+
     return schema, name
 
 
@@ -261,12 +268,14 @@ def table_named(name: str, catalog: Catalog) -> Table:
         return found[0]
     if found:
         raise _ambiguous(name, found)
+
     own_name = name.replace('"', "").rpartition(".")[2] or name
     near = near_tables(own_name, catalog)
     shown = one_line(name, _MOST_NAME)
     said = Text(f"没有名为 {shown} 的表。", f"There is no table named {shown}.")
     if not near:
         raise NotFound(said)
+
     hint = Text(f"您是不是要找：{'、'.join(near)}？", f" Did you mean: {', '.join(near)}?")
     raise NotFound(Text(said.zh + hint.zh, said.en + hint.en), suggestions=near)
 
@@ -280,8 +289,10 @@ def _called(name: str, catalog: Catalog) -> Sequence[Table]:
             names = (spell(table.name), spell(f"{table.schema}.{table.name}"))
             if wanted in names:
                 found.append(table)
+
         if found:
             return found
+
     return ()
 
 
@@ -294,6 +305,7 @@ def _ambiguous(name: str, tables: Sequence[Table]) -> InvalidRequest:
     more = ""
     if len(tables) > _NAMED:
         more = " …"
+
     return InvalidRequest(
         Text(
             f"有多个名为 {name} 的表，请写明模式：{'、'.join(names)}{more}。",

@@ -48,6 +48,7 @@ class TableGraph:
         for number, targets in enumerate(self.above):
             for target, sureness in targets.items():
                 self.below[target][number] = sureness
+
         self.joining: list[set[str]] = [{reference.column for reference in one} for one in implied]
         for number, table in enumerate(tables):
             for key in table.foreign_keys:
@@ -72,11 +73,14 @@ class TableGraph:
                 for other, sureness in self._beside(number):
                     if other in ways:
                         continue
+
                     sure = ways[number].sureness * sureness
                     if other not in reached or reached[other].sureness < sure:
                         reached[other] = JoinStep(number, joins, sure)
+
             ways |= reached
             edge = list(reached)
+
         return ways
 
     def _beside(self, number: int) -> Iterator[tuple[int, float]]:
@@ -94,10 +98,13 @@ def _references(
         sureness = 1.0
         if reference.is_role:
             sureness = _ROLE
+
         yield reference.target, sureness / reference.candidates
+
     targets = [key.target for key in table.foreign_keys]
     if table.meaning:
         targets = [*(join.target for join in table.meaning.joins), *targets]
+
     for target in targets:
         if target in numbers:
             yield numbers[target], 1.0

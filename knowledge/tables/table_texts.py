@@ -47,6 +47,7 @@ def metrics_of(catalog: Catalog) -> Mapping[tuple[str, str], Sequence[Metric]]:
     found: defaultdict[tuple[str, str], list[Metric]] = defaultdict(list)
     for metric in catalog.metrics:
         found[metric.table].append(metric)
+
     return found
 
 
@@ -58,10 +59,12 @@ def texts_of(table: Table, shown: ShownValues, metrics: Sequence[Metric] = ()) -
     if table.meaning:
         for text in _meant(table.meaning.names, table.meaning.description):
             yield Said("meaning", text)
+
     for metric in metrics:
         yield Said("metric", metric.name)
         for text in _meant(metric.names, metric.description):
             yield Said("metric", text)
+
     for column in table.columns:
         yield from _texts_of_column(table, column, shown)
 
@@ -73,6 +76,7 @@ def _texts_of_column(table: Table, column: Column, shown: ShownValues) -> Iterat
     if column.values:
         for value in shown(table, column)[:MOST_VALUES]:
             yield Said("value", value[:_MAX_VALUE], column.name)
+
     for text in _column_meant(column):
         yield Said("column_meaning", text, column.name)
 
@@ -81,9 +85,11 @@ def _column_meant(column: Column) -> Iterator[str]:
     meaning = column.meaning
     if meaning is None:
         return
+
     yield from _meant(meaning.names, meaning.description)
     if meaning.is_sensitive:
         return
+
     for value in meaning.values[:_MOST_NAMES]:
         yield from _meant(value.names, None)
 
@@ -92,5 +98,6 @@ def _meant(names: BilingualNames, description: Text | None) -> Iterator[str]:
     texts = [*names.all]
     if description is not None:
         texts.extend(filter(None, description))
+
     for text in texts:
         yield text[:_MAX_COMMENT]

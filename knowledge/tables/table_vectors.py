@@ -73,6 +73,7 @@ class _Tables:
         """
         if not self._vectors or len(vector) != len(self._vectors[0]):
             return ()
+
         wanted = _signs(vector)
 
         def signs_apart(at: int) -> int:
@@ -116,11 +117,13 @@ class TableVectors:
                 self._begin(tables)
                 if not tables.is_ready:
                     return ()
+
                 question = question[:_MOST_CHARS]
                 vector = await asyncio.shield(self._question(question))
                 found = await asyncio.to_thread(tables.nearest, vector)
                 if not found:  # a vector of another length is not worth keeping
                     self._questions.pop(question, None)
+
                 return found
         except (TimeoutError, EmbeddingFailed):
             return ()
@@ -141,9 +144,11 @@ class TableVectors:
             return
         if tables.filling is not None and not tables.filling.done():
             return
+
         has_just_failed = time.monotonic() - tables.failed_at < _AGAIN_S
         if has_just_failed:
             return
+
         tables.filling = asyncio.create_task(self._fill(tables))
         self._tasks.add(tables.filling)
         tables.filling.add_done_callback(self._tasks.discard)
@@ -171,12 +176,15 @@ class TableVectors:
             new = dict(zip(keys, vectors, strict=True))
             if self._shelf is not None:
                 await self._shelf.write(new)
+
             found |= new
             self._remember(new)
+
         self._remember(found)
         sizes = set(map(len, found.values()))
         if len(sizes) > 1:
             raise EmbeddingFailed("the model's vectors have another length than before")
+
         return found
 
     async def _kept(self, texts: Mapping[bytes, str]) -> dict[bytes, Vector]:
@@ -188,14 +196,17 @@ class TableVectors:
                 kept[key] = self._known[key]
             else:
                 unknown.append(key)
+
         if self._shelf is not None:
             kept |= await self._shelf.read(unknown)
+
         return kept
 
     def _remember(self, vectors: Mapping[bytes, Vector]) -> None:
         for key, vector in vectors.items():
             self._known[key] = vector
             self._known.move_to_end(key)
+
         while len(self._known) > _MOST_TABLES:
             self._known.popitem(last=False)
 
@@ -205,9 +216,11 @@ class TableVectors:
         if known is None or _has_failed(known):
             known = self._questions[question] = asyncio.create_task(self._one(question))
             known.add_done_callback(_has_failed)  # nobody else may look at its error
+
         self._questions.move_to_end(question)
         while len(self._questions) > _MOST_QUESTIONS:
             self._questions.popitem(last=False)
+
         return known
 
     async def _one(self, question: str) -> Vector:
@@ -218,6 +231,7 @@ class TableVectors:
 def _has_failed(task: "asyncio.Task[Vector]") -> bool:
     if not task.done():
         return False
+
     return task.cancelled() or task.exception() is not None
 
 
@@ -230,9 +244,11 @@ def _sent(table: Table, metrics: Sequence[Metric]) -> Iterator[str]:
     for kind, text, _ in texts_of(table, no_values, metrics):
         if kind not in _NOT_SENT:
             yield text
+
     for column in table.columns:
         if column.meaning is None:
             continue
+
         yield from column.meaning.names.all
         yield from filter(None, column.meaning.description or ())
 

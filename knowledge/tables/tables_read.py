@@ -29,12 +29,14 @@ def tables_hash(tables: Iterable[tuple[str, str]], catalog: Catalog) -> str:
     for key in sorted(set(tables)):
         definition = _definition(catalog.by_key.get(key))
         digest.update(repr((key, definition)).encode("utf-8", "surrogatepass"))
+
     return digest.hexdigest()
 
 
 def _definition(table: Table | None) -> object:
     if table is None:
         return None
+
     columns = tuple((column.name, column.type) for column in table.columns)
     return (table.kind, columns, table.primary_key)
 
@@ -44,10 +46,13 @@ def _key(name: str, catalog: Catalog) -> tuple[str, str]:
     qualified = (schema, table)
     if dot and qualified in catalog.by_key:
         return qualified
+
     keys = [(each, name) for each in catalog.search_path]
     for key in keys:
         if key in catalog.by_key:
             return key
+
     if dot or not keys:
         return qualified
+
     return keys[0]

@@ -73,11 +73,13 @@ def _said(column: Column, asked: Mapping[str, Form]) -> float:
     names = [column.name, (column.comment or "")[:_MAX_COMMENT]]
     if column.meaning:
         names.extend(column.meaning.names.all)
+
     for text in names:
         for term in _terms(text) & asked.keys():
             form = asked[term]
             if not form.is_faint:
                 best[form.word] = max(form.share, best.get(form.word, 0.0))
+
     return sum(best.values())
 
 
@@ -91,14 +93,17 @@ def _labels(table: Table) -> list[int]:
     meant: tuple[str, ...] = ()
     if table.meaning:
         meant = table.meaning.label_columns
+
     labels = []
     named_so = []
     for at, column in enumerate(table.columns):
         if column.name in meant:
             labels.append(at)
+
         is_text = column.type.startswith(_TEXTS)
         if is_text and _terms(column.name) & _LABELS:
             named_so.append(at)
+
     return labels or named_so
 
 
@@ -108,6 +113,7 @@ def _of_types(table: Table, types: tuple[str, ...]) -> list[int]:
     for at, column in enumerate(table.columns):
         if column.type.startswith(types):
             positions.append(at)
+
     return positions
 
 
@@ -120,5 +126,6 @@ def _dates(table: Table) -> list[int]:
     meant = None
     if table.meaning:
         meant = table.meaning.date_column
+
     found = _of_types(table, _DATES)
     return sorted(found, key=lambda at: table.columns[at].name != meant)

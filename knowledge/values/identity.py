@@ -65,6 +65,7 @@ def names_people(table: Table, column: Column) -> bool:
         return False
     if _look(column, _is_person, _LOOKS_SO):
         return True
+
     return _is_called_so(table, column, words, said)
 
 
@@ -72,9 +73,11 @@ def _is_always_a_persons(words: tuple[str, ...], name: str, said: str) -> bool:
     """Tell whether the name says that it holds names of people, such as `surname` or 姓名."""
     if not _OWN_NAMES.isdisjoint((*words, "".join(words))):
         return True
+
     pairs = zip(words, words[1:], strict=False)
     if not _OWN_PAIRS.isdisjoint(pairs):
         return True
+
     return _OWN_NAMES_HAN.search(f"{name} {said}") is not None
 
 
@@ -83,11 +86,13 @@ def _is_called_so(table: Table, column: Column, words: tuple[str, ...], said: st
     about_people = _says_people(words, column.name, said)
     if about_people and _last_is_person(words, column.name, said):
         return True
+
     is_name_in_han = any(map(_NAMES_HAN.search, (column.name, said)))
     if _NAMES.isdisjoint(words) and not is_name_in_han:
         return False
     if about_people:
         return True
+
     return _says_people(_words(table.name), table.name, table.comment or "")
 
 
@@ -96,10 +101,12 @@ def identifies(table: Table, column: Column) -> bool:
     words = _words(column.name)
     if words and words[-1] in _IDENTIFYING:
         return True
+
     comment = (column.comment or "")[:_HEAD]
     is_called_so_in_han = any(map(_IDENTIFYING_HAN.search, (column.name, comment)))
     if is_called_so_in_han or _is_key(table, column):
         return True
+
     return _look(column, _is_code, _LOOKS_SO)
 
 
@@ -108,6 +115,7 @@ def _is_key(table: Table, column: Column) -> bool:
     keys = {*table.primary_key, *table.referring_columns}
     if column.name not in keys:
         return False
+
     are_phrases = any(" " in value for value in column.values)
     return not are_phrases
 
@@ -119,6 +127,7 @@ def allowed(table: Table, column: Column) -> tuple[Nearness, ...]:
     if names_people(table, column):
         # A customer may be a company, and no person is called "Ltd".
         return (same, _companies_apart)
+
     return (same, _units_apart, accents_apart, misspelt)
 
 
@@ -142,6 +151,7 @@ def near_value(literal: str, values: Iterable[str], ways: Iterable[Nearness]) ->
             return near[0]
         if near:
             return None
+
     return None
 
 
@@ -154,8 +164,10 @@ def _says_people(words: tuple[str, ...], name: str, comment: str) -> bool:
     stems: set[str] = set()
     for each in words:
         stems.update((each, each.removesuffix("s"), each.removesuffix("es")))
+
     if not _PEOPLE.isdisjoint(stems):
         return True
+
     return any(map(_PEOPLE_HAN.search, (name, comment[:_HEAD])))
 
 
@@ -166,6 +178,7 @@ def _last_is_person(words: tuple[str, ...], name: str, comment: str) -> bool:
     """
     if words and words[-1] in _PEOPLE:
         return True
+
     said = re.split(r"[\s,，:：;；(（。]", comment, maxsplit=1)[0]
     return _ends_in_person(name) or _ends_in_person(said)
 
@@ -180,12 +193,14 @@ def _words(name: str) -> tuple[str, ...]:
     for word in pieces(name):
         if word.isascii() and word.isalpha():
             words.append(word.lower())
+
     return tuple(words)
 
 
 def _look(column: Column, is_one: Callable[[str], bool], part: float) -> bool:
     if len(column.values) < _LEAST_VALUES:
         return False
+
     return _share(column.values, is_one) >= part
 
 
@@ -201,9 +216,11 @@ def _is_code(value: str) -> bool:
 def _is_organisation(value: str) -> bool:
     if value.endswith(_HAN_COMPANIES):
         return True
+
     words = re.findall(r"\w+", value.lower())
     if not words or " " not in value:
         return False
+
     return words[-1] in COMPANIES
 
 
@@ -211,9 +228,11 @@ def _is_person(value: str) -> bool:
     if _HAN_NAME.fullmatch(value):
         is_place = value.endswith(_HAN_PLACES)
         return value[0] in _SURNAMES and not is_place
+
     words = value.split()
     if not 2 <= len(words) <= 3:
         return False
     if words[0].lower() not in GIVEN_NAMES:
         return False
+
     return all(word[:1].isupper() for word in words)

@@ -49,6 +49,7 @@ def words_of(text: str) -> list[str]:
     """Return the words that are compared: Latin ones singular in lower case, else characters."""
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text)
+
     return [singular(word) for word in _WORD.findall(text.casefold())]
 
 
@@ -74,6 +75,7 @@ class _Held:
         self.shortened: defaultdict[str, list[str]] = defaultdict(list)
         if self.privacy is Privacy.PRIVATE:
             return
+
         for value in column.values:
             if not is_private_value(value):
                 self._add(value)
@@ -83,6 +85,7 @@ class _Held:
         self.whole[whole].append(value)
         if self.privacy is not Privacy.OPEN:
             return
+
         for key in _keys(value):
             if key != whole:
                 self.shortened[key].append(value)
@@ -122,14 +125,17 @@ class NamedValues:
             for column in table.columns:
                 if column.values:
                     self._columns.append((table, column))
+
         self._places: dict[str, tuple[int, ...]] = {}
         self._similar: defaultdict[tuple[str, int], list[str]] = defaultdict(list)
         for number, (_, column) in enumerate(self._columns):
             keys: set[str] = set()
             for value in column.values:
                 keys.update(_keys(value))
+
             for key in keys:
                 self._add(key, number)
+
         self._known: dict[int, _Held] = {}
         self._schema = frozenset(_schema_phrases(catalog.tables))
         # First word of what is known → words of the longest that begins so.
@@ -160,8 +166,10 @@ class NamedValues:
         found: list[NamedValue] = []
         for span in exact:
             found.extend(self._named(asked, span, known))
+
         for key in self._misspelt(asked, known):
             found.extend(self._misspelt_at(key))
+
         return found[:_MAX_FOUND]
 
     def _is_known(self, key: str) -> bool:
@@ -179,6 +187,7 @@ class NamedValues:
             count = len(holding)
             for key in holding:
                 shared[key] = min(count, shared.get(key, count))
+
         return shared
 
     def _is_telling(self, key: str) -> bool:
@@ -194,6 +203,7 @@ class NamedValues:
                 continue
             if held.privacy is Privacy.NAMES and not asked.stands_alone(span, known):
                 continue
+
             spelled = held.spelled(span.key)
             shown = tuple(value for value in spelled if asked.writes(span, value))
             if shown:
@@ -204,7 +214,9 @@ class NamedValues:
         if number not in self._known:
             if len(self._known) >= _MOST_KNOWN:
                 self._known = {}
+
             self._known[number] = _Held(*self._columns[number])
+
         return self._known[number]
 
     def _best(self, asked: "_QuestionWords", key: str) -> Sequence[int]:
@@ -215,11 +227,13 @@ class NamedValues:
             words: set[str] = set()
             for text in (table.name, table.comment, column.name, column.comment):
                 words.update(terms((text or "")[:_READ_OF_TEXT]))
+
             return len(asked.terms & words)
 
         places = self._places[key]
         if len(places) <= _MAX_COLUMNS:
             return places
+
         ordered = sorted(places, key=lambda number: -shared(number))
         return ordered[:_MAX_COLUMNS]
 
@@ -233,6 +247,7 @@ class NamedValues:
             written = " ".join(asked.words[start:end])
             if written in self._common or not _may_be_misspelt(written):
                 continue
+
             near = self._near(written)
             if len(near) == 1:
                 yield near[0]
@@ -243,11 +258,13 @@ class NamedValues:
         sizes = range(size - 1, size + 2)
         if _IS_ALONE(written):
             sizes = range(size, size + 1)
+
         near = []
         for other_size in sizes:
             for key in self._similar.get((written[0], other_size), ()):
                 if _is_near(written, key):
                     near.append(key)
+
         return near
 
     def _misspelt_at(self, key: str) -> Iterator[NamedValue]:
@@ -255,6 +272,7 @@ class NamedValues:
             held = self._held(number)
             if held.privacy is not Privacy.OPEN:
                 continue
+
             values = tuple(held.whole.get(key, ()))
             if values:
                 yield NamedValue(held.table, held.column, held.privacy, values)
@@ -269,6 +287,7 @@ class _QuestionWords:
         self._written: list[str] = _WORD.findall(unicodedata.normalize("NFKC", question))
         if len(self._written) != len(self.words):  # some letters fold to two words
             self._written = self.words
+
         self.terms = frozenset(terms(question))
 
     def spans(self, begins: Mapping[str, int], is_known: Callable[[str], bool]) -> list[_Span]:
@@ -280,6 +299,7 @@ class _QuestionWords:
                 key = " ".join(self.words[start:end])
                 if is_known(key):
                     found.append(_Span(start, end, key))
+
         return found
 
     def says_nothing(self, span: _Span) -> bool:
@@ -289,12 +309,14 @@ class _QuestionWords:
         """
         if span.key not in self._common:
             return False
+
         is_one_word = span.end - span.start == 1
         is_short = 1 < len(span.key) <= _SHORT
         if not is_one_word or not is_short:
             return True
         if not self._written[span.start].isupper():
             return True
+
         return all(map(str.isupper, self._written))
 
     def writes(self, span: _Span, value: str) -> bool:
@@ -306,6 +328,7 @@ class _QuestionWords:
         is_short = len(span.key) <= _SHORT and not _IS_ALONE(span.key)
         if is_one_word and is_short:
             return self._written[span.start] == value.strip()
+
         return True
 
     def stands_alone(self, span: _Span, known: Sequence[_Span]) -> bool:
@@ -313,6 +336,7 @@ class _QuestionWords:
         is_free = self.without(known)
         if self._may_be_of_name(span.start - 1, is_free, _BEFORE_NAMES):
             return False
+
         return not self._may_be_of_name(span.end, is_free, _AFTER_NAMES)
 
     def _may_be_of_name(
@@ -322,9 +346,11 @@ class _QuestionWords:
         is_there = 0 <= beside < len(self.words)
         if not is_there or not is_free[beside]:
             return False
+
         word = self.words[beside]
         if _IS_ALONE(word):
             return word not in characters
+
         is_capitalised = self._written[beside][0].isupper()
         return is_capitalised and word not in self._common
 
@@ -333,6 +359,7 @@ class _QuestionWords:
         covered: set[int] = set()
         for span in known:
             covered.update(range(span.start, span.end))
+
         return [number not in covered for number in range(len(self.words))]
 
     def stretches(self, free: Sequence[bool]) -> Iterator[tuple[int, int]]:
@@ -343,6 +370,7 @@ class _QuestionWords:
             if _IS_ALONE(self.words[start]):
                 shortest = _LEAST_MISSPELT_HAN
                 longest = _MAX_WORDS
+
             for end in range(start + 1, min(len(free), start + longest) + 1):
                 if not free[end - 1]:
                     break
@@ -357,15 +385,18 @@ def _keys(value: str) -> Iterator[str]:
     """
     if len(value) > _MAX_CHARS:
         return
+
     words = words_of(value)
     has_letters = any(map(_LETTER.search, words))
     if len(words) > _MAX_WORDS or not has_letters:
         return
+
     is_one_character = len(words) == 1 and _IS_ALONE(words[0])
     if not is_one_character:
         yield " ".join(words)
     if not value.endswith(NAME_TAILS):
         return
+
     tail = next(filter(value.endswith, NAME_TAILS))
     rest = len(words) - len(tail)
     if rest >= 2:
@@ -378,6 +409,7 @@ def _whole(values: Sequence[_Span], schema: Sequence[_Span]) -> Iterator[_Span]:
         is_in_name = any(map(span.is_within, schema))
         if is_in_name:
             continue
+
         others = (other for other in values if other != span)
         is_in_value = any(map(span.is_within, others))
         if not is_in_value:
@@ -394,6 +426,7 @@ def _schema_phrases(tables: Iterable[Table]) -> Iterator[str]:
                 words: list[str] = []
                 for part in pieces(text):
                     words.extend(words_of(part))
+
                 if 0 < len(words) <= _MAX_SCHEMA_WORDS:
                     yield " ".join(words)
 
@@ -403,6 +436,7 @@ def _may_be_misspelt(written: str) -> bool:
     least = _LEAST_MISSPELT
     if _IS_ALONE(written):
         least = _LEAST_MISSPELT_HAN
+
     return len(letters) >= least and letters.isalpha()
 
 
@@ -415,11 +449,13 @@ def _is_near(one: str, other: str) -> bool:
         return False
     if len(one) > len(other):
         one, other = other, one
+
     at = _first_difference(one, other)
     if len(one) != len(other):
         return one[at:] == other[at + 1 :] and other[at].isalpha()
     if one[at + 1 :] == other[at + 1 :]:
         return _may_be_mistaken(one[at], other[at])
+
     swapped = one[at + 1 : at + 2] + one[at : at + 1] + one[at + 2 :]
     return swapped == other[at:] and one[at : at + 2].isalpha()
 
@@ -428,10 +464,12 @@ def _first_difference(one: str, other: str) -> int:
     for at, (letter, counterpart) in enumerate(zip(one, other, strict=False)):
         if letter != counterpart:
             return at
+
     return len(one)
 
 
 def _may_be_mistaken(letter: str, other: str) -> bool:
     if {letter, other} & _TELLING:
         return False
+
     return letter.isalpha() and other.isalpha()

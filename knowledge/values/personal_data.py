@@ -86,14 +86,17 @@ def privacy_of(table: Table, column: Column) -> Privacy:
     said = _said_privacy(column)
     if said is not None:
         return said
+
     calls = (column.name, called(column.comment))
     if any(map(_is_private, calls)) or looks_private(column.values):
         return Privacy.PRIVATE
+
     is_called_name = any(map(_is_name, calls)) or _names_owner(table, column)
     if is_called_name and not _are_organisations(column.values):
         return Privacy.NAMES
     if _look_like_names(column.values):
         return Privacy.NAMES
+
     return Privacy.OPEN
 
 
@@ -103,6 +106,7 @@ def _said_privacy(column: Column) -> Privacy | None:
         return None
     if column.meaning.is_sensitive:
         return Privacy.PRIVATE
+
     return Privacy.OPEN
 
 
@@ -112,6 +116,7 @@ def open_values(table: Table, column: Column) -> tuple[str, ...]:
         return ()
     if privacy_of(table, column) is not Privacy.OPEN:
         return ()
+
     return tuple(value for value in column.values if not is_private_value(value))
 
 
@@ -153,6 +158,7 @@ def _terms_of(place: str) -> frozenset[str]:
     found: set[str] = set()
     for phrase in _EN.phrases(place):
         found.update(terms(phrase))
+
     return frozenset(found)
 
 
@@ -201,6 +207,7 @@ def _words(text: str) -> str:
             break
         if word not in _ARTICLES:
             said.append(word)
+
     return _NUMBERED.sub("", " ".join(said))
 
 
@@ -212,6 +219,7 @@ def _is_private(text: str) -> bool:
         return True
     if _HAN_HARMLESS.search(text):
         return False
+
     return _HAN_PRIVATE.search(text) is not None
 
 
@@ -228,11 +236,13 @@ def _is_english_name(text: str) -> bool:
     *before, last = words.split() or [""]
     if last in _PERSONS:
         return True
+
     is_of_person = bool(before) and before[-1] in _PERSONS
     if is_of_person and last in _NAME_NOUNS:
         return True
     if last in _HARMLESS:
         return False
+
     all_words = " ".join(terms(text))
     return any(map(_NAMES.search, (words, all_words)))
 
@@ -242,6 +252,7 @@ def _is_han_name(text: str) -> bool:
         return False
     if _HAN_NAMES.search(text):
         return True
+
     return _HAN_NAME_END.search(text) is not None
 
 
@@ -252,6 +263,7 @@ def _names_owner(table: Table, column: Column) -> bool:
     is_bare_in_han = _HAN_NAME_NOUN in (column.name, called(column.comment))
     if not is_bare and not is_bare_in_han:
         return False
+
     return _about_persons(table.name, called(table.comment))
 
 
@@ -260,9 +272,11 @@ def _about_persons(name: str, comment: str) -> bool:
     without_numbers = [word for word in _words(name).split() if not word.isdigit()]
     if _end_in_person(without_numbers):
         return True
+
     said = _words(comment).split()
     if _end_in_person(said):
         return True
+
     things = [_HAN_TABLE_END.sub("", text) for text in (name, comment)]
     return any(map(_HAN_PERSON_END.search, things))
 
@@ -272,6 +286,7 @@ def _end_in_person(words: Sequence[str]) -> bool:
     telling = [word for word in words if word not in _TABLE_NOISE]
     if not telling:
         return False
+
     return telling[-1] in _PERSONS
 
 
@@ -285,6 +300,7 @@ def _look_like_names(values: Sequence[str]) -> bool:
     looked_at = _some(values)
     if len(looked_at) < _LEAST_NAMES:
         return False
+
     names = sum(map(_looks_like_name, looked_at))
     return names >= _NAMES_SHARE * len(looked_at)
 
@@ -292,9 +308,11 @@ def _look_like_names(values: Sequence[str]) -> bool:
 def _looks_like_name(value: str) -> bool:
     if _HAN_NAME.fullmatch(value):
         return True
+
     words = value.split()
     if not 1 <= len(words) <= 3:
         return False
     if not value[0].isupper():
         return False
+
     return words[0].lower() in GIVEN_NAMES

@@ -73,6 +73,7 @@ def looks_empty(result: QueryResult) -> bool:
         return True
     if result.row_count != 1:
         return False
+
     return all(map(_is_nothing, result.rows[0]))
 
 
@@ -81,6 +82,7 @@ def _is_nothing(value: Any) -> bool:
         return True
     if value is False:
         return False
+
     return bool(value == 0)
 
 
@@ -94,11 +96,14 @@ def replacements(
         stored = _stored_for(comparison, meant)
         if stored is None:
             continue
+
         # In a pattern, a value's wildcards would match other values.
         has_wildcards = _WILDCARDS.search(stored) is not None
         if comparison.is_pattern and has_wildcards:
             continue
+
         changes.append(Replacement(comparison, stored))
+
     return tuple(changes)
 
 
@@ -115,6 +120,7 @@ def missing(
             continue
         if _stored_for(comparison, meant) is None:
             judged.setdefault(comparison.text, MissingLiteral(comparison, choices))
+
     return tuple(judged.values())
 
 
@@ -129,6 +135,7 @@ def taken_for(sql: str, found: Iterable[StoredValue]) -> tuple[Text, ...]:
                 f'"{one.said}" was taken to mean "{one.value}".',
             )
             sentences.append(sentence)
+
     return tuple(sentences)
 
 
@@ -149,6 +156,7 @@ def unfounded(
         known = _known(comparison, found)
         if not known and not comparison.column.is_complete:
             continue
+
         is_stored = any(map(comparison.finds, known))
         if not is_stored:
             yield comparison
@@ -158,11 +166,13 @@ def _known(comparison: ColumnComparison, found: Sequence[StoredValue]) -> tuple[
     """Return the values of the column: all, or those that were looked up."""
     if comparison.column.is_complete:
         return comparison.column.values
+
     place = (comparison.table.key, comparison.column.name)
     values = []
     for one in found:
         if (one.table, one.column) == place:
             values.append(one.value)
+
     return tuple(values)
 
 
@@ -172,4 +182,5 @@ def rewritten(sql: str, changes: Iterable[Replacement]) -> str:
         where = change.comparison
         literal = sql_literal(f"{where.before}{change.stored}{where.after}")
         sql = f"{sql[: where.start]}{literal}{sql[where.end :]}"
+
     return sql

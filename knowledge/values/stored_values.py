@@ -30,9 +30,11 @@ def labelled_values(column: Column) -> Iterator[ValueName]:
     pairs = labels_of(comment)
     for code, label in pairs:
         yield code, label, 1.0
+
     is_known = bool(pairs) or column.is_complete
     if is_known or not has_han(comment):
         return
+
     for value in _listed_values(comment):
         if value not in column.values:
             yield value, value, 0.9
@@ -42,11 +44,13 @@ def _listed_values(comment: str) -> list[str]:
     _, colon, explanation = comment.partition(":")
     if not colon:
         return []
+
     listed = [part.strip(" 。.") for part in _LISTED.split(explanation)]
     is_list = 2 <= len(listed) <= _MAX_LISTED
     are_short = all(1 < len(part) <= _LONGEST_LISTED for part in listed)
     if is_list and are_short:
         return listed
+
     return []
 
 
@@ -69,8 +73,10 @@ def gender_names(column: Column) -> Iterator[ValueName]:
         word = text.strip().lower().removesuffix(_GENDER_END)
         if word in _GENDER_CODES:
             codes[value] = _GENDER_CODES[word]
+
     if not _GENDERS.keys() <= set(codes.values()):
         return
+
     for value, gender in codes.items():
         for word in _GENDERS.get(gender, ()):
             yield value, word, 0.95
@@ -81,9 +87,11 @@ def negated_names(names: dict[str, float], value: str) -> Iterator[ValueName]:
     for name, quality in names.items():
         if quality < _LEAST_NEGATED:
             continue
+
         is_word = name.isascii() and " " not in name
         if not is_word:
             continue
+
         for prefix in _NEGATIONS:
             yield value, prefix + name, quality - 0.02
 
@@ -92,6 +100,7 @@ def meant_values(column: Column) -> Iterator[ValueName]:
     """Yield (stored value, name, quality) for the values that the semantic file names."""
     if column.meaning is None:
         return
+
     for meant in column.meaning.values:
         for name in meant.names.all:
             yield meant.value, name, 1.0
@@ -111,6 +120,7 @@ def partial_names(column: Column) -> Iterator[ValueName]:
     for value in column.values:
         for part in _parts(normalise(value)):
             owners.setdefault(part, set()).add(value)
+
     for part, values in owners.items():
         if len(values) == 1:
             value = next(iter(values))
@@ -121,6 +131,7 @@ def _parts(value: str) -> set[str]:
     """Return beginnings and ends that people shorten a value to."""
     if not 3 <= len(value) <= _LONGEST_SHORTENED:
         return set()
+
     parts = _han_parts(value) if has_han(value) else _latin_parts(value)
     return {part for part in parts if not part.isdigit()}
 
@@ -132,6 +143,7 @@ def _han_parts(value: str) -> list[str]:
     for part in (*beginnings, *ends):
         if not _splits_number(value, part):
             parts.append(part)
+
     return parts
 
 
@@ -139,6 +151,7 @@ def _latin_parts(value: str) -> list[str]:
     words = value.split()
     if len(words) < 2:
         return []
+
     parts = [" ".join(words[:end]) for end in range(1, len(words))]
     parts.append(words[-1])
     return [part for part in parts if len(part) >= 3]
@@ -152,6 +165,7 @@ def _splits_number(value: str, part: str) -> bool:
     inside, beyond = part[0], value[-len(part) - 1]
     if value.startswith(part):
         inside, beyond = part[-1], value[len(part)]
+
     return inside.isdigit() and beyond.isdigit()
 
 
@@ -161,9 +175,11 @@ def value_names(column: Column) -> Iterator[ValueName]:
         folded = normalise(value)
         if not folded or _is_number(folded):
             continue
+
         yield value, folded, 1.0
         if not has_han(folded):
             continue
+
         short = _without_tail(folded)
         if short is not None:
             yield value, short, 0.85
@@ -173,6 +189,7 @@ def _is_number(text: str) -> bool:
     """Tell whether the text is a number, a date or a time, and no version."""
     if _VERSION.fullmatch(text):
         return False
+
     return _FIGURE.fullmatch(text) is not None
 
 
@@ -182,4 +199,5 @@ def _without_tail(name: str) -> str | None:
     for tail in filter(name.endswith, NAME_TAILS):
         if size - len(tail) >= 2:
             return name[: -len(tail)]
+
     return None

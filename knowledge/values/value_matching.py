@@ -59,14 +59,17 @@ def hits_in(held: Held, values: Sequence[str], stretches: Iterable[Stretch]) -> 
     privacy = privacy_of(held.table, held.column)
     if privacy is Privacy.PRIVATE:
         return
+
     tests = allowed(held.table, held.column)
     is_open = privacy is Privacy.OPEN and len(tests) > 2  # else it holds persons or codes
     if not is_open:
         tests = tests[:1]
+
     keys = {}
     for value in values:
         if not is_private_value(value):
             keys[value] = unaccented(folded(value))
+
     for stretch in stretches:
         for span in stretch.spans:
             yield from _named(held, stretch, span, keys, tests, is_open=is_open)
@@ -79,9 +82,11 @@ def may_be_told(found: StoredValue, table: Table, column: Column) -> bool:
     """
     if not found.is_meant or is_private_value(found.value):
         return False
+
     privacy = privacy_of(table, column)
     if privacy is Privacy.NAMES:
         return found.is_exact
+
     return privacy is Privacy.OPEN
 
 
@@ -91,6 +96,7 @@ def _is_near(one: str, other: str) -> bool:
         return True
     if other.startswith(one):
         return True
+
     return edits(one, other, 1) <= 1
 
 
@@ -136,6 +142,7 @@ def _meant(said: str, values: Sequence[str], tests: Iterable[Nearness]) -> str |
     """Return the value written so, else the only one that the words may stand for."""
     if said in values:
         return said
+
     return near_value(said, values, tests)
 
 
@@ -145,9 +152,11 @@ def joined(hits: Sequence[Hit]) -> Iterator[Hit]:
     for hit in hits:
         name = (id(hit.stretch), hit.part_of, hit.value.table)
         parts_of.setdefault(name, []).append(hit)
+
     for (_, whole, _), parts in parts_of.items():
         if whole is None:
             continue
+
         for part in _filling(whole, parts):
             yield replace(part, part_of=None)
 
@@ -161,10 +170,13 @@ def _filling(whole: tuple[int, int], parts: Sequence[Hit]) -> list[Hit]:
         part = next(free, None)
         if part is None:
             return []
+
         chosen[part.value.column] = part
         at = part.span[1]
+
     if at == end:
         return list(chosen.values())
+
     return []
 
 
@@ -182,6 +194,7 @@ def longest(hits: Sequence[Hit], stretch: Stretch) -> Iterator[Hit]:
 def _may_stand_beside(hit: Hit, other: Hit) -> bool:
     if hit.is_apart(other):
         return True
+
     return hit.span == other.span and _rank(hit) == _rank(other)
 
 

@@ -62,12 +62,15 @@ class Stretch:
         if self.is_quoted:
             if len(self.atoms) > _MOST_QUOTED:
                 return ()
+
             return ((0, len(self.atoms)),)
+
         found = []
         for start in range(len(self.atoms)):
             if self._may_begin(start):
                 for end in self._ends_of(start):
                     found.append((start, end))
+
         return tuple(sorted(found, key=lambda span: span[0] - span[1]))
 
     def _ends_of(self, start: int) -> Iterator[int]:
@@ -91,6 +94,7 @@ class Stretch:
         for span in self.spans:
             said = self.said(*span)
             keys[span] = unaccented(folded(said))
+
         return keys
 
     def said(self, start: int, end: int) -> str:
@@ -106,8 +110,10 @@ class Stretch:
         """
         while start and self._adds(start - 1):
             start -= 1
+
         while end < len(self.atoms) and self._adds(end):
             end += 1
+
         return start, end
 
     def is_between(self, place: int) -> bool:
@@ -118,6 +124,7 @@ class Stretch:
         is_inside = 0 < place < len(self.atoms) - 1
         if not is_inside:
             return False
+
         around = slice(place - 1, place + 2)
         kinds = {atom.kind for atom in self.atoms[around]}
         return kinds == {"han"} and self.unexplained[around] == (True, False, True)
@@ -129,11 +136,13 @@ class Stretch:
     def _is_unknown_at(self, place: int) -> bool:
         if self.unexplained[place]:
             return True
+
         return self.atoms[place].kind == "number"
 
     def _adds(self, place: int) -> bool:
         if not self.unexplained[place]:
             return False
+
         atom = self.atoms[place]
         return atom.kind != "word" or atom.text[0].isupper()
 
@@ -143,6 +152,7 @@ class Stretch:
             return False
         if start == 0:
             return True
+
         return not is_one_word(self.atoms[start - 1], first)
 
     def _may_end(self, end: int) -> bool:
@@ -151,6 +161,7 @@ class Stretch:
             return False
         if end == len(self.atoms):
             return True
+
         return not is_one_word(last, self.atoms[end])
 
     def _says_enough(self, start: int, end: int) -> bool:
@@ -161,6 +172,7 @@ class Stretch:
             return False
         if len(atoms) > 1:
             return True
+
         return _is_name_alone(atoms[0])
 
 
@@ -169,6 +181,7 @@ def _is_name_alone(atom: Atom) -> bool:
         return False
     if len(atom.text) >= _LEAST_LETTERS:
         return True
+
     return len(atom.text) > 1 and atom.text.isupper()
 
 
@@ -195,6 +208,7 @@ def exact_pattern(stretches: Iterable[Stretch]) -> ValuePattern | None:
     starts: list[ValuePattern] = []
     for stretch in stretches:
         starts.extend(_from_each_start(stretch))
+
     return _either(starts)
 
 
@@ -206,6 +220,7 @@ def misspelt_pattern(stretches: Iterable[Stretch]) -> ValuePattern | None:
             pattern = _with_slips(run)
             if pattern is not None:
                 found.append(pattern)
+
     return _either(found)
 
 
@@ -221,6 +236,7 @@ def writings(stretches: Iterable[Stretch], most: int) -> list[str]:
             cases = (said, said.upper(), said.lower(), said.title())
             found.update(dict.fromkeys(cases))
             found[said.translate(SIMPLIFIED)] = None
+
     return list(found)[:most]
 
 
@@ -232,14 +248,18 @@ def _either(patterns: Iterable[ValuePattern]) -> ValuePattern | None:
         room -= len(pattern.expression) + 1
         if room >= 0:
             kept.append(pattern)
+
     if not kept:
         return None
+
     beginnings: dict[str, None] = {}
     for pattern in kept:
         beginnings.update(dict.fromkeys(pattern.beginnings))
+
     for beginning in tuple(beginnings):
         for mark in _OPENING:
             beginnings[mark + beginning[0]] = None
+
     expressions = "|".join(pattern.expression for pattern in kept)
     whole = f"^{_GAP}(?:{expressions})(?:{_GAP}{_units()})?{_GAP}$"
     return ValuePattern(tuple(beginnings), whole)
@@ -253,6 +273,7 @@ def _from_each_start(stretch: Stretch) -> Iterator[ValuePattern]:
     ends: dict[int, list[int]] = {}
     for start, end in stretch.spans:
         ends.setdefault(start, []).append(end)
+
     starts = sorted(ends, key=lambda start: not stretch.unexplained[start])
     for start in starts[:_MOST_STARTS]:
         shortest = min(ends[start])
@@ -269,16 +290,19 @@ def _expression(atoms: Sequence[Atom], shortest: int) -> str:
         gap = ""
         if place > 0:
             gap = _gap(atoms[place - 1], atoms[place])
+
         letters = _letters(_plain(atoms[place]))
         expression = f"{gap}{letters}{expression}"
         if place >= shortest:
             expression = f"(?:{expression})?"
+
     return expression
 
 
 def _gap(before: Atom, after: Atom) -> str:
     if before.kind == "han" == after.kind:
         return _HAN_GAP
+
     return _GAP
 
 
@@ -293,10 +317,13 @@ def _beginnings(atoms: Sequence[Atom]) -> tuple[str, ...]:
         is_joined = first[:2] in written or (len(first) > 2 and first[1:3] in written)
         if is_joined:
             return _written(first[:1])
+
         return _both(first[0], first[1])
+
     are_han = len(atoms) > 1 and atoms[0].kind == "han" == atoms[1].kind
     if are_han:
         return _both(first, _plain(atoms[1]))
+
     return _written(first)
 
 
@@ -305,6 +332,7 @@ def _both(first: str, second: str) -> tuple[str, ...]:
     for one in _written(first):
         for other in _written(second):
             pairs.append(one + other)
+
     return tuple(pairs)
 
 
@@ -320,6 +348,7 @@ def _unexplained_runs(stretch: Stretch) -> Iterator[tuple[Atom, ...]]:
     for at, atom in enumerate(stretch.atoms):
         if atom.kind == "mark":
             continue
+
         belongs = _belongs(stretch, at, run)
         goes_on = belongs and _are_of_one_script(run, atom)
         if run and not goes_on:
@@ -327,6 +356,7 @@ def _unexplained_runs(stretch: Stretch) -> Iterator[tuple[Atom, ...]]:
             run = []
         if belongs:
             run.append(atom)
+
     if run:
         yield tuple(run)
 
@@ -335,6 +365,7 @@ def _belongs(stretch: Stretch, at: int, run: Sequence[Atom]) -> bool:
     """Tell whether an atom may be of a misspelt name, also one that the run begins."""
     if stretch.unexplained[at] or stretch.is_between(at):
         return True
+
     follows_han = bool(run) and run[-1].kind == "han"
     return stretch.atoms[at].kind == "number" and not follows_han
 
@@ -352,20 +383,24 @@ def _with_slips(run: Sequence[Atom]) -> ValuePattern | None:
     """
     if run[0].kind == "han":
         return _han_with_slips("".join(map(_plain, run)))
+
     has_word = any(atom.kind == "word" for atom in run)
     if len(run) > _MOST_MISSPELT_WORDS or not has_word:
         return None
+
     expression = _GAP.join(map(_word_with_slips, run))
     first = unaccented(_plain(run[0])[:1])
     beginnings: dict[str, None] = {}
     for letter in _accented(first):
         beginnings.update(dict.fromkeys(_written(letter)))
+
     return ValuePattern(tuple(beginnings), expression)
 
 
 def _han_with_slips(text: str) -> ValuePattern | None:
     if not _LEAST_HAN <= len(text) <= MOST_ATOMS:
         return None
+
     longer = f"{_letters(text)}{_ANY}{{1,{MOST_ATOMS}}}"
     return ValuePattern(_written(text[0]), f"(?:{_slipped(text)}|{longer})")
 
@@ -375,6 +410,7 @@ def _word_with_slips(atom: Atom) -> str:
     may_slip = atom.kind == "word" and len(atom.text) >= _LEAST_MISSPELT
     if may_slip:
         return _slipped(word)
+
     return _letters(word, accents=True)
 
 
@@ -406,22 +442,27 @@ def _letters(text: str, *, accents: bool = False) -> str:
             pieces.append(f"(?:{_class(pair[0])}{_class(pair[1])}|[{ligatures}])")
             at += 2
             continue
+
         letters = "".join(_accented(unaccented(text[at]))) if accents else text[at]
         pieces.append(_class(letters))
         at += 1
+
     return "".join(pieces)
 
 
 def _class(chars: str) -> str:
     if chars in _SPECIAL:
         return "."
+
     written: list[str] = []
     for char in chars:
         written.extend(_written(char))
+
     kept = "".join(char for char in written if char not in _SPECIAL)
     is_plain = len(kept) == 1 and kept.isalnum()
     if is_plain:
         return kept
+
     return f"[{kept}]"
 
 
@@ -435,6 +476,7 @@ def _writings() -> dict[str, str]:
         folded = plain(char)
         if folded != char and 0 < len(folded) <= 2:
             found[folded] += char
+
     return dict(found)
 
 
@@ -444,6 +486,7 @@ def _accents() -> dict[str, str]:
     known = set(_writings())
     for chars in _writings().values():
         known.update(map(plain, chars))
+
     found: defaultdict[str, str] = defaultdict(str)
     for char in known:
         bare = char
@@ -451,6 +494,7 @@ def _accents() -> dict[str, str]:
             bare = unaccented(char)
         if bare != char:
             found[bare] += char
+
     return {bare: "".join(sorted(chars)) for bare, chars in found.items()}
 
 

@@ -89,6 +89,7 @@ class _Known:
         kept = self.rows.get(sql)
         if kept is not None and kept[0] > time.monotonic():
             return kept[1]
+
         return None
 
     def keep(self, sql: str, rows: tuple[tuple[int, str], ...]) -> None:
@@ -112,6 +113,7 @@ class _Viewers:
         self._known.move_to_end(rows)
         while len(self._known) > _MOST_VIEWERS:
             self._known.popitem(last=False)
+
         return known
 
 
@@ -146,6 +148,7 @@ class ValueSearch:
         """
         if not wanted.stretches or not self.is_on:
             return ()
+
         known = _VIEWERS.of(catalog).who_see(database.rows_seen)
         lookup = _Lookup(wanted, catalog, database, known)
         try:
@@ -157,7 +160,9 @@ class ValueSearch:
         except CituError as error:
             if isinstance(error, QueryTimeout):
                 lookup.give_up()
+
             _log.info("stored values could not be looked up: %s", error.error_type)
+
         return lookup.found()
 
 
@@ -184,6 +189,7 @@ class _Lookup:
             is_settled = stretch.is_quoted or self._explains(stretch)
             if not is_settled:
                 rest.append(stretch)
+
         pattern = misspelt_pattern(rest)
         if pattern is not None:
             await self._search(pattern, rest)
@@ -196,6 +202,7 @@ class _Lookup:
         for stretch in self._wanted.stretches:
             for hit in longest(hits, stretch):
                 chosen[hit.value] = None
+
         return tuple(chosen)[:_MOST_FOUND]
 
     def give_up(self) -> None:
@@ -209,18 +216,22 @@ class _Lookup:
         for hit in self._hits:
             if hit.stretch is stretch and hit.is_meant:
                 explained.update(range(*hit.span))
+
         for at, is_unexplained in enumerate(stretch.unexplained):
             was_found = at in explained
             if is_unexplained and not was_found:
                 return False
+
         return True
 
     async def _search(self, pattern: ValuePattern | None, stretches: Sequence[Stretch]) -> None:
         if pattern is None:
             return
+
         for first in range(0, len(self._columns), _AT_ONCE):
             if all(map(self._explains, stretches)):
                 break
+
             self._asked = self._columns[first : first + _AT_ONCE]
             rows = await self._matching(pattern, stretches)
             for number, held in enumerate(self._asked):
@@ -228,6 +239,7 @@ class _Lookup:
                 if values:
                     judged = await self._judged(held)
                     self._hits += hits_in(judged, values, stretches)
+
         self._asked = ()
 
     async def _matching(
@@ -239,8 +251,10 @@ class _Lookup:
             branch = await self._branch(number, held, pattern, stretches)
             if branch is not None:
                 branches.append(branch)
+
         if not branches:
             return ()
+
         return await self._rows(_united(branches, pattern))
 
     async def _branch(
@@ -255,6 +269,7 @@ class _Lookup:
         ):
             if is_small or await self._is_cheap(held, condition, way):
                 return _branch(number, held, condition, f"LIMIT {_MOST_ROWS}")
+
         return None
 
     async def _is_cheap(self, held: Held, condition: str, way: str) -> bool:
@@ -271,6 +286,7 @@ class _Lookup:
                 self._known.ways[kind] = plan.total_cost <= _CHEAP
             except (CostExceeded, StatementRejected):
                 self._known.ways[kind] = False
+
         return self._known.ways[kind]
 
     async def _judged(self, held: Held) -> Held:
@@ -282,6 +298,7 @@ class _Lookup:
             )
             values = {value for _, value in rows if len(value) <= _LONGEST}
             self._known.samples[held.place] = tuple(sorted(values))
+
         sample = (*self._known.samples[held.place], *held.column.values)
         column = replace(held.column, values=tuple(dict.fromkeys(sample)))
         return Held(held.table, column)
@@ -293,6 +310,7 @@ class _Lookup:
             present = [row for row in result.rows if row[1] is not None]
             rows = tuple((int(row[0]), str(row[1])) for row in present)
             self._known.keep(sql, rows)
+
         return rows
 
 
@@ -302,6 +320,7 @@ def _values_at(number: int, rows: Iterable[tuple[int, str]]) -> list[str]:
     for at, value in rows:
         if at == number and 0 < len(value) <= _LONGEST:
             values.append(value)
+
     return values
 
 
@@ -318,6 +337,7 @@ def searched(places: Iterable[Place], catalog: Catalog) -> Iterator[Held]:
             column = table.column(name)
         if table is None or column is None or (key, name) in seen:
             continue
+
         seen.add((key, name))
         is_known = column.is_complete or bool(column.allowed)
         if is_known or not _IS_TEXT.match(column.type):
@@ -353,6 +373,7 @@ def _matches(held: Held, pattern: ValuePattern) -> str:
         beginnings = [beginning for beginning in pattern.beginnings if len(beginning) == size]
         if beginnings:
             begins.append(f'left({text}, {size}) COLLATE "C" IN {_in_brackets(beginnings)}')
+
     may_begin = " OR ".join(begins)
     return (
         f"octet_length({text}) <= {_MOST_BYTES} AND CASE WHEN {may_begin}"
@@ -385,6 +406,7 @@ def _equals_ordered(held: Held, stretches: Sequence[Stretch]) -> str:
     conditions = [_equals_written(held, stretches)]
     for low, high in islice(ranges, _MOST_RANGES):
         conditions.append(f"{column} BETWEEN {sql_literal(low)} AND {sql_literal(high)}")
+
     return f"({' OR '.join(conditions)})"
 
 

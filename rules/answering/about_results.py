@@ -67,6 +67,7 @@ def asked_of_last(inquiry: Inquiry) -> tuple[Turn, Doubt | Course] | None:
     turn = next((turn for turn in reversed(inquiry.history) if turn.sql is not None), None)
     if turn is None:
         return None
+
     asked = kind_of_doubt(inquiry.question) or _course_of(turn, inquiry.question)
     return (turn, asked) if asked is not None else None
 
@@ -81,10 +82,12 @@ def _course_of(turn: Turn, question: str) -> Course | None:
     rows = turn.row_count or 0
     if rows < _LEAST_SERIES:
         return None
+
     periods = list(filter(None, turn.described.get("periods", ())))
     types = turn.described.get("column_types", ())
     if not periods and not any(kind.startswith(_TIMES) for kind in types):
         return None
+
     return course_asked(question, next(iter(periods), None), rows)
 
 
@@ -103,6 +106,7 @@ def _computed(inquiry: Inquiry, doubt: Doubt | Course) -> list[str]:
     """Return the figures computed from the rows; without any, why the rules have nothing to say."""
     if not inquiry.findings:
         return [_CANNOT[doubt].to(inquiry.lang).format(without_model(inquiry))]
+
     reason = _ONLY_FIGURES.to(inquiry.lang) if doubt == "why" else _COMPUTED.to(inquiry.lang)
     return [reason, "".join(f"- {finding}\n" for finding in inquiry.findings)]
 
@@ -114,6 +118,7 @@ def _description(turn: Turn, query: Query | None, inquiry: Inquiry) -> str:
         answer = turn.answer[:_MOST_CHARACTERS].strip()
         previous = Text(f"上一个结果是：“{answer}” ", f'The previous result was: "{answer}" ')
         return previous.to(lang)
+
     count = turn.row_count if turn.row_count is not None else len(turn.rows)
     rows = "row" if count == 1 else "rows"
     counted = Text(
@@ -124,12 +129,14 @@ def _description(turn: Turn, query: Query | None, inquiry: Inquiry) -> str:
     if first:
         introduction = _FIRST_OF_SEVERAL if count > 1 else _ONLY_ONE
         described += introduction.to(lang) + first
+
     return described + Text("。", ". ").to(lang)
 
 
 def _first_row(turn: Turn, query: Query | None, inquiry: Inquiry) -> str:
     if not turn.rows or len(turn.rows[0]) != len(turn.columns):
         return ""
+
     lang, first = inquiry.lang, turn.rows[0]
     types = tuple("numeric" if is_number(value) else "text" for value in first)
     complete_rows = tuple(list(row) for row in turn.rows if len(row) == len(turn.columns))
@@ -139,4 +146,5 @@ def _first_row(turn: Turn, query: Query | None, inquiry: Inquiry) -> str:
     fields = []
     for column, value in zip(columns[:_MOST_SHOWN], first, strict=False):
         fields.append(f"{column.label}{sign}{written(value, column, lang)}")
+
     return Text("，", ", ").to(lang).join(fields)[:_MOST_CHARACTERS]

@@ -53,17 +53,20 @@ def chat_pieces(inquiry: Inquiry) -> list[str]:
         return [Text("再见！", "Goodbye!").to(inquiry.lang)]
     if SMALL_TALK.match(question):
         return [Text("你好！我是 Citu。", "Hello! I'm Citu. ").to(inquiry.lang), *_offer(inquiry)]
+
     asked = asked_of_last(inquiry)
     if asked is not None:
         turn, doubt = asked
         return result_pieces(inquiry, turn, earlier_query(inquiry), doubt)
     if ABOUT_CITU.search(question):
         return [_CITU.to(inquiry.lang), *_offer(inquiry)]
+
     offers = within(OFFERS_S, lambda: about_mentioned(inquiry), [])
     if offers:
         return [_TAKEN_AS_TALK.to(inquiry.lang).format(_only_data(inquiry)), _listed(offers)]
     if _lacks_beginning(inquiry):
         return [_NOTHING_TO_CONTINUE.to(inquiry.lang), *_offer(inquiry)]
+
     return [_only_data(inquiry), *_offer(inquiry)]
 
 
@@ -76,10 +79,12 @@ def _lacks_beginning(inquiry: Inquiry) -> bool:
     """Tell whether it goes on from a question about the data which this conversation lacks."""
     if any(turn.question_type == "DATABASE" for turn in inquiry.history):
         return False
+
     lexicon, question = lexicon_for(inquiry), inquiry.question
     change = within(STEP_S, lambda: likely_change(question, lexicon, inquiry.table), None)
     if change is None:
         return False
+
     return goes_on(change, question, lambda: False)
 
 
@@ -89,11 +94,13 @@ def _offer(inquiry: Inquiry) -> list[str]:
     tables = main_tables(inquiry.catalog)
     if not tables:
         return [_NO_TABLES.to(lang)]
+
     names = [spoken_name(table, lang) for table in tables[:_MAX_TABLES]]
     about = Text(f"可以查询：{'、'.join(names)}。", f"There is data about: {', '.join(names)}. ")
     examples = example_questions(inquiry.catalog, lang)
     if not examples:
         return [about.to(lang)]
+
     return [about.to(lang), _FOR_EXAMPLE.to(lang), _listed(examples)]
 
 

@@ -88,6 +88,7 @@ def classified(inquiry: Inquiry) -> Classification:
     """
     if pasted_sql(inquiry.question.strip(), inquiry.catalog) is not None:
         return _data(inquiry, 0.95, "rule_based_strong_business", _OPERATION)
+
     inquiry = shortened(inquiry)
     unjudged = _data(inquiry, _LIKELY, "rule_based_default", _TOO_LONG)
     return within(STEP_S, lambda: _classified(inquiry) or unjudged, unjudged)
@@ -98,20 +99,24 @@ def _classified(inquiry: Inquiry) -> Classification | None:
     question = inquiry.question.strip()
     if SMALL_TALK.match(question):
         return _chat(inquiry, 0.95, _COURTESY)
+
     words = _words_of(inquiry)
     if written_operation(inquiry) is not None:
         sure = 0.95 if _names_operand(words) else _LIKELY
         return _data(inquiry, sure, "rule_based_strong_business", _OPERATION)
+
     about_result = _about_result(inquiry, words)
     if about_result is not None:
         return about_result
     if words.are_too_many:
         return None
+
     chat = _chat_verdict(inquiry, question, words)
     if chat is not None:
         return chat
     if continues(inquiry):
         return _follow_up_verdict(inquiry, words)
+
     return _data_verdict(inquiry, words)
 
 
@@ -144,6 +149,7 @@ class _Words:
 def _asks_for_figure(mark: Mark) -> bool:
     if mark.means(*_FIGURES) and mark.arg not in _NO_FIGURES:
         return True
+
     return mark.text.lower().split()[0] in _ORDERED
 
 
@@ -173,6 +179,7 @@ def _words_of(inquiry: Inquiry) -> _Words:
             unknown.append(mark)
         if mark.links and mark.links[0].kind == "table":
             names_table = True
+
     return _Words(
         names=tuple(names),
         asks=tuple(asks),
@@ -190,6 +197,7 @@ def _words_with_similar_values(lexicon: Lexicon) -> set[str]:
     words: set[str] = set()
     for text, _ in lexicon.offered:
         words |= {text, *text.split()}
+
     return words
 
 
@@ -200,6 +208,7 @@ def _names_operand(words: _Words) -> bool:
     """
     if len(words.names) > 1:
         return True
+
     return any(mark.links[0].kind != "column" for mark in words.names)
 
 
@@ -208,9 +217,11 @@ def _about_result(inquiry: Inquiry, words: _Words) -> Classification | None:
     asked = asked_of_last(inquiry)
     if asked is None:
         return None
+
     _, topic = asked
     if words.names and topic != "why":
         return None
+
     reason = _ABOUT_COURSE if topic in get_args(Course) else _ABOUT_RESULT
     return replace(_chat(inquiry, 0.85, reason), analysis=_TOLD_BY.get(topic, ()))
 
@@ -226,6 +237,7 @@ def _chat_verdict(inquiry: Inquiry, question: str, words: _Words) -> Classificat
         return _chat(inquiry, confidence, _COURTESY)
     if _GENERAL.search(question) and _names_little(words):
         return _chat(inquiry, _LIKELY, _GENERAL_TALK)
+
     return None
 
 
@@ -233,6 +245,7 @@ def _only_thanks(inquiry: Inquiry, question: str) -> bool:
     """Tell whether it thanks, and does not go on with another question after that."""
     if not _THANKS.search(question):
         return False
+
     asks_on = _GOES_ON.search(question) and continues(inquiry)
     return not asks_on
 
@@ -240,6 +253,7 @@ def _only_thanks(inquiry: Inquiry, question: str) -> bool:
 def _names_little(words: _Words) -> bool:
     if not words.names:
         return True
+
     return len(words.names) == 1 and len(words.asks) <= 1
 
 
@@ -247,6 +261,7 @@ def _follow_up_verdict(inquiry: Inquiry, words: _Words) -> Classification:
     is_sure = not words.signs and is_understood(inquiry)
     if not is_sure:
         return _data(inquiry, _LIKELY, "rule_based_follow_up", _FOLLOWS)
+
     # The caller knows best whether the turn before was about data; the conversation shows that one
     # was.
     sure = 0.9 if inquiry.previous_type == "DATABASE" else 0.7
@@ -258,6 +273,7 @@ def _data_verdict(inquiry: Inquiry, words: _Words) -> Classification:
         asks_for_figures = words.figures and not words.signs
         if not (asks_for_figures and is_understood(inquiry)):
             return _unnamed_verdict(inquiry, words)
+
     shown = in_quotes(mark.text for mark in words.names[:4])
     found = Text(
         f"问题提到了数据库中的{shown.zh}", f"The question names {shown.en} of the database"
@@ -267,6 +283,7 @@ def _data_verdict(inquiry: Inquiry, words: _Words) -> Classification:
         return _data(inquiry, 0.92 if words.asks else 0.85, "rule_based_strong_business", found)
     if _is_likely_data(inquiry, words):
         return _data(inquiry, _LIKELY, "rule_based_medium_business", found)
+
     mentioned = Text(
         f"问题像是闲聊或常识，只是提到了{shown.zh}",
         f"The question looks like talk that merely mentions {shown.en}",
@@ -291,6 +308,7 @@ def _is_likely_data(inquiry: Inquiry, words: _Words) -> bool:
         return False
     if words.figures or words.is_brief:
         return True
+
     dates = [mark.date for mark in words.asks if mark.date is not None]
     return bool(dates)
 
@@ -312,6 +330,7 @@ def _unnamed_verdict(inquiry: Inquiry, words: _Words) -> Classification:
         return _data(inquiry, _LIKELY, "rule_based_medium_business", _MISSPELT)
     if goes_on:
         return _data(inquiry, _LIKELY, "rule_based_default", _NAMES_NOTHING)
+
     confidence = round(0.5 - weight / 2, 2)
     return _chat(inquiry, confidence, _NAMES_NOTHING, "rule_based_default")
 
@@ -322,6 +341,7 @@ def _may_go_on_unnamed(inquiry: Inquiry, words: _Words) -> bool:
         return False
     if inquiry.context_type is not None:
         return True
+
     return not words.unknown and not _TO_SOMEBODY.search(inquiry.question)
 
 
@@ -329,6 +349,7 @@ def _is_misspelt(inquiry: Inquiry, words: _Words) -> bool:
     """Tell whether each of the few unknown words is like a name of the database."""
     if not 0 < len(words.unknown) <= _MOST_MISSPELT:
         return False
+
     lexicon = lexicon_for(inquiry)
     return all(similar_names([mark.text], lexicon) for mark in words.unknown)
 

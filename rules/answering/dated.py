@@ -39,6 +39,7 @@ class Dated:
             return False
         if self.start is None or self.end is None:
             return False
+
         return self.start <= self.today < self.end
 
     def clause(self, lang: Lang) -> str:
@@ -46,18 +47,21 @@ class Dated:
         period = self.written_period(lang)
         if self.is_unfinished:
             period = _OPEN.to(lang).format(period)
+
         return _CLAUSE.to(lang).format(spoken_name(self.column, lang), period)
 
     def limits(self, lang: Lang) -> str | None:
         """Return a sentence on where data begin or end, if the period lies outside of them."""
         if self.column.period is None:
             return None
+
         first, last = self.column.period
         name = spoken_name(self.column, lang)
         if self.start is not None and self.start.isoformat() > last:
             return _ENDS.to(lang).format(name, last)
         if self.end is not None and self.end.isoformat() <= first:
             return _BEGINS.to(lang).format(name, first)
+
         return None
 
     def written_period(self, lang: Lang) -> str:
@@ -70,9 +74,11 @@ class Dated:
             return str(as_period(self.start.isoformat(), self.grain))
         if self.grain == "month":
             return Text(f"{self.start:%Y-%m}", f"{self.start:%B %Y}").to(lang)
+
         last = self.end - timedelta(days=1)
         if last == self.start:
             return f"{self.start}"
+
         return _FROM_TO.to(lang).format(self.start, last)
 
 
@@ -81,16 +87,19 @@ def dated_by(conditions: Sequence[Condition], schema: Schema, today: date) -> Da
     on_periods = [one for one in conditions if one.operator == "during"]
     if len(on_periods) != 1 or len(on_periods[0].operands) != 1:
         return None
+
     column, period = on_periods[0].column, on_periods[0].operands[0]
     if not isinstance(period, Period):
         return None
     if period.start is None and period.end is None:
         return None
+
     try:
         start = period.start.on(today) if period.start is not None else None
         end = period.end.on(today) if period.end is not None else None
     except (ValueError, OverflowError):  # beyond the calendar
         return None
+
     return Dated(schema.column(column.table, column.column), start, end, period.grain, today)
 
 
@@ -99,10 +108,12 @@ def dated_in(sql: str, catalog: Catalog, today: date) -> Dated | None:
     days = days_of(sql, catalog, today)
     if days is None:
         return None
+
     try:
         grain = _grain(days.start, days.end)
     except (ValueError, OverflowError):  # beyond the calendar
         return None
+
     return Dated(days.column, days.start, days.end, grain, today)
 
 
@@ -110,8 +121,10 @@ def _grain(start: date | None, end: date | None) -> Unit | None:
     """Return the unit of which the days are exactly one; None when they are another span."""
     if start is None or end is None:
         return None
+
     for unit in _UNITS:
         is_begin = Moment(trunc=unit).on(start) == start
         if is_begin and Moment(start).shifted(unit, 1).day == end:
             return unit
+
     return None

@@ -52,8 +52,10 @@ def choices(inquiry: Inquiry, pending: Pending) -> tuple[Offer, ...]:
         offer = _first_understood(texts, choice, pending, after)
         if offer is not None:
             offers[offer.question] = offer
+
     if len(offers) < 2:
         return ()
+
     return tuple(offers.values())[:_MOST_CHOICES]
 
 
@@ -64,9 +66,11 @@ def _first_understood(
     for text in texts:
         if not _is_read_as(text, choice, pending, after):
             continue
+
         offer = _completing(text, after)
         if offer is not None:
             return offer
+
     return None
 
 
@@ -95,6 +99,7 @@ def _texts_of_choice(choice: Choice, lexicon: Lexicon, lang: Lang) -> list[str]:
     column = table.column(column_name) if column_name is not None else None
     if column is None:
         return [table_name]
+
     name = called(column).to(lang)
     return [
         name,
@@ -108,6 +113,7 @@ def _is_read_as(text: str, choice: Choice | None, pending: Pending, after: Inqui
     settled = settled_by(text, pending, lexicon_for(after))
     if settled is None:
         return False
+
     return choice is None or settled.among([choice]) is not None
 
 
@@ -119,6 +125,7 @@ def _completing(text: str, after: Inquiry) -> Offer | None:
     made = understand_in_context(replace(after, question=text))
     if isinstance(made, Understanding):
         return Offer(text, made.sql)
+
     return Offer(text) if made.pending is not None else None
 
 
@@ -138,12 +145,15 @@ def rewrites(
     candidates: dict[str, frozenset[str | None]] = {}
     for text in _respelt_twice(inquiry.question, refusal.words, lexicon):
         candidates.setdefault(_tidied(text), frozenset())
+
     for choice in refusal.choices:
         lang = language_of(inquiry.question)
         for text in _with_choice(inquiry.question, refusal.words, choice.to(lang)):
             candidates.setdefault(_tidied(text), meant)
+
     for no_question in ("", _tidied(inquiry.question)):
         candidates.pop(no_question, None)
+
     after = refused_before(inquiry, refusal)
     understood = (
         within(STEP_S, partial(_understood, after, text, wanted), None)
@@ -168,6 +178,7 @@ def _understood(after: Inquiry, question: str, wanted: frozenset[str | None]) ->
     alone = understand_in_context(replace(after, question=question, history=()))
     if not isinstance(alone, Understanding) or (wanted and alone.sql not in wanted):
         return None
+
     asked_next = understand_in_context(replace(after, question=question))
     is_same = isinstance(asked_next, Understanding) and asked_next.sql == alone.sql
     return Offer(question, alone.sql) if is_same else None
@@ -183,6 +194,7 @@ def _with_choice(question: str, words: tuple[str, ...], choice: str) -> Iterator
     for word in words:
         if word in question:
             yield question.replace(word, choice, 1)
+
     yield _BY.to(language_of(question)).format(question.rstrip("?？。. "), choice)
 
 
@@ -198,6 +210,7 @@ def _respelt(question: str, words: tuple[str, ...], lexicon: Lexicon, which: int
         if similar:
             chosen = similar[min(which, len(similar) - 1)]
             question = question.replace(word, chosen, 1)
+
     return question
 
 

@@ -79,18 +79,21 @@ def columns_of(
     if query.share_of_top is not None and len(columns) == 1:
         name = _TOP.to(lang).format(query.share_of_top, _of(query.measures[0], schema, lang))
         return (replace(columns[0], label=name),)
+
     changes = changes_of(query, len(columns), schema, lang, today or date.today())
     per_measure = 1 if changes is None else _COLUMNS_OF_CHANGE
     first_figure = len(columns) - per_measure * len(query.measures)
     first_listed = first_figure - len(query.columns)
     if first_listed < 0:
         return columns
+
     columns = _with_labels_of_parts(columns, query, first_listed, lang)
     names = [_listed_name(column, schema, lang) for column in query.columns]
     columns = _with_labels(columns, dict(enumerate(names, first_listed)))
     if changes is not None:
         columns = _with_units_of_changes(columns, changes)
         return _with_labels(columns, changes.labels(lang))
+
     names = [_computed_name(measure, schema, lang) for measure in query.measures]
     return _with_labels(columns, dict(enumerate(names, first_figure)))
 
@@ -103,6 +106,7 @@ def _with_labels(
     for place, column in enumerate(columns):
         label = labels.get(place)
         labelled.append(replace(column, label=label) if label else column)
+
     return tuple(labelled)
 
 
@@ -115,6 +119,7 @@ def _with_labels_of_parts(
         if dimension.part is not None:
             part = PARTS[dimension.part]
             labels[part.name] = part.label.to(lang)
+
     labelled = [
         replace(column, label=labels.get(column.output.name) or column.label)
         for column in columns[:count]
@@ -132,6 +137,7 @@ def _with_units_of_changes(
     for one in changes.figures:
         units[one.difference] = columns[one.after].unit
         units[one.percent] = "%"
+
     return tuple(replace(column, unit=units[place]) for place, column in enumerate(columns))
 
 
@@ -144,6 +150,7 @@ def _listed_name(asked: ColumnRef, schema: Schema, lang: Lang) -> str | None:
     name = spoken_name(schema.column(asked.table, asked.column), lang)
     if asked.part is not None:
         return _PART.to(lang).format(name, PARTS[asked.part].label.to(lang))
+
     return _YEARS.to(lang).format(name) if asked.is_age else None
 
 
@@ -151,17 +158,20 @@ def _computed_name(measure: Measure, schema: Schema, lang: Lang) -> str | None:
     """Return the name of a figure that the SQL alone does not tell; None for the others."""
     if measure.function == "metric":
         return spoken_name(schema.column(measure.table, str(measure.column)), lang)
+
     name = _of(measure, schema, lang)
     partial = _PARTIAL.get((measure.is_running, measure.is_share))
     if partial is not None:
         return partial.to(lang).format(name)
     if measure.per is not None:
         return _PER.to(lang).format(name)
+
     is_of_column = not measure.times and not measure.is_age
     if is_of_column and measure.function in _COMMON:
         return None
     if measure.function.startswith("count"):
         return name
+
     label = FUNCTIONS[measure.function].label.to(lang)
     percent = number(measure.percent) if measure.percent is not None else ""
     return label.replace("{percent}", percent).replace("{}", name)
@@ -171,6 +181,7 @@ def _figure_name(measure: Measure, schema: Schema, lang: Lang) -> str:
     name = _computed_name(measure, schema, lang)
     if name is not None:
         return name
+
     table = schema.table(measure.table)
     column = schema.column(measure.table, measure.column) if measure.column is not None else None
     function = _COMMON[measure.function]
@@ -182,6 +193,7 @@ def _of(measure: Measure, schema: Schema, lang: Lang) -> str:
     """Return the name of what the function is applied to; of a count, of what is counted."""
     if measure.function in ("count", "count_distinct"):
         return _COUNTED.to(lang).format(_counted_name(measure, schema, lang))
+
     factors = [measure.column, measure.times]
     columns = [schema.column(measure.table, one) for one in factors if one is not None]
     name = " × ".join(spoken_name(column, lang) for column in columns)
@@ -193,6 +205,7 @@ def _counted_name(measure: Measure, schema: Schema, lang: Lang) -> str:
         name = spoken_name(schema.table(measure.table), lang)
     else:
         name = spoken_name(schema.column(measure.table, measure.column), lang)
+
     return plural(name) if lang == "en" else name
 
 
@@ -239,11 +252,13 @@ class Changes:
             labels[one.before], labels[one.after] = self._labels_of_sides(one.name, lang)
             labels[one.difference] = _DIFFERENCES[self.growth].to(lang).format(one.name)
             labels[one.percent] = _PERCENTS[self.growth].to(lang).format(one.name)
+
         return labels
 
     def _labels_of_sides(self, name: str, lang: Lang) -> tuple[str, str]:
         if self.growth is not None:
             return _EARLIER[self.growth].to(lang).format(name), name
+
         first, second = self.sides
         part = _PART.to(lang)
         return part.format(name, first), part.format(name, second)
@@ -261,9 +276,11 @@ def changes_of(
         return None
     if query.comparison is None and query.growth is None:
         return None
+
     first = width - _COLUMNS_OF_CHANGE * len(query.measures)
     if first < 0:
         return None
+
     figures = []
     for index, measure in enumerate(query.measures):
         place = first + index * _COLUMNS_OF_CHANGE
@@ -271,8 +288,10 @@ def changes_of(
         # a series begins with the figure itself
         before, after = (place + 1, place) if query.growth is not None else (place, place + 1)
         figures.append(Compared(name, before, after, place + 2, place + 3))
+
     if query.comparison is None:
         return Changes(tuple(figures), query.growth)
+
     return Changes(
         tuple(figures),
         sides=_names_of_sides(query.comparison, schema, lang, today),
@@ -288,6 +307,7 @@ def _names_of_sides(
     second = _name_of_rows(comparison.second, schema, lang, today)
     if first is None or second is None or first == second:
         return _ORDINALS[0].to(lang), _ORDINALS[1].to(lang)
+
     return first, second
 
 
@@ -299,6 +319,7 @@ def _unfinished_sides(
         dated = dated_by(side, schema, today)
         if dated is not None and dated.is_unfinished:
             unfinished.append(dated.written_period(lang))
+
     return tuple(unfinished)
 
 
@@ -311,25 +332,35 @@ def _name_of_rows(
         name = _name_of_condition(condition, schema, lang, today)
         if name is None:
             return None
+
         names.append(name)
+
     return _BETWEEN.to(lang).join(names) or _ALL.to(lang)
 
 
 def _name_of_condition(condition: Condition, schema: Schema, lang: Lang, today: date) -> str | None:
     if condition.operator == "during":
         dated = dated_by([condition], schema, today)
-        return dated.written_period(lang) if dated is not None else None
+        if dated is not None:
+            return dated.written_period(lang)
+
+        return None
     if condition.operator in ("true", "false"):
         name = _name_of_flag(condition.column, schema, lang)
-        return name if condition.operator == "true" else _NOT.to(lang).format(name)
+        if condition.operator == "true":
+            return name
+
+        return _NOT.to(lang).format(name)
     if condition.operator not in ("=", "in"):
         return None
+
     return _name_of_values(condition, schema, lang)
 
 
 def _name_of_flag(asked: ColumnRef, schema: Schema, lang: Lang) -> str:
     if asked.part is not None:
         return PARTS[asked.part].label.to(lang)
+
     return spoken_name(schema.column(asked.table, asked.column), lang)
 
 
@@ -338,9 +369,11 @@ def _name_of_values(condition: Condition, schema: Schema, lang: Lang) -> str | N
     asked = condition.column
     if asked.part is not None or condition.columns != (asked,):
         return None
+
     labels = dict(labels_of(schema.column(asked.table, asked.column).comment))
     values = []
     for operand in condition.operands:
         value = number(operand) if isinstance(operand, Decimal) else str(operand)
         values.append(labels.get(value, value))
+
     return joined(values, lang)

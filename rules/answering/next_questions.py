@@ -95,6 +95,7 @@ def next_questions(inquiry: Inquiry, sql: str) -> Iterator[NextQuestion | None]:
     made = understand_in_context(inquiry)
     if not isinstance(made, Understanding):
         return
+
     understood = to_json(made.query) if made.sql == sql else None
     turn = Turn("", inquiry.question, "DATABASE", "", "", "", sql=sql, understood=understood)
     after = replace(inquiry, history=(*inquiry.history, turn))
@@ -106,11 +107,13 @@ def next_questions(inquiry: Inquiry, sql: str) -> Iterator[NextQuestion | None]:
             break
         if candidate.kind in found:
             continue
+
         tried += 1
         offer = _understood(after, candidate.text, candidate.is_meant)
         if offer is None or offer.sql == sql:  # which says the same again
             yield None
             continue
+
         found.add(candidate.kind)
         yield NextQuestion(offer, candidate.least_rows)
 
@@ -120,7 +123,11 @@ def _understood(inquiry: Inquiry, question: str, is_meant: Callable[[Query], boo
     made = understand_in_context(replace(inquiry, question=question))
     if not isinstance(made, Understanding):
         return None
-    return Offer(question, made.sql) if is_meant(made.query) else None
+
+    if is_meant(made.query):
+        return Offer(question, made.sql)
+
+    return None
 
 
 # ------------------------------------------------------------------------------
@@ -133,6 +140,7 @@ def _candidates(query: Query, lexicon: Lexicon, lang: Lang) -> Iterator[_Candida
     if not query.measures:
         yield from _count_of_listed(query, lang)
         return
+
     is_of_chosen_groups = query.limit is not None or bool(query.having or query.top_per)
     if is_of_chosen_groups:  # split otherwise, other groups would be chosen
         yield from _longer_ranking(query, lang)
@@ -140,6 +148,7 @@ def _candidates(query: Query, lexicon: Lexicon, lang: Lang) -> Iterator[_Candida
         yield from _shorter_ranking(query, lang)
         yield from _splits_by_time(query, lexicon, lang)
         yield from _splits_by_group(query, lexicon, lang)
+
     yield from _period_before(query, lexicon, lang)
     yield from _shares(query, lang)
 
@@ -154,6 +163,7 @@ def _is_ranking(query: Query) -> bool:
     """Tell whether the query gives one figure for each of some groups that are no periods."""
     if not query.dimensions or query.top_per:
         return False
+
     return all(one.bucket is None for one in query.dimensions)
 
 
@@ -244,6 +254,7 @@ def _is_split(read: Query, query: Query) -> bool:
         return False
     if len(read.dimensions) != len(query.dimensions) + 1:
         return False
+
     has_groups = set(query.dimensions) < set(read.dimensions)
     return has_groups and _keeps(read, query, "dimensions", "order")
 
@@ -261,10 +272,12 @@ def _split_names(query: Query, lexicon: Lexicon, lang: Lang) -> Iterator[str]:
         facts = schema.facts[key]
         if key in split_already:
             continue
+
         for column in facts.table.columns:
             is_told = (key, column.name) in split_already
             if _has_few_values(column) and not is_told and not _tells_row(facts, column):
                 yield spoken_name(column, lang)
+
         if steps > 0 and facts.is_entity:
             yield spoken_name(facts.table, lang)
 
@@ -279,6 +292,7 @@ def _told(query: Query, lexicon: Lexicon) -> set[TableKey | tuple[TableKey, str 
     things |= {key for key, name in columns if name in lexicon.schema.facts[key].display}
     for thing in things:
         told |= {thing, *lexicon.graph.above(thing)}
+
     return told
 
 
@@ -298,16 +312,19 @@ def _period_before(query: Query, lexicon: Lexicon, lang: Lang) -> Iterator[_Cand
     periods = _conditions_on_periods(query)
     if len(periods) != 1:
         return
+
     period = periods[0]
     grain = _grain(period)
     if grain is None or not _has_data_before(period, grain, lexicon):
         return
+
     others = [one for one in query.conditions if one is not period]
 
     def is_meant(read: Query) -> bool:
         changed = [one for one in read.conditions if one not in others]
         if len(changed) != 1 or len(read.conditions) != len(query.conditions):
             return False
+
         return _ends_where_begins(changed[0], period) and _keeps(read, query, "conditions")
 
     yield _Candidate("before", _BEFORE[grain].to(lang), is_meant)
@@ -317,11 +334,13 @@ def _ends_where_begins(earlier: Condition, later: Condition) -> bool:
     """Tell whether the condition's period is the one directly before that of the other."""
     if (earlier.column, earlier.operator) != (later.column, later.operator):
         return False
+
     first, second = earlier.operands[0], later.operands[0]
     if not isinstance(first, Period) or not isinstance(second, Period):
         return False
     if first.end is None or second.start is None or len(earlier.operands) != 1:
         return False
+
     today = date.today()
     try:
         return first.end.on(today) == second.start.on(today)
@@ -333,6 +352,7 @@ def _grain(condition: Condition) -> Unit | None:
     """Return the unit of time that is the condition's only period; None for another span."""
     if len(condition.operands) != 1:
         return None
+
     period = condition.operands[0]
     return period.grain if isinstance(period, Period) else None
 
@@ -345,11 +365,13 @@ def _has_data_before(condition: Condition, grain: Unit, lexicon: Lexicon) -> boo
         return False
     if column.period is None:
         return False
+
     try:
         first, last = map(date.fromisoformat, column.period)
         begins = period.start.on(date.today())
     except (ValueError, OverflowError):
         return False
+
     return first < begins and (begins - last).days < _DAYS[grain]
 
 
@@ -363,6 +385,7 @@ def splits_of_last(inquiry: Inquiry) -> Iterator[Offer]:
     query = earlier_query(inquiry)
     if query is None:
         return
+
     for group in _groups(query, inquiry):
         question = _split_text(query, group, inquiry.lang)
         offer = _understood(inquiry, question, lambda read: _splits(read, query))
@@ -376,6 +399,7 @@ def _splits(read: Query, query: Query) -> bool:
     """
     if query.measures:
         return _is_split(read, query)
+
     return bool(read.dimensions) and _keeps(
         read, query, "dimensions", "measures", "columns", "order"
     )
@@ -387,4 +411,5 @@ def _groups(query: Query, inquiry: Inquiry) -> Iterator[str]:
     facts = lexicon.schema.facts[measured_table(query)]
     if facts.dates and not facts.is_entity:
         yield _UNITS["month"].to(inquiry.lang)
+
     yield from _split_names(query, lexicon, inquiry.lang)

@@ -80,6 +80,7 @@ def _answerable(catalog: Catalog, lang: Lang) -> tuple[str, ...]:
                 break
             if _is_read_as_meant(example, catalog, lang):
                 found[example.kind] = example.question.to(lang)
+
     return tuple(found.values())
 
 
@@ -93,6 +94,7 @@ def _is_read_as_meant(example: _Example, catalog: Catalog, lang: Lang) -> bool:
         read = understand(Inquiry(example.question.to(lang), lang, catalog)).query
     except Refusal:
         return False
+
     return _essence(read) == _essence(example.intended)
 
 
@@ -121,6 +123,7 @@ def _examples(facts: Facts, lexicon: Lexicon, lang: Lang) -> Iterator[_Example]:
             yield _top_by_measure(facts, facts.measures[0], lang)
     elif facts.measures:
         yield from _measure_by_parent(facts, facts.measures[0], lexicon, lang)
+
     yield from _counts_by_column(facts, lang)
 
 
@@ -132,6 +135,7 @@ def _measure_by_parent(
     for edge in facts.edges:
         if not lexicon.schema.facts[edge.parent].is_entity:
             continue
+
         parent = lexicon.schema.table(edge.parent)
         group, measure = spoken_name(parent, lang), spoken_name(column, lang)
         if is_averaged(column):
@@ -140,6 +144,7 @@ def _measure_by_parent(
         else:
             asked = Text(f"各{group}的{measure}排行", f"{_total_of(measure)} by {group}")
             figure = Measure("sum", key, column.name)
+
         query = Query(key, dimensions=(Dimension(parent.key),), measures=(figure,))
         yield _Example("rank", asked, query)
         return
@@ -147,7 +152,10 @@ def _measure_by_parent(
 
 def _total_of(measure: str) -> str:
     """Return the English words for the sum of a figure, which may be called a total itself."""
-    return measure if measure.startswith(_TOTAL) else f"{_TOTAL}{measure}"
+    if measure.startswith(_TOTAL):
+        return measure
+
+    return f"{_TOTAL}{measure}"
 
 
 def _count_of(facts: Facts, lang: Lang) -> _Example:
@@ -172,6 +180,7 @@ def _counts_by_column(facts: Facts, lang: Lang) -> Iterator[_Example]:
         names_row = column.name in facts.display or facts.is_identifier(column)
         if not is_few or names_row or names_people(table, column):
             continue
+
         name, group = spoken_name(table, lang), spoken_name(column, lang)
         asked = Text(f"各{group}的{name}数量", f"number of {plural(name)} by {group}")
         dimension, count = Dimension(key, column.name), Measure("count", key)
@@ -187,15 +196,18 @@ def about_mentioned(inquiry: Inquiry) -> list[str]:
     for link in sorted(links, key=lambda link: link.kind != "value"):
         if len(found) == _OFFERS:
             break
+
         check()
         examples = _examples(lexicon.schema.facts[link.table], lexicon, lang)
         if link.kind == "value":
             examples = itertools.chain([_count_with_value(link, lexicon, lang)], examples)
+
         for example in examples:
             if len(found) == _OFFERS:
                 break
             if _is_read_as_meant(example, inquiry.catalog, lang):
                 found[example.question.to(lang)] = None
+
     return list(found)
 
 
@@ -230,6 +242,7 @@ def _near(named: Iterable[TableKey], lexicon: Lexicon) -> Iterable[TableKey]:
     for key in tuple(near):
         below = lexicon.graph.below(key)
         near.update(dict.fromkeys(sorted(below, key=lambda one: (below[one], one))))
+
     main = main_tables(lexicon.schema.catalog)[:_MAIN_TABLES_TRIED]
     near.update(dict.fromkeys(table.key for table in main))
     return near
@@ -253,6 +266,7 @@ def _askable_of(
         else:
             yield from _measure_by_parent(facts, measure, lexicon, lang)
             yield from _measure_by_month(facts, measure, lang)
+
     yield from _counts_by_column(facts, lang)
 
 
@@ -261,6 +275,7 @@ def _measure_by_month(facts: Facts, column: Column, lang: Lang) -> Iterator[_Exa
     date = facts.date or next(iter(facts.dates), None)
     if date is None:
         return
+
     key, measure = facts.table.key, spoken_name(column, lang)
     if is_averaged(column):
         asked = Text(f"每月的平均{measure}", f"average {measure} per month")
@@ -268,6 +283,7 @@ def _measure_by_month(facts: Facts, column: Column, lang: Lang) -> Iterator[_Exa
     else:
         asked = Text(f"每月的{measure}合计", f"{_total_of(measure)} per month")
         figure = Measure("sum", key, column.name)
+
     months = Dimension(key, date, bucket="month")
     yield _Example("time", asked, Query(key, dimensions=(months,), measures=(figure,)))
 
@@ -279,6 +295,7 @@ def _mentioned(question: str, lexicon: Lexicon) -> list[Link]:
         is_name = not mark.means("noise", "verb", "super", "count")
         if is_name and mark.quality >= _CLEAR_QUALITY:
             links.append(mark.links[0])
+
     return links
 
 

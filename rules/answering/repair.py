@@ -34,10 +34,12 @@ def repaired(sql: str, error: InvalidSql, catalog: Catalog) -> str | None:
         names = _column_names(sql, catalog)
     else:
         return None
+
     names.pop(unknown, None)
     meant = _clearly_meant(unknown, names)
     if meant is None:
         return None
+
     return _replaced(sql, unknown, names[meant], error.position)
 
 
@@ -48,6 +50,7 @@ def _column_names(sql: str, catalog: Catalog) -> dict[str, str]:
     for table in read or catalog.tables:
         for column in table.columns:
             names[column.name] = quoted(column.name)
+
     return names
 
 
@@ -58,15 +61,19 @@ def _clearly_meant(unknown: str, names: Iterable[str]) -> str | None:
     ranked = []
     for name in names:
         ranked.append((likeness(unknown.lower(), name.lower(), _LEAST_RATIO), name))
+
     ranked.sort(reverse=True)
     if not ranked:
         return None
+
     best, meant = ranked[0]
     if best <= 0:
         return None
+
     for second, _ in ranked[1:2]:
         if best - second < _LEAST_LEAD:
             return None
+
     return meant
 
 
@@ -75,9 +82,11 @@ def _unknown_name(error: InvalidSql) -> str | None:
     if qualified is not None:
         name = qualified.group(2) or qualified.group(4)
         return name.strip('"')
+
     found = _QUOTED.search(error.detail)
     if found is None:
         return None
+
     return found.group(1).split(".")[-1]
 
 
@@ -90,10 +99,12 @@ def _replaced(sql: str, name: str, replacement: str, position: int | None) -> st
     )
     if position is None:
         return pattern.sub(lambda _: replacement, sql)
+
     head = sql[: position - 1]
     tail = sql[position - 1 :]
     alias = re.match(r'\A(?:"[^"]++"|\w++)\.(?=["\w])', tail)
     if alias and not pattern.match(tail):
         head += alias.group()
         tail = tail[alias.end() :]
+
     return head + pattern.sub(lambda _: replacement, tail, count=1)

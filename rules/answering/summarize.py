@@ -64,7 +64,10 @@ class Answered:
     @property
     def clause(self) -> str:
         """Return the period and its date column, in brackets; empty when there is none."""
-        return self.dated.clause(self.lang) if self.dated is not None else ""
+        if self.dated is not None:
+            return self.dated.clause(self.lang)
+
+        return ""
 
     def written(self, value: Any, place: int) -> str:
         """Write a value of the column for a sentence."""
@@ -81,6 +84,7 @@ def summary_pieces(answered: Answered) -> list[str]:
         sentences = _about_one_row(answered)
     else:
         sentences = [_count(answered), *_extremes(answered), *_partial_periods(answered)]
+
     sentences += [note.to(lang) for note in answered.notes]
     sentences += _notes_on_changes(answered)
     return _sentences(sentences, lang)
@@ -123,12 +127,14 @@ def _about_one_row(answered: Answered) -> list[str]:
     sentences = _changed(answered) if is_change else [_single(answered)]
     if all(map(_is_nothing, answered.result.rows[0])):
         sentences += _limits(answered)
+
     return sentences
 
 
 def _is_nothing(value: Any) -> bool:
     if value is None:
         return True
+
     return is_number(value) and value == 0
 
 
@@ -137,6 +143,7 @@ def _single(answered: Answered) -> str:
     if len(row) == 1:
         figure = _field(answered, 0, clause)
         return Text(f"{figure}。", f"{_capitalised(figure)}.").to(lang)
+
     places = range(len(answered.columns))[:_MAX_FIELDS]
     text = _BETWEEN.to(lang).join(_field(answered, place) for place in places)
     return Text(f"查到 1 条记录{clause}：{text}。", f"Found 1 row{clause}: {text}.").to(lang)
@@ -162,6 +169,7 @@ def _count(answered: Answered) -> str:
             f"结果较多，只返回了前 {count} 条记录{clause}。",
             f"There are more rows than shown; these are the first {count}{clause}.",
         ).to(answered.lang)
+
     return Text(f"共 {count} 条记录{clause}。", f"{count} rows{clause}.").to(answered.lang)
 
 
@@ -173,18 +181,22 @@ def _extremes(answered: Answered) -> list[str]:
     place = _figure_place(answered)
     if place is None:
         return []
+
     rows = [row for row in answered.result.rows if is_number(row[place])]
     if len(rows) < 2:
         return []
+
     name, lang = answered.columns[place].label, answered.lang
     figures = {row[place] for row in rows}
     if answered.is_whole and len(figures) == 1:
         value = answered.written(rows[0][place], place)
         same = Text(f"{name}均为 {value}。", _capitalised(f"{name} is {value} throughout."))
         return [same.to(lang)]
+
     extremes = (_ends if answered.is_whole else _first)(answered, rows, place)
     if extremes is None:
         return []
+
     sentence = Text(f"{name}{extremes.zh}。", _capitalised(f"{name} is {extremes.en}."))
     return [sentence.to(lang)]
 
@@ -205,10 +217,12 @@ def _first(answered: Answered, rows: Sequence[Sequence[Any]], figure: int) -> Te
     is_rising = figures == sorted(figures)
     if is_falling == is_rising:  # neither, or all the same: then others may be as high
         return None
+
     names = joined([_named(answered, row, figure) for row in rows[:_MOST_NAMED]], answered.lang)
     word = _preposition(answered, figure)
     if is_falling:
         return Text(f"最高的是{names}", f"highest {word} {names}")
+
     return Text(f"最低的是{names}", f"lowest {word} {names}")
 
 
@@ -223,17 +237,20 @@ def _figure_place(answered: Answered) -> int | None:
         one = answered.changes.figures[0]
         candidates = [one.percent, one.difference, one.after]
         last = one.percent
+
     places = [place for place in candidates if _is_figure(answered, place)]
     for place in places:
         figures = _values(answered, place)
         if figures == sorted(figures, reverse=True):
             return place
+
     return last if last in places else None
 
 
 def _is_figure(answered: Answered, place: int) -> bool:
     if answered.columns[place].role != "measure":
         return False
+
     values = _values(answered, place)
     return bool(values) and all(map(is_number, values))
 
@@ -261,7 +278,10 @@ def _naming(answered: Answered, figure: int) -> list[int]:
 
 def _preposition(answered: Answered, figure: int) -> str:
     naming = _naming(answered, figure)
-    return "in" if all(answered.columns[place].role == "time" for place in naming) else "for"
+    if all(answered.columns[place].role == "time" for place in naming):
+        return "in"
+
+    return "for"
 
 
 def _capitalised(text: str) -> str:
@@ -277,6 +297,7 @@ def _changed(answered: Answered) -> list[str]:
     changes = answered.changes
     if changes is None:
         return []
+
     return [_change(one, changes.sides, answered) for one in changes.figures]
 
 
@@ -287,8 +308,10 @@ def _change(one: Compared, sides: Sequence[str], answered: Answered) -> str:
     for side, place in zip(sides, (one.before, one.after), strict=True):
         form = _ONE if row[place] is not None else _NO_DATA
         clauses.append(form.to(lang).format(side, answered.written(row[place], place)))
+
     if is_number(row[one.difference]):
         clauses.append(_difference(one, answered))
+
     return _SENTENCE.to(lang).format(_capitalised(one.name), _BETWEEN.to(lang).join(clauses))
 
 
@@ -300,10 +323,12 @@ def _difference(one: Compared, answered: Answered) -> str:
     difference, percent = row[one.difference], row[one.percent]
     if difference == 0:
         return _SAME.to(lang)
+
     form = _UP if difference > 0 else _DOWN
     text = form.to(lang).format(answered.written(abs(difference), one.difference))
     if is_number(percent):
         text += _BY.to(lang).format(answered.written(abs(percent), one.percent))
+
     return text
 
 
@@ -312,11 +337,13 @@ def _notes_on_changes(answered: Answered) -> list[str]:
     changes, lang = answered.changes, answered.lang
     if changes is None:
         return []
+
     notes = [_NOT_OVER.to(lang).format(one) for one in changes.unfinished]
     bases = (_values(answered, one.before) for one in changes.figures)
     lacks_base = any(len(values) < len(answered.result.rows) for values in bases)
     if changes.growth is not None and lacks_base:
         notes.append(_NO_BASE.to(lang))
+
     return notes
 
 
@@ -332,12 +359,14 @@ def _partial_periods(answered: Answered) -> list[str]:
     places = [place for place, one in enumerate(answered.columns) if one.period in _CUT_TO]
     if not places:
         return []
+
     place = places[0]
     notes: dict[str, None] = {}
     for value in sorted(set(map(str, _values(answered, place)))):
         note = _note_on_period(value, answered.columns[place], answered)
         if note is not None:
             notes[note] = None
+
     return list(notes)
 
 
@@ -348,12 +377,15 @@ def _note_on_period(value: str, column: ResultColumn, answered: Answered) -> str
     if begin <= answered.today < end:
         is_said = answered.dated is not None and answered.dated.is_unfinished
         return None if is_said else _NOT_OVER.to(lang).format(period)
+
     stored = column.output.column
     if stored is None or stored.period is None:
         return None
+
     first_day = stored.period[0]
     if not _misses_a_part(begin, first_day, end):
         return None
+
     return _BEGINS.to(lang).format(period, first_day)
 
 

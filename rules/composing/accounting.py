@@ -44,6 +44,7 @@ def _refuse_unasked_states(asked: Asked, query: Query) -> None:
     said = [mark.text for mark in _marks_of_state(asked)] + _states_cut(asked)
     if not said:
         return
+
     asked_of = set(_restricted(query))
     for key in sorted(touched(query)):
         telling = _telling_ends(asked, key)
@@ -65,6 +66,7 @@ def _states_cut(asked: Asked) -> list[str]:
     for first, second in pairwise(word.mark for word in asked.question.words):
         if first.end == second.start and first.means("noise"):
             found += _IN_STATE.findall(f"{first.text[-1:]}{second.text[:1]}")
+
     return found
 
 
@@ -86,8 +88,10 @@ def _conditions(query: Query) -> Iterator[Condition]:
     yield from query.conditions
     for measure in query.measures:
         yield from measure.share_of
+
     for related in query.related:
         yield from related.conditions
+
     for either in query.either:
         yield from _alternatives(either)
 
@@ -111,10 +115,12 @@ def _refuse_shown_verbs(asked: Asked, query: Query) -> None:
     question = asked.question
     if question.has("date_which") or any("which:when" in word.senses for word in question.words):
         return
+
     asked_of = set(_restricted(query))
     for one in asked.parts.columns:
         if one.link.quality >= _WHOLE_NAME or not question.is_date(one.link):
             continue
+
         mark = question.words[one.at].mark
         is_restricted = (one.link.table, str(one.link.column)) in asked_of
         is_shown_due_date = not is_restricted and is_due(question.column_of(one.link))
@@ -128,6 +134,7 @@ def _is_said_as_done(before: Word | None, mark: Mark) -> bool:
         return False
     if before.text in _ALREADY:
         return True
+
     return "which:person" in before.senses and mark.means("verb")
 
 
@@ -138,6 +145,7 @@ def _refuse_parts_of_others(asked: Asked, query: Query) -> None:
     """
     if query.measures or not asked.tables:
         return
+
     near = {query.base, *(one.link.table for one in asked.parts.tables)}
     near |= {one.table for one in (*query.dimensions, *query.top_per)}
     shown = [(one.at, one.link) for one in asked.parts.columns]
@@ -154,12 +162,14 @@ def _refuse_dates_of_others(asked: Asked, query: Query) -> None:
     """
     if not asked.question.facts(query.base).is_entity:
         return
+
     spans = [span for span in asked.parts.spans if span.link is None]
     is_dated_by_base = any(
         one.operator == "during" and one.column.table == query.base for one in query.conditions
     )
     if not spans or not is_dated_by_base:
         return
+
     below = asked.question.graph.below(query.base)
     others = {one.table for one in query.related if not one.negated}
     others |= {one.column.table for one in query.conditions if one.column.table in below}
@@ -177,6 +187,7 @@ def _refuse_counted_amounts(asked: Asked, query: Query) -> None:
     question = asked.question
     if question.says_records:
         return
+
     for measure in query.measures:
         facts = question.facts(measure.table)
         is_count = measure.function == "count" and measure.column is None
@@ -199,6 +210,7 @@ def _refuse_shares_of_everything(asked: Asked, query: Query) -> None:
         for condition in measure.share_of:
             if asked.takes_all_values(condition):
                 raise unused_words(asked.question.texts("share"))
+
         required = [one for one in measure.share_of if one.operator == "="]
         if len({one.column for one in required}) < len(set(required)):
             raise unused_words(asked.question.texts("share"))

@@ -95,6 +95,7 @@ class Asked:
         """
         if self.about is not None:
             return self.about
+
         asked = [one for one in self.tables if one.role == "asked"]
         named = list(asked or self.tables or self.parts.tables)
         named.sort(key=lambda one: one.at)
@@ -103,9 +104,11 @@ class Asked:
         if named:
             place = -1 if self.question.is_chinese else 0
             return named[place].link.table
+
         is_grouped = bool(self.parts.groups)
         if is_grouped and not self.parts.rankings:
             return None
+
         tables = self.events or self.spoken
         return self.person(tables)
 
@@ -120,6 +123,7 @@ class Asked:
         """
         if not self.says("person"):
             return None
+
         for table in tables:
             people = self._people_above(table)
             said = self.question.settled.among((key, None) for _, key in people)
@@ -127,11 +131,13 @@ class Asked:
                 return said[0]
             if not people:
                 continue
+
             is_nearest = len(people) == 1 or people[0][0] < people[1][0]
             if is_nearest:
                 return people[0][1]
             if self.spoken:  # else it is asked first by which figure
                 raise self._several_people([key for _, key in people])
+
         return None
 
     def _people_above(self, table: TableKey) -> list[tuple[float, TableKey]]:
@@ -161,6 +167,7 @@ class Asked:
         settled = self.question.settled.figure
         if settled is not None and self.parts.rankings:
             figures.append(settled)
+
         found = [table_of(figure) for figure in figures]
         found += self.parts.condition_tables
         return tuple(key for key in found if key is not None)
@@ -171,6 +178,7 @@ class Asked:
         column = self.question.schema.table(ref.table).column(ref.column)
         if column is None or condition.operator != "in":
             return False
+
         labels = {code for code, _ in labels_of(column.comment)}
         known = set(column.values) if column.is_complete else labels
         return bool(known) and known <= {str(operand) for operand in condition.operands}
@@ -182,12 +190,15 @@ class Asked:
         """
         if len(self.parts.groups) != 1 or self.says("avg", "sum"):
             return False
+
         thing = self.parts.groups[0].dimension
         if thing.column is not None or thing.bucket is not None:
             return False
+
         for figure in self.parts.bare:
             if figure.link is None or figure.link.table != thing.table:
                 return False
+
         return self.question.facts(thing.table).is_entity
 
     # --------------------------------------------------------------------------
@@ -197,6 +208,7 @@ class Asked:
         """Return the columns that show a group."""
         if dimension.column:
             return [ColumnRef(dimension.table, dimension.column, dimension.via)]
+
         names = self.question.facts(dimension.table).shown
         return [ColumnRef(dimension.table, name, dimension.via) for name in names]
 
@@ -231,13 +243,16 @@ class Asked:
             return self.names_of(link.table)
         if _KEY_WORDS.search(text):
             return [ref(link)]
+
         for edge in facts.edges:
             names = self.names_of(edge.parent)
             if edge.columns != (link.column,) or not names:
                 continue
+
             needs_role = edge.parent == link.table or not is_default(edge)
             via = link.column if needs_role else None
             return [replace(name, via=via) for name in names]
+
         return [ref(link)]
 
     # --------------------------------------------------------------------------
@@ -251,6 +266,7 @@ class Asked:
         """
         if dimension.table != NO_TABLE:
             return dimension
+
         date = self.span_date(base, self._said_date(base))
         column = self.question.schema.column(date.table, date.column)
         bucket = dimension.bucket
@@ -259,6 +275,7 @@ class Asked:
         is_finer_than_months = bucket in ("day", "week") and not tells_days(column)
         if is_finer_than_years or is_finer_than_months:
             raise no_date_column(called(self.question.schema.table(base)))
+
         return replace(
             dimension,
             table=date.table,
@@ -273,7 +290,11 @@ class Asked:
             link = word.senses["dcol"].link if "dcol" in word.senses else None
             if link is not None and link.table == base:
                 found.add(str(link.column))
-        return ColumnRef(base, found.pop()) if len(found) == 1 else None
+
+        if len(found) == 1:
+            return ColumnRef(base, found.pop())
+
+        return None
 
     def trend(self, base: TableKey) -> Dimension:
         """Return the dimension of a trend: days in a short period, else months."""
@@ -290,6 +311,7 @@ class Asked:
         found = self.event_date(table)
         if found is None or found.table != table:
             raise no_date_column(called(self.question.schema.table(table)))
+
         return found.column
 
     def span_date(self, base: TableKey, default: ColumnRef | None = None) -> ColumnRef:
@@ -307,12 +329,15 @@ class Asked:
         for key in named:
             if key == base or key not in below:
                 continue
+
             date = self.event_date(key)
             if date is not None:
                 return date
+
         own = self._done_date(base) or self.event_date(base) or default
         if own is None:
             raise self.no_date_of(base)
+
         return own
 
     def _done_date(self, base: TableKey) -> ColumnRef | None:
@@ -323,6 +348,7 @@ class Asked:
             is_of_base = one.operator == "not null" and one.column.table == base
             if is_of_base and one.column.column in dates:
                 found.add(one.column)
+
         return found.pop() if len(found) == 1 else None
 
     def event_date(self, table: TableKey) -> ColumnRef | None:
@@ -336,12 +362,14 @@ class Asked:
             return ColumnRef(table, own)
         if facts.dates:
             return None
+
         found = []
         for key, steps in self.question.graph.above(table).items():
             is_next = 0 < steps < _TWO_STEPS
             date = self._default_date(key) if is_next and self._is_event(key) else None
             if date is not None:
                 found.append(ColumnRef(key, date))
+
         return found[0] if len(found) == 1 else None
 
     def _is_event(self, table: TableKey) -> bool:
@@ -357,14 +385,17 @@ class Asked:
         said = self.question.settled.among((table, name) for name in facts.dates)
         if said is not None:
             return said[1]
+
         meant = self._metric_date(table) or facts.date or self._date_of_figure(table)
         if meant is not None:
             return meant
         if not facts.is_entity:
             return next(iter(facts.dates), None)
+
         for name in facts.dates:
             if _REGISTERED.search(name):
                 return name
+
         return self._only_date(table)
 
     def _date_of_figure(self, table: TableKey) -> str | None:
@@ -375,11 +406,13 @@ class Asked:
             link = figure.link
             if link is not None and link.table == table and link.derived is None:
                 done |= done_words(self.question.words[figure.position].text)
+
         found = []
         for name in facts.dates:
             names = called(self.question.schema.column(table, name))
             if not done.isdisjoint(done_words(name) | done_words(names.zh)):
                 found.append(name)
+
         return found[0] if len(found) == 1 else None
 
     def _only_date(self, table: TableKey) -> str | None:
@@ -389,11 +422,14 @@ class Asked:
             column = self.question.schema.column(table, name)
             if is_birth_date(column):
                 continue
+
             events.append(name)
             if not is_later(column):
                 begun.append(name)
+
         if len(events) == 1:
             return events[0]
+
         return begun[0] if len(begun) == 1 else None
 
     def _metric_date(self, table: TableKey) -> str | None:
@@ -402,9 +438,11 @@ class Asked:
             link = figure.link
             if link is None or link.derived != METRIC or link.table != table:
                 continue
+
             date = self.question.schema.metric(link.table, link.column).date_column
             if date:
                 return date
+
         return None
 
     def during(self, date: ColumnRef, span: Span) -> list[Condition]:
@@ -422,6 +460,7 @@ class Asked:
             for period in span.periods:
                 if not _is_of_months(period):
                     raise refusal
+
         operator: Operator = "not during" if span.negated else "during"
         return [Condition(date, operator, span.periods)]
 
@@ -430,6 +469,7 @@ class Asked:
         facts = self.question.facts(table)
         if not facts.dates:
             return no_date_column(called(facts.table))
+
         choices = [(table, name) for name in facts.dates]
         return ambiguous_column(called(facts.table), choices, self.question.lexicon)
 
@@ -459,12 +499,14 @@ class Asked:
             return self._metric(figure, link)
         if figure.per_unit is not None:
             return Measure("sum", link.table, link.column, per=self._per(figure, link))
+
         column = question.column_of(link)
         is_age = link.derived == "age"
         is_rate = is_age or (link.factor is None and is_averaged(column))
         function = figure.function or default or ("avg" if is_rate else "sum")
         if function in ("sum", "avg") and question.kind(link) in ("date", "timestamp"):
             raise unused_words([column.name])
+
         return Measure(
             function,
             link.table,
@@ -483,11 +525,13 @@ class Asked:
         adds_up = expression(metric.expression).call in ("sum", "count")
         if figure.function not in (None, "sum" if adds_up else "avg"):
             raise unused_words([self.question.words[figure.position].mark.text])
+
         return Measure("metric", metric.table, metric.name, per=self._per(figure, link))
 
     def _per(self, figure: Figure, link: Link) -> Dimension | None:
         if figure.per_unit is None:
             return None
+
         return Dimension(link.table, self.date_column(link.table), figure.per_unit)
 
 
@@ -496,7 +540,10 @@ _TWO_STEPS = 2  # references
 
 def table_of(figure: Figure) -> TableKey | None:
     """Return the table whose rows a figure is over."""
-    return figure.link.table if figure.link is not None else figure.table
+    if figure.link is not None:
+        return figure.link.table
+
+    return figure.table
 
 
 def _is_of_months(period: Period) -> bool:
@@ -509,9 +556,11 @@ def _is_short(period: Period) -> bool:
     """Tell whether a trend in the period is one by days."""
     if period.grain in ("day", "week", "month"):
         return True
+
     start = period.start
     if start is None or start.day is not None:
         return False
+
     is_of_days = start.trunc == "day" and start.months == 0
     return is_of_days and start.days >= _SHORT_DAYS
 
@@ -521,6 +570,7 @@ def _during_years(date: ColumnRef, span: Span, refusal: Refusal) -> list[Conditi
     found: list[Condition] = []
     for period in span.periods:
         found += _year_conditions(date, period)
+
     if not found:
         raise refusal
     if len(span.periods) > 1:
@@ -533,6 +583,7 @@ def _during_years(date: ColumnRef, span: Span, refusal: Refusal) -> list[Conditi
         return found
     if len(found) > 1:
         raise refusal
+
     return [replace(one, operator=OPPOSITE[one.operator]) for one in found]
 
 
@@ -541,12 +592,16 @@ def _year_conditions(column: ColumnRef, period: Period) -> list[Condition]:
     ends: dict[Operator, Moment | None] = {">=": period.start, "<": period.end}
     if period.grain == "year":
         ends = {"=": period.start}
+
     found = []
     for operator, moment in ends.items():
         if moment is None:
             continue
+
         day = moment.day
         if day is None or (day.month, day.day) != (1, 1):
             return []
+
         found.append(Condition(column, operator, (Decimal(day.year),)))
+
     return found

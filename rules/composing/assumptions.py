@@ -47,6 +47,7 @@ def _of_figures(asked: Asked, query: Query) -> Iterator[Text]:
         choice = _choice(asked, word, used)
         if choice is None:
             continue
+
         chosen, rivals = choice
         names = enumerated([called(asked.question.column_of(link)) for link in rivals])
         taken = called(asked.question.column_of(chosen))
@@ -63,14 +64,17 @@ def _choice(asked: Asked, word: Word, used: set[ColumnIdentity]) -> tuple[Link, 
     """
     if word.noun is None or word.noun.is_value:
         return None
+
     links = _measures_named(asked, word.noun)
     used_links = [link for link in links if (link.table, link.column) in used]
     if not used_links:
         return None
+
     chosen = used_links[0]
     rivals = _rivals(chosen, links)
     if chosen.quality >= _NAMED or not rivals:
         return None
+
     return chosen, rivals[:_MOST]
 
 
@@ -82,6 +86,7 @@ def _rivals(chosen: Link, links: Iterable[Link]) -> list[Link]:
         is_other = link.table == chosen.table and link.column != chosen.column
         if is_other and link.quality >= least:
             rivals.append(link)
+
     return rivals
 
 
@@ -92,6 +97,7 @@ def _measures_named(asked: Asked, noun: Noun) -> list[Link]:
         is_stored = link.column is not None and link.derived is None
         if is_stored and asked.question.is_measure(link):
             found.append(link)
+
     return found
 
 
@@ -101,6 +107,7 @@ def _of_dates(asked: Asked, query: Query) -> Iterator[Text]:
         names = _other_dates(asked, table, str(column))
         if not names:
             continue
+
         taken = called(asked.question.schema.column(table, str(column)))
         listed = enumerated(names[:_MOST])
         yield Text(
@@ -115,9 +122,11 @@ def _used_dates(query: Query) -> set[ColumnIdentity]:
     for condition in query.conditions:
         if condition.operator in ("during", "not during"):
             found.add((condition.column.table, condition.column.column))
+
     for dimension in query.dimensions:
         if dimension.bucket is not None and dimension.column is not None:
             found.add((dimension.table, dimension.column))
+
     return found
 
 
@@ -128,6 +137,7 @@ def _other_dates(asked: Asked, table: TableKey, column: str) -> list[Text]:
         other = facts.table.column(name) if name != column else None
         if other is not None and not facts.is_housekeeping(other):
             found.append(called(other))
+
     return found
 
 
@@ -137,6 +147,7 @@ def _said_dates(asked: Asked) -> Iterator[ColumnIdentity]:
         noun = word.noun
         if noun is None or noun.is_value:
             continue
+
         table, column = noun.table, noun.column
         if column is None:
             continue
@@ -154,10 +165,12 @@ def _of_filters(asked: Asked, query: Query) -> Iterator[Text]:
         facts = asked.question.facts(key)
         if facts.filter is None or spoken.isdisjoint(graph.above(key)):
             continue
+
         is_only_deletion = not facts.filtered - {facts.deleted}
         is_said = any((key, name) in said for name in facts.filtered)
         if is_only_deletion or is_said:
             continue
+
         name = called(facts.table)
         yield Text(
             f"默认只计入满足 {facts.filter} 的“{name.zh}”。",
@@ -216,8 +229,10 @@ def notes_on_values(asked: Asked) -> tuple[Text, ...]:
             continue
         if link.is_exact:
             raise nobody_called(said, [value])
+
         note = Text(f"“{said}”按“{value}”查询。", f'"{said}" was taken to mean "{value}".')
         notes.append(note)
+
     return tuple(notes)
 
 
@@ -228,6 +243,7 @@ def _longer_name(asked: Asked, place: int, link: Link, *, is_whole: bool) -> str
     found = longer_word(marks, place) or longer_title(marks, place, is_whole=is_whole)
     if found:
         return found
+
     is_named = [word.noun is not None for word in words]
     return longer_name(marks, place, is_named, of_person=link.is_exact)
 
@@ -241,6 +257,7 @@ def _refuse_part_of_name(asked: Asked, place: int) -> None:
     before = asked.question.word_at(place - 1)
     if before is None or not mark.glued:
         return
+
     counted = asked.question.word_at(place - 2)
     is_unit = counted is not None and counted.mark.number is not None
     may_be_surname = before.mark.means("unit") and has_han(before.mark.text)

@@ -30,9 +30,11 @@ def carried(asked: Asked, query: Query, table: TableKey, notes: list[Text]) -> Q
     dimensions = _moved(asked, query, query.dimensions, table)
     if query.dimensions and not any(dimensions):
         raise not_carried(spoken(question, query.dimensions[0]), named(question, table))
+
     for before, after in zip(query.dimensions, dimensions, strict=True):
         if after is None:
             notes.append(_left_out(question, spoken(question, before), table))
+
     top_per = _moved(asked, query, query.top_per, table)
     query = replace(
         query,
@@ -43,6 +45,7 @@ def carried(asked: Asked, query: Query, table: TableKey, notes: list[Text]) -> Q
     deleted = question.facts(table).deleted
     if any((one.column.table, one.column.column) == (table, deleted) for one in query.conditions):
         query = replace(query, with_deleted=(query.with_deleted - {query.base}) | {table})
+
     return replace(query, base=table)
 
 
@@ -68,6 +71,7 @@ def conditions_for(
         else:
             name = named(question, one.column.table, one.column.column)
             notes.append(_left_out(question, name, table))
+
     return tuple(moved)
 
 
@@ -75,6 +79,7 @@ def spoken(question: QuestionWords, dimension: Dimension) -> Text:
     """Return the name of a group, for a sentence."""
     if dimension.bucket is not None:
         return _UNITS[dimension.bucket]
+
     return named(question, dimension.table, dimension.column)
 
 
@@ -82,6 +87,7 @@ def named(question: QuestionWords, table: TableKey, column: str | None = None) -
     """Return the name of a table, or of a column of it, for a sentence."""
     if column is None:
         return called(question.schema.table(table))
+
     return called(question.schema.column(table, column))
 
 
@@ -89,11 +95,16 @@ def _dimension(
     asked: Asked, query: Query, dimension: Dimension, table: TableKey
 ) -> Dimension | None:
     if dimension.column is None:
-        return dimension if dimension.table in asked.question.graph.above(table) else None
+        if dimension.table in asked.question.graph.above(table):
+            return dimension
+
+        return None
+
     before = ColumnRef(dimension.table, dimension.column, dimension.via)
     after = _column(asked, query, before, table, above_only=True)
     if after is None:
         return None
+
     return replace(dimension, table=after.table, column=after.column)
 
 
@@ -115,6 +126,7 @@ def _column(
         return _same_date(asked, column, table)
     if above_only or column.table not in question.graph.below(table):
         return None
+
     are_things = facts.is_entity and question.facts(table).is_entity
     return column if are_things else None
 
@@ -124,6 +136,7 @@ def _same_date(asked: Asked, column: ColumnRef, table: TableKey) -> ColumnRef | 
     date = asked.event_date(table)
     if date is None:
         return None
+
     question = asked.question
     is_alike = _is_year(question, date) == _is_year(question, column)
     return date if is_alike else None
@@ -133,9 +146,11 @@ def _deletion(question: QuestionWords, column: ColumnRef, table: TableKey) -> Co
     """Return the column that marks deleted rows of `table`, if it marks them in the same way."""
     if column.table == table:
         return column
+
     name = question.facts(table).deleted
     if name is None:
         return None
+
     kind = kind_of(question.schema.column(table, name))
     is_alike = kind == kind_of(question.schema.column(column.table, column.column))
     return ColumnRef(table, name) if is_alike else None

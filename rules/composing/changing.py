@@ -27,17 +27,21 @@ def changing(asked: Asked, query: Query) -> Query:
     sides = _periods(asked, query) or _values(asked)
     if sides is not None:
         return _between(query, sides)
+
     lost = unused_words(asked.question.texts("growth"))
     if asked.says("growth:difference"):
         raise lost
+
     buckets = [one.bucket for one in query.dimensions]
     if not any(buckets):
         unit = _default_unit(asked)
         if buckets or unit is None:
             raise lost
+
         by_unit = Dimension(NO_TABLE, None, unit)
         bucket = asked.resolved(by_unit, query.base)
         query = replace(query, dimensions=(bucket,))
+
     is_by_year = asked.says("growth:year") and query.dimensions[0].bucket != "year"
     return replace(query, growth="year" if is_by_year else "bucket", order=())
 
@@ -47,6 +51,7 @@ def _default_unit(asked: Asked) -> Unit | None:
     for flag, unit in _DEFAULT.items():
         if asked.says(flag):
             return unit
+
     return None
 
 
@@ -55,11 +60,13 @@ def _between(query: Query, sides: _Sides) -> Query:
     compared = set()
     for conditions in sides:
         compared |= {(one.column.table, one.column.column) for one in conditions}
+
     groups = []
     for dimension in query.dimensions:
         is_compared = (dimension.table, dimension.column) in compared
         if dimension.bucket is None and not is_compared:
             groups.append(dimension)
+
     return replace(
         query,
         comparison=Comparison(*sides),
@@ -72,9 +79,11 @@ def compares_periods(asked: Asked) -> bool:
     """Tell whether two periods are compared that are no units of time, which could be groups."""
     if not asked.says("compare"):
         return False
+
     grains = [period.grain for span in asked.parts.spans for period in span.periods]
     if len(grains) != 2:
         return False
+
     first, second = grains
     return first != second or first is None
 
@@ -90,6 +99,7 @@ def _periods(asked: Asked, query: Query) -> _Sides | None:
             periods.append((following, span))
     if len(periods) != 2:
         return None
+
     dated = asked.span_date(query.base)
     periods.sort(key=lambda one: _first_day(one[0]))
     first, second = (tuple(asked.during(dated, Span((one,), span.at))) for one, span in periods)
@@ -100,12 +110,16 @@ def _following(period: Period) -> Period | None:
     """Return the period after one that is a unit of time; None for any other."""
     if period.grain is None or period.start is None or period.end is None:
         return None
+
     return Period(period.end, period.end.shifted(period.grain, 1), period.grain)
 
 
 def _first_day(period: Period) -> date:
     """Return the day on which the period begins; the first of all days where it is open."""
-    return period.start.on(date.today()) if period.start is not None else date.min
+    if period.start is not None:
+        return period.start.on(date.today())
+
+    return date.min
 
 
 def _values(asked: Asked) -> _Sides | None:
@@ -114,6 +128,7 @@ def _values(asked: Asked) -> _Sides | None:
     pairs = [one for one in lists if len(one.operands) == 2]
     if len(pairs) != 1:
         return None
+
     condition = pairs[0]
     first, second = condition.operands
     return (

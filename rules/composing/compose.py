@@ -47,11 +47,13 @@ def composed(asked: Asked) -> Query:
     """
     for normalized in _NORMALIZATIONS:
         asked = normalized(asked)
+
     refuse_doubts(asked)
     _refuse_unplaced_flags(asked)
     query = _main_query(asked)
     if query.measures:
         query = replace(query, conditions=(*query.conditions, *dated_groups(asked)))
+
     query = _grouped_once(_with_people(asked, restricted(asked, query)))
     _refuse_useless_counts(asked, query)
     _refuse_missing_figures(asked, query)
@@ -71,6 +73,7 @@ def _grouped_once(query: Query) -> Query:
         is_plain = one.bucket is None and one.part is None
         if not is_plain or (one.table, one.column, one.via) not in periods:
             kept.append(one)
+
     return replace(query, dimensions=tuple(kept))
 
 
@@ -79,13 +82,17 @@ def _main_query(asked: Asked) -> Query:
     parts = asked.parts
     if parts.rankings:
         found = ranked_query(asked)
-        return figures_query(found) if isinstance(found, Asked) else found
+        if isinstance(found, Asked):
+            return figures_query(found)
+
+        return found
     if asks_for_periods(asked):
         return _listed_periods(asked)
     if wants_figures(asked):
         query = figures_query(asked)
         has_change = asked.says("growth") or compares_periods(asked)
         return changing(asked, query) if has_change else query
+
     compares_groups = any(is_aggregate(asked, one) for one in parts.thresholds)
     return listed_query(asked, compares_groups=compares_groups)
 
@@ -134,14 +141,17 @@ def _refuse_contradictions(query: Query) -> None:
     for condition in query.conditions:
         if condition.operator != "=":
             continue
+
         operands = held.setdefault(condition.column, condition.operands)
         if operands != condition.operands:
             raise unused_words([str(condition.operands[0])])
+
     empty: set[ColumnRef] = set()
     filled: set[ColumnRef] = set()
     for condition in query.conditions:
         columns = empty if condition.operator == "null" else filled
         columns.add(condition.column)
+
     absent: set[TableKey] = set()
     present: set[TableKey] = set()
     for related in query.related:
@@ -149,6 +159,7 @@ def _refuse_contradictions(query: Query) -> None:
             present.add(related.table)
         elif not related.conditions:
             absent.add(related.table)
+
     if empty & filled or absent & present:
         raise Refusal("ambiguous_question", _NEVER_MET)
 
@@ -159,6 +170,7 @@ def _refuse_useless_counts(asked: Asked, query: Query) -> None:
     rows = Dimension(query.base)
     if query.counts_rows or count not in query.measures or rows not in query.dimensions:
         return
+
     raise unused_words(asked.question.texts("count", "super", "each", "by") or ["?"])
 
 
@@ -167,9 +179,11 @@ def _refuse_missing_figures(asked: Asked, query: Query) -> None:
     question = asked.question
     if asked.says("avg") and not any(map(_is_average, query.measures)):
         raise unused_words(question.texts("avg"))
+
     has_running = any(measure.is_running for measure in query.measures)
     if asked.says("running") and not has_running:
         raise unused_words(question.texts("running"))
+
     asks_for_total = asked.says("sum", "how_many")
     if asks_for_total and not _has_answer(asked, query):
         raise unused_words(question.texts("sum", "count"))
@@ -198,10 +212,12 @@ def _refuse_names_alone(asked: Asked, query: Query) -> None:
     )
     if others or _has_answer(asked, query):
         return
+
     for condition in parts.conditions:
         column = condition.column
         if column.column not in question.facts(column.table).display:
             return
+
     if question.has("which", "verb"):
         raise unused_words(question.texts("which", "verb"))
 
@@ -210,6 +226,7 @@ def _has_answer(asked: Asked, query: Query) -> bool:
     """Tell whether the query answers by more than listed rows."""
     if query.measures or query.counts_rows:
         return True
+
     return bool(asked.parts.rankings or asked.parts.thresholds)
 
 
@@ -217,11 +234,13 @@ def _without_dates_of_verbs(asked: Asked) -> Asked:
     """Leave out a date whose verb only says which events rank people: "who *sold* the most"."""
     if not asked.says("person") or not asked.parts.rankings:
         return asked
+
     kept = []
     for one in asked.parts.columns:
         is_verb = asked.question.words[one.at].mark.means("verb")
         if not is_verb or not asked.question.is_date(one.link):
             kept.append(one)
+
     return asked.with_parts(columns=tuple(kept))
 
 
@@ -234,9 +253,11 @@ def _with_people(asked: Asked, query: Query) -> Query:
     is_of_events = not query.measures and not question.facts(query.base).is_entity
     if not is_of_events or question.settled == NOTHING_SETTLED:
         return query
+
     person = asked.person([query.base])
     if person is None:
         return query
+
     names = [ColumnRef(person, name) for name in question.facts(person).shown]
     return replace(query, columns=tuple(dict.fromkeys((*names, *query.columns))))
 
@@ -250,7 +271,9 @@ def refuse_lost(asked: Asked, reading: Reading) -> None:
         mark = marks[at]
         if mark.date is not None and mark.date.missing_year:
             raise missing_year(mark.text)
+
         unused.append(mark.text)
+
     unknown = unknown_parts(marks, lost)
     if unknown:
         raise unknown_words(unknown, asked.question.lexicon)
@@ -267,6 +290,7 @@ def _lost_numbers(asked: Asked, reading: Reading) -> list[int]:
         is_passed = is_number and word.at not in taken
         if is_passed or _is_surname(asked, word.at):
             lost.append(word.at)
+
     return lost
 
 
@@ -275,6 +299,7 @@ def _is_surname(asked: Asked, at: int) -> bool:
     mark, before = asked.question.words[at].mark, asked.question.word_at(at - 1)
     if before is None or before.noun is None or before.mark.end != mark.start:
         return False
+
     return before.text.endswith(_SURNAMED) and mark.means("unit")
 
 
@@ -291,12 +316,15 @@ def _with_one_span(asked: Asked) -> Asked:
     spans = asked.parts.spans
     if len(spans) < 2 or not asked.says("compare", "growth"):
         return asked
+
     periods: list[Period] = []
     for span in spans:
         is_plain = span.link is None and not span.negated
         if not is_plain or not span.periods[0].grain:
             return asked
+
         periods += span.periods
+
     whole = Span(tuple(periods), spans[0].at, compares=True)
     return asked.with_parts(spans=(whole,))
 
@@ -308,6 +336,7 @@ def _with_both_sides(asked: Asked) -> Asked:
     for one in said:
         if one.operator == "true" and replace(one, operator="false") in said:
             both[one.column] = None
+
     sides = [GroupBy(Dimension(one.table, one.column, via=one.via), 0) for one in both]
     return asked.with_parts(
         conditions=tuple(one for one in said if one.column not in both),
@@ -326,11 +355,13 @@ def _with_whole_names(asked: Asked) -> Asked:
     for at, one in placed:
         if at != _NO_PLACE and one.column.via:
             roles[at, one.column.table] = one.column.via
+
     found = []
     for at, one in placed:
         table = one.column.table
         via = one.column.via or roles.get((at - 1, table)) or roles.get((at + 1, table))
         found.append(replace(one, column=replace(one.column, via=via)))
+
     return asked.with_parts(conditions=tuple(found))
 
 
@@ -340,6 +371,7 @@ def _places_of_names(asked: Asked) -> dict[tuple[object, ...], int]:
     for at, link in asked.parts.said:
         if asked.question.display(link):
             found[link.table, link.column, link.value] = at
+
     return found
 
 
@@ -355,16 +387,20 @@ def _split_attributes(asked: Asked) -> Asked:
     parts = asked.parts
     if parts.figures or parts.rankings or len(parts.groups) < 2:
         return asked
+
     thing, *others = parts.groups
     table = thing.dimension.table
     if table == NO_TABLE or thing.dimension.column is not None:
         return asked
+
     columns = []
     for one in others:
         dimension = one.dimension
         if dimension.table != table or not dimension.column or dimension.bucket:
             return asked
+
         columns.append(Named(one.at, column_link(table, dimension.column)))
+
     return asked.with_parts(groups=(thing,), columns=(*columns, *parts.columns))
 
 
@@ -397,11 +433,13 @@ def _unplaced_tables(asked: Asked, query: Query) -> list[int]:
     reachable: set[TableKey] = set()
     for table in spoken:
         reachable |= asked.question.graph.above(table).keys()
+
     lost = [one.at for one in asked.tables if one.link.table not in reachable]
     averages_rows = any(one.function == "avg" and one.per is None for one in query.measures)
     if averages_rows:
         # "average revenue of shops" may mean an average over shops, and the query has one over rows
         lost += [one.at for one in asked.tables if one.link.table not in spoken]
+
     return lost
 
 
@@ -416,6 +454,7 @@ def _unshown_columns(asked: Asked, query: Query) -> list[int]:
         is_of_group = any(ref.table in grouped for ref in refs)
         if not is_shown and not is_of_group:
             lost.append(one.at)
+
     return lost
 
 
@@ -425,12 +464,15 @@ def _shown_columns(asked: Asked, query: Query) -> set[tuple[TableKey, str]]:
     for order in query.order:
         if order.column is not None:
             columns.append(order.column)
+
     for dimension in query.dimensions:
         columns += asked.shown_columns(dimension)
+
     found = {(one.table, one.column) for one in columns}
     for measure in query.measures:
         if measure.per is not None and measure.per.column is not None:
             found.add((measure.per.table, measure.per.column))
+
     return found
 
 
@@ -438,9 +480,11 @@ def _unanswered_people(asked: Asked, query: Query) -> list[int]:
     """Return the places of words for "who" where the answer shows no people."""
     if not asked.says("person"):
         return []
+
     for table in _answering_tables(query):
         if asked.question.facts(table).is_person:
             return []
+
     return [word.at for word in asked.question.words if word.mark.arg == "person"]
 
 
@@ -454,6 +498,7 @@ def _unanswered_tables(asked: Asked, query: Query) -> list[int]:
         is_shown = one.link.table in answering or not question.facts(one.link.table).display
         if is_asked and not is_shown:
             lost.append(one.at)
+
     return lost
 
 
@@ -463,6 +508,7 @@ def _answering_tables(query: Query) -> set[TableKey]:
     if not query.measures:
         found.add(query.base)
         found |= {column.table for column in query.columns}
+
     return found
 
 
@@ -476,15 +522,18 @@ def with_all_groups(asked: Asked, query: Query, inclusion: Inclusion) -> Query:
     lost = unused_words([inclusion.text])
     if table is None:
         raise lost
+
     graph = asked.question.graph
     between = graph.below(table).keys() & graph.above(query.base).keys()
     meant = {query.base, table, *between}
     for links in inclusion.named:
         if meant.isdisjoint(link.table for link in links):
             raise lost
+
     for dimension in (*query.dimensions, *query.top_per):
         if dimension.table not in graph.above(table):
             raise lost
+
     return replace(query, all_of=table)
 
 
@@ -494,6 +543,7 @@ def grouped_table(query: Query) -> TableKey | None:
     for measure in query.measures:
         if measure.per is not None:
             grouped.append(measure.per)
+
     tables = {one.table for one in grouped if one.bucket is None}
     tables.discard(query.base)
     return tables.pop() if len(tables) == 1 else None

@@ -47,6 +47,7 @@ def _values(asked: Asked, query: Query) -> Iterator[tuple[Word, Link, list[Link]
     for place, chosen in asked.parts.said:
         if (chosen.table, chosen.column) not in restricted:
             continue
+
         word = asked.question.words[place]
         others = word.noun.values if word.noun is not None else ()
         yield word, chosen, [one for _, one in others if _is_same_value(one, chosen)]
@@ -63,9 +64,11 @@ def _is_as_near(asked: Asked, query: Query, rival: Link, chosen: Link) -> bool:
         return False
     if _is_said(asked, chosen, rival):
         return False
+
     steps = asked.question.graph.above(measured_table(query))
     if chosen.table not in steps or rival.table not in steps:
         return False
+
     return 0 < steps[chosen.table] >= steps[rival.table]
 
 
@@ -77,12 +80,14 @@ def _is_said(asked: Asked, chosen: Link, rival: Link) -> bool:
         return True
     if chosen.table in question.named_tables():
         return True
+
     return any(_names_column(word, chosen) for word in question.words)
 
 
 def _names_column(word: Word, link: Link) -> bool:
     if link.kind != "value" or word.noun is None or word.noun.column is None:
         return False
+
     named = word.noun.column
     return (named.table, named.column) == (link.table, link.column)
 
@@ -91,6 +96,7 @@ def is_rival(first: Reading, other: Reading) -> bool:
     """Tell whether two readings take the same words in the same way, at nearly the same cost."""
     if other.cost > first.cost + costs.DOUBT:
         return False
+
     return _shape(first) == _shape(other)
 
 
@@ -108,10 +114,12 @@ def refuse_rivals(question: QuestionWords, first: Query, other: Query) -> None:
     taken = columns[0] - columns[1], columns[1] - columns[0]
     if len(taken[0]) != 1 or len(taken[1]) != 1:
         return
+
     choices = [(table, str(column)) for table, column in (*taken[0], *taken[1])]
     for word in question.words:
         if word.noun is None:
             continue
+
         named = {(link.table, str(link.column)) for _, link in word.noun.columns}
         if named.issuperset(choices):
             raise ambiguous_column(word.mark.text, choices, question.lexicon)
@@ -121,5 +129,6 @@ def _columns(query: Query) -> set[ColumnIdentity]:
     found: set[ColumnIdentity] = set()
     for one in references((query.conditions, query.dimensions, query.related, query.either)):
         found.add((one.table, one.column))
+
     found |= {(one.table, one.column) for one in query.measures}
     return found

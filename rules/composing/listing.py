@@ -28,16 +28,20 @@ def listed_query(asked: Asked, *, compares_groups: bool) -> Query:
     if compares_groups:
         group = _compared_group(asked, base)
         return Query(base, dimensions=(group,))
+
     columns = _columns(asked, base)
     if is_by_owner:
         return _listed_by_owner(asked, base, columns)
+
     _refuse_groups(asked)
     if _is_distinct(asked, base, columns):
         return Query(base, tuple(columns), distinct=True)
+
     shows_columns = bool(asked.parts.columns or asked.parts.bare)
     if shows_columns and not _is_named(asked, base):
         named = [*asked.names_of(base), *columns]
         columns = list(dict.fromkeys(named))
+
     return Query(base, tuple(columns), order=asked.tie_break(base))
 
 
@@ -45,6 +49,7 @@ def _refuse_groups(asked: Asked) -> None:
     """Refuse groups of listed rows, unless they are only the things whose columns are listed."""
     if asked.is_attribute_listing():
         return
+
     words = [asked.question.words[group.at] for group in asked.parts.groups]
     if words:
         raise unused_words([word.mark.text for word in words])
@@ -57,6 +62,7 @@ def _compared_group(asked: Asked, base: TableKey) -> Dimension:
         columns = tuple(one for one in columns if one.role == "asked")
     if len(columns) == 1:
         return column_dimension(asked.question, columns[0].link)
+
     return Dimension(base)
 
 
@@ -65,6 +71,7 @@ def _listed_by_owner(asked: Asked, base: TableKey, columns: list[ColumnRef]) -> 
     owners: list[ColumnRef] = []
     for group in asked.parts.groups:
         owners += asked.shown_columns(group.dimension)
+
     own = columns if asked.parts.columns else asked.names_of(base)
     order = [Order(column=one, descending=False) for one in owners]
     return Query(base, (*owners, *own), order=(*order, *asked.tie_break(base)))
@@ -80,6 +87,7 @@ def _is_by_owner(asked: Asked) -> bool:
     head = asked.head
     if head is None or not parts.groups or parts.bare or not question.has("list", "which"):
         return False
+
     owners = question.graph.above(head)
     for group in parts.groups:
         dimension = group.dimension
@@ -87,6 +95,7 @@ def _is_by_owner(asked: Asked) -> bool:
             return False
         if dimension.table not in owners:
             return False
+
     return bool(question.facts(head).display)
 
 
@@ -96,6 +105,7 @@ def _is_named(asked: Asked, base: TableKey) -> bool:
         is_of_base = condition.column.table == base and condition.operator == "="
         if is_of_base and _is_display(asked, condition.column):
             return True
+
     return False
 
 
@@ -105,12 +115,14 @@ def _base(asked: Asked) -> TableKey | None:
     graph = asked.question.graph
     if asked.is_attribute_listing():
         return parts.groups[0].dimension.table
+
     shown = [*parts.column_tables, *parts.bare_tables]
     base = next(iter(_base_candidates(asked, shown)), None)
     for key in shown:
         is_below = base is not None and base in graph.above(key)
         if base is not None and is_below and key not in graph.above(base):
             base = key
+
     return base
 
 
@@ -122,6 +134,7 @@ def _base_candidates(asked: Asked, shown: list[TableKey]) -> list[TableKey]:
     for group in asked.parts.groups:
         if group.dimension.table != NO_TABLE:
             found.append(group.dimension.table)
+
     return found or [*asked.parts.labels, *_condition_tables(asked)]
 
 
@@ -150,11 +163,16 @@ def _columns(asked: Asked, base: TableKey) -> list[ColumnRef]:
         columns = [*names, *columns]
     if not columns:
         asks_which = asked.question.has("which")
-        return names if names and asks_which else asked.useful_columns(base)
+        if names and asks_which:
+            return names
+
+        return asked.useful_columns(base)
+
     for key in others:
         is_context = key == asked.head and not _is_joined(asked, key)
         if is_attribute or not is_context:
             columns += asked.names_of(key)
+
     return list(dict.fromkeys(columns))
 
 
@@ -166,6 +184,7 @@ def _named_columns(asked: Asked) -> list[ColumnRef]:
     found: list[ColumnRef] = []
     for at, link in shown:
         found += asked.shown_column(link, asked.question.words[at].mark.text)
+
     return found
 
 
@@ -191,6 +210,7 @@ def _is_distinct(asked: Asked, base: TableKey, columns: list[ColumnRef]) -> bool
     if _is_of_each(asked, base):
         # `店铺的经营类型` are those of each shop
         return False
+
     schema = asked.question.schema
     kinds = {kind_of(schema.column(one.table, one.column)) for one in columns}
     return kinds <= {"text", "boolean"}
@@ -200,6 +220,7 @@ def _asks_for_category(asked: Asked, columns: list[ColumnRef]) -> bool:
     """Tell whether "which" asks for the values of one column that is no name: "which colours"."""
     if len(columns) != 1 or not _asks_for_columns(asked):
         return False
+
     question = asked.question
     listing = " ".join(question.texts("list"))
     asks_which = question.has("which") or _WHICH_ONES in listing
@@ -215,6 +236,7 @@ def _is_of_each(asked: Asked, base: TableKey) -> bool:
     question = asked.question
     if not question.is_chinese or _asks_for_columns(asked):
         return False
+
     is_owned = any(one.link.table == base for one in asked.parts.tables)
     has_names = bool(question.facts(base).display)
     return is_owned and has_names and not _is_named(asked, base)
@@ -226,6 +248,7 @@ def _identify_rows(asked: Asked, base: TableKey, columns: list[ColumnRef]) -> bo
     shown = {column.column for column in columns}
     if not shown.isdisjoint(facts.display):
         return True
+
     return bool(facts.key) and shown.issuperset(facts.key)
 
 

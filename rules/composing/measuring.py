@@ -42,9 +42,11 @@ def wants_figures(asked: Asked) -> bool:
         return True
     if not parts.bare:
         return asked.says("money") or _counts_implied(asked)
+
     is_grouped = bool(parts.groups) or asked.says("trend")
     if is_grouped:
         return not asked.is_attribute_listing()
+
     asks_for_total = asked.says("how_much", "running")
     return asks_for_total or _is_total(asked)
 
@@ -52,6 +54,7 @@ def wants_figures(asked: Asked) -> bool:
 def _compares_counts(asked: Asked) -> bool:
     if not asked.says("compare"):
         return False
+
     return any(one.table is not None for one in asked.parts.thresholds)
 
 
@@ -66,6 +69,7 @@ def _counts_implied(asked: Asked) -> bool:
         return True
     if asked.says("compare") and _names_several(asked):
         return True
+
     return _is_grouped_count(asked)
 
 
@@ -73,6 +77,7 @@ def _names_several(asked: Asked) -> bool:
     """Tell whether the question names several values or periods together."""
     if "joined:and" in asked.parts.flags:
         return True
+
     return any(len(span.periods) > 1 for span in asked.parts.spans)
 
 
@@ -83,10 +88,12 @@ def _is_grouped_count(asked: Asked) -> bool:
     says_by = question.says("per") or question.has("by", "bucket")
     if says_by and any(group.dimension.table != asked.head for group in groups):
         return True
+
     for group in groups:
         is_by_column = group.by and group.dimension.column is not None
         if not is_by_column:
             return False
+
     has_groups = bool(groups)
     return has_groups and not _lists_rows(asked)
 
@@ -108,12 +115,14 @@ def _is_total(asked: Asked) -> bool:
     if says_total and not asked.parts.columns and not question.has("list", "which"):
         # "total invoiced in 2025", where that word is also the column's name
         return True
+
     facts = question.facts(link.table)
     adds_up = bool(facts.edges) and not facts.is_entity
     if head is None:
         return adds_up or question.schema.is_metric(link)
     if head != link.table:
         return link.table not in question.graph.above(head)
+
     return adds_up and not question.has("list")
 
 
@@ -129,6 +138,7 @@ def figures_query(asked: Asked) -> Query:
     for dimension in _dimensions(asked, base, measures):
         if not _is_each_row(asked, dimension, measures):
             dimensions.append(dimension)
+
     if asked.says("per_entity"):
         return _per_entity(asked, measures, dimensions)
     if _averages_totals(asked, measures, dimensions):
@@ -137,6 +147,7 @@ def figures_query(asked: Asked) -> Query:
         return Query(base, measures=(average,))
     if asked.says("share"):
         return _share(asked, base, measures, dimensions)
+
     per = _averaged_over(asked, measures, dimensions)
     if per is not None:
         rest = [one for one in dimensions if one != per]
@@ -146,6 +157,7 @@ def figures_query(asked: Asked) -> Query:
         raise unused_words(asked.question.texts("super", "max", "min"))
     if asked.says("running"):
         measures = _running(asked, base, measures, dimensions)
+
     return _grouped(base, dimensions, measures)
 
 
@@ -155,6 +167,7 @@ def _measures(asked: Asked) -> list[Measure]:
     figures.sort(key=lambda one: one.position)
     if not figures:
         figures = _implied(asked)
+
     measures = [asked.measure(figure) for figure in figures]
     return list(dict.fromkeys(measures))
 
@@ -163,9 +176,11 @@ def _averages_totals(asked: Asked, measures: list[Measure], dimensions: list[Dim
     """Tell whether the average of the groups' totals is asked for."""
     if len(measures) != 1 or len(dimensions) != 1:
         return False
+
     is_total = measures[0].function in ("count", "sum")
     if not is_total or not asked.says("avg"):
         return False
+
     is_by_time = dimensions[0].bucket is not None
     return is_by_time or not asked.parts.bare
 
@@ -182,9 +197,12 @@ def _running(
     for measure in measures:
         if measure.function not in ("sum", "count") or measure.per is not None:
             raise unused_words(asked.question.texts("running"))
+
         totals.append(replace(measure, is_running=True))
+
     if not dimensions:
         dimensions.append(asked.trend(base))
+
     return [*measures, *totals]
 
 
@@ -199,6 +217,7 @@ def _is_of_parts(asked: Asked, measure: Measure) -> bool:
         return False
     if not facts.is_report or question.says_records:
         return False
+
     column = question.schema.column(measure.table, measure.column)
     return facts.is_measure(column) and not is_averaged(column)
 
@@ -208,6 +227,7 @@ def _functioned(asked: Asked) -> tuple[Figure, ...]:
     bare = asked.parts.bare
     if not bare or asked.parts.has_buckets:
         return bare
+
     function: Function
     if asked.says("avg"):
         function = "avg"
@@ -215,6 +235,7 @@ def _functioned(asked: Asked) -> tuple[Figure, ...]:
         function = "sum"
     else:
         return bare
+
     first = replace(bare[0], function=function)
     return (first, *bare[1:])
 
@@ -228,6 +249,7 @@ def _implied(asked: Asked) -> list[Figure]:
     settled = asked.question.settled.figure
     if settled is not None:
         return [settled]
+
     table = _implied_table(asked)
     facts = asked.question.facts(table)
     income = income_asked(asked.question)
@@ -245,6 +267,7 @@ def _implied(asked: Asked) -> list[Figure]:
         raise missing_measure(called(facts.table), facts)
     if not facts.measures:
         return [Figure("count", table=table)]
+
     return [Figure("sum", column_link(table, facts.measures[0].name))]
 
 
@@ -253,6 +276,7 @@ def _implied_table(asked: Asked) -> TableKey:
     found = [asked.head] if asked.head is not None else _named_tables(asked)
     if not found or found[0] == NO_TABLE:
         raise not_understood(asked.question.lexicon)
+
     return found[0]
 
 
@@ -264,6 +288,7 @@ def _named_tables(asked: Asked) -> list[TableKey]:
     found += parts.threshold_tables
     if len(asked.events) == 1:
         found += asked.events
+
     return found
 
 
@@ -274,6 +299,7 @@ def _implied_amount(asked: Asked) -> Figure:
         link = amount_of(asked.question, table) if table != NO_TABLE else None
         if link is not None:
             return Figure("sum", link)
+
     raise unused_words(asked.question.texts("count", "sum"))
 
 
@@ -284,9 +310,11 @@ def _is_value_grouped(asked: Asked) -> bool:
     """
     if asked.head is not None:
         return False
+
     is_grouped = asked.parts.has_buckets or asked.says("trend", "compare")
     if not is_grouped:
         return False
+
     tables = set(asked.parts.condition_tables)
     return len(tables) == 1 and asked.question.facts(tables.pop()).is_report
 
@@ -301,16 +329,19 @@ def _count_of_conditions(asked: Asked, table: TableKey) -> list[Figure]:
     question = asked.question
     if any(_MONEY_VERBS.fullmatch(text) for text in question.texts("verb")):
         raise unused_words(question.texts("count"))
+
     conditions = asked.parts.conditions
     operators = {one.operator for one in conditions}
     if question.says_records or not operators.isdisjoint(("null", "not null")):
         return [Figure("count", table=table)]
+
     names = question.facts(table).display
     named = [one for one in conditions if one.column.column in names]
     is_of_one = any(one.operator == "=" for one in named)
     figure = figure_of_rows(question, table, 0)
     if figure is None or is_of_one:
         raise unused_words(question.texts("count"))
+
     return [figure]
 
 
@@ -323,9 +354,11 @@ def group_order(query: Query) -> tuple[Order, ...]:
     """Return the order of groups if none is asked for: by time, else the greatest figure first."""
     if not query.dimensions:
         return ()
+
     by_first_group = Order(descending=False)
     if any(one.is_of_time for one in query.dimensions):
         return (by_first_group,)
+
     return (Order(measure=query.measures[0]), by_first_group)
 
 
@@ -342,6 +375,7 @@ def _dimensions(asked: Asked, base: TableKey, measures: list[Measure]) -> list[D
         found += _compared(asked, base, found)
     if not found:
         found = _implied_dimensions(asked, measures)
+
     return list(dict.fromkeys(found))
 
 
@@ -359,6 +393,7 @@ def dated_groups(asked: Asked) -> tuple[Condition, ...]:
             continue
         if schema.column(table, name).nullable:
             found.append(Condition(ColumnRef(table, name), "not null"))
+
     return tuple(found)
 
 
@@ -368,14 +403,17 @@ def _compared(asked: Asked, base: TableKey, others: list[Dimension]) -> list[Dim
     for column in asked.compared_columns:
         link = column_link(column.table, column.column)
         found.append(column_dimension(asked.question, link))
+
     grains: set[Unit | None] = set()
     for span in asked.parts.spans:
         if len(span.periods) > 1:
             grains.update(period.grain for period in span.periods)
+
     grain = grains.pop() if len(grains) == 1 else None
     if grain is not None and not _has_buckets(others):
         by_unit = Dimension(NO_TABLE, None, grain)
         found.append(asked.resolved(by_unit, base))
+
     return found
 
 
@@ -390,12 +428,15 @@ def _implied_dimensions(asked: Asked, measures: list[Measure]) -> list[Dimension
             continue
         if question.facts(table).is_entity and _implies_groups(asked, one):
             found.append(_group_of_thing(asked, table))
+
     if found:
         return found
+
     shows_all = question.has("list")
     for one in asked.parts.columns:
         if shows_all or one.role == "asked":
             found.append(column_dimension(question, one.link))
+
     return found
 
 
@@ -405,10 +446,12 @@ def _implies_groups(asked: Asked, thing: Named) -> bool:
         return True
     if _has_figure_behind(asked, thing.at):
         return True
+
     parts = asked.parts
     is_restricted = bool(parts.conditions or parts.related)
     if is_restricted or not asked.question.is_chinese:
         return False
+
     functions = {one.function for one in parts.figures}
     return functions.isdisjoint(("sum", "avg", "max", "min"))
 
@@ -418,6 +461,7 @@ def _group_of_thing(asked: Asked, table: TableKey) -> Dimension:
     for column in asked.compared_columns:
         if column.table == table:
             return column_dimension(asked.question, column_link(table, column.column))
+
     return Dimension(table)
 
 
@@ -426,6 +470,7 @@ def _has_figure_behind(asked: Asked, at: int) -> bool:
     after = asked.question.nearest(at + 1, 1, "noise")
     if after is None or not after.mark.means("and", "with"):
         return False
+
     figures = (*asked.parts.figures, *asked.parts.bare)
     return not figures or any(figure.position > after.at for figure in figures)
 
@@ -438,11 +483,13 @@ def _is_each_row(asked: Asked, dimension: Dimension, measures: list[Measure]) ->
     measure, *others = measures
     if others or measure.function != "avg":
         return False
+
     is_of_rows = dimension.column is None and dimension.bucket is None
     if not is_of_rows or dimension.table != measure.table:
         return False
     if asked.says("avg") or asked.question.says("per"):
         return True
+
     return not asked.question.facts(measure.table).is_entity
 
 
@@ -458,6 +505,7 @@ def _averaged_over(
     """
     if len(measures) != 1 or not _is_average_of_reports(asked, measures[0]):
         return None
+
     periods = []
     things = []
     for dimension in dimensions:
@@ -465,13 +513,16 @@ def _averaged_over(
             periods.append(dimension)
         if dimension.column is None:
             things.append(dimension)
+
     if not periods and not things:
         return None
+
     over = _groups_without_by(asked, measures[0], [*periods, *dimensions])
     if over and _says_only_per(asked, dimensions):
         return over[0]
     if periods:
         raise unused_words(asked.question.texts("avg"))
+
     return None
 
 
@@ -484,6 +535,7 @@ def _says_only_per(asked: Asked, dimensions: list[Dimension]) -> bool:
 def _is_average_of_reports(asked: Asked, measure: Measure) -> bool:
     if measure.function != "avg" or measure.per is not None:
         return False
+
     return asked.question.facts(measure.table).is_report
 
 
@@ -495,6 +547,7 @@ def _groups_without_by(
     for group in asked.parts.groups:
         if group.by:
             by.add(asked.resolved(group.dimension, measure.table))
+
     return [one for one in dimensions if one not in by]
 
 
@@ -516,10 +569,12 @@ def _share(
         above: set[TableKey] = set()
         for dimension in dimensions:
             above |= graph.above(dimension.table).keys()
+
         if not restricted <= above:
             # `各服务区新能源车占比` may mean shares of each area's traffic, or of the traffic of
             # all areas
             raise lost
+
         shares = [replace(one, is_share=True) for one in measures]
         return _grouped(base, dimensions, [*measures, *shares])
     if not conditions or not restricted <= graph.above(base).keys():
@@ -531,6 +586,7 @@ def _share(
         return _grouped(base, [group], [*measures, *shares])
     if asked.parts.thresholds or len(measures) != 1:
         raise lost
+
     share = replace(measures[0], is_share=True, share_of=conditions)
     return Query(base, measures=(share,))
 
@@ -541,8 +597,10 @@ def _per_entity(asked: Asked, measures: list[Measure], dimensions: list[Dimensio
     found = list(dict.fromkeys([*dimensions, *columns]))
     if not found:
         found = [Dimension(table) for table in asked.table_keys]
+
     placed = {measures[0].table, *(one.table for one in found)}
     if len(found) != 1 or not placed.issuperset(asked.table_keys):
         raise unused_words(asked.question.texts("per_entity"))
+
     average = replace(measures[0], per=found[0])
     return Query(average.table, measures=(average,))

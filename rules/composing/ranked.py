@@ -39,13 +39,16 @@ def ranked_query(asked: Asked) -> Query | Asked:
         merged = _merged(_of_one_figure(asked, rankings))
         if merged is None:
             return _both_ends(asked)
+
         things = _dropped_things(asked, rankings)
         asked = asked.with_parts(rankings=(merged,), tables=(*asked.parts.tables, *things))
+
     asked, ranking = _with_figure(asked, asked.parts.rankings[0])
     asked, owner = _owned(asked, ranking)
     asked = _without_single_rows(asked, ranking)
     if _wants_value(asked, ranking):
         return _with_extremes(asked, [ranking])
+
     asked, entity = _entity(asked, ranking)
     _refuse_date_of_last(asked, ranking, entity)
     _refuse_graded_value(asked, ranking)
@@ -55,11 +58,13 @@ def ranked_query(asked: Asked) -> Query | Asked:
         query = _rows(asked, ranking, figure.link, entity, limit)
         names = asked.names_of(owner) if owner is not None else []
         return replace(query, columns=tuple(dict.fromkeys((*query.columns, *names))))
+
     query = _groups(asked, ranking, figure, entity, limit)
     if asked.says("share"):
         return _share_of_first(asked, query)
     if owner is not None:
         return replace(query, dimensions=(*query.dimensions, Dimension(owner)))
+
     return query
 
 
@@ -69,6 +74,7 @@ def _limit(asked: Asked, ranking: Ranking) -> int | None:
         return ranking.limit
     if asked.parts.limits:
         return asked.parts.limits[0]
+
     return None if ranking.is_order else ranking.few
 
 
@@ -78,6 +84,7 @@ def _is_of_rows(asked: Asked, figure: Figure, entity: Dimension) -> bool:
         return False
     if entity.column or entity.is_of_time:
         return False
+
     return figure.link.table in asked.question.graph.above(entity.table)
 
 
@@ -88,6 +95,7 @@ def _refuse_date_of_last(asked: Asked, ranking: Ranking, entity: Dimension) -> N
     """
     if ranking.hint not in ("date", "recent") or not asked.parts.spans:
         return
+
     word = asked.question.words[ranking.at]
     for one in asked.tables:
         if one.at == word.at + 1 and one.link.table != entity.table:
@@ -103,6 +111,7 @@ def _refuse_graded_value(asked: Asked, ranking: Ranking) -> None:
     nouns = [word.noun for word in words if word.noun is not None]
     if len(nouns) < _GRADED:
         return
+
     value = nouns[0].value
     table = nouns[1].table
     if value is not None and table is not None and value.table != table.table:
@@ -117,10 +126,12 @@ def _of_one_figure(asked: Asked, rankings: tuple[Ranking, ...]) -> tuple[Ranking
     orders = [one for one in rankings if one.is_open and one.is_order]
     if all(one.figure is None for one in orders):
         return rankings
+
     found = []
     for one in rankings:
         is_of_rows = not one.is_open and _is_named_by_table(asked, one)
         found.append(replace(one, figure=None) if is_of_rows else one)
+
     return tuple(found)
 
 
@@ -130,6 +141,7 @@ def _dropped_things(asked: Asked, rankings: tuple[Ranking, ...]) -> Iterator[Nam
     for before, after in zip(rankings, kept, strict=True):
         if before.figure is None or after.figure is not None:
             continue
+
         word = asked.question.words[before.figure.position]
         table = word.senses["tab"].link
         if table is not None and not asked.tables:
@@ -139,6 +151,7 @@ def _dropped_things(asked: Asked, rankings: tuple[Ranking, ...]) -> Iterator[Nam
 def _is_named_by_table(asked: Asked, ranking: Ranking) -> bool:
     if ranking.figure is None:
         return False
+
     word = asked.question.words[ranking.figure.position]
     return "tab" in word.senses
 
@@ -155,6 +168,7 @@ def _merged(rankings: tuple[Ranking, ...]) -> Ranking | None:
     ranked = {(figure.link, figure.table) for figure in figures}
     if max(len(ends), len(limits), len(ranked)) > 1:
         return None
+
     return Ranking(
         descending=False not in ends,
         at=rankings[0].at,
@@ -182,14 +196,17 @@ def _both_ends(asked: Asked) -> Asked:
     limits = filter(None, [one.limit for one in rankings])
     if _ranks_things(asked) or any(limits):
         raise lost
+
     figures = filter(None, [one.figure for one in rankings])
     figure = next(figures, None)
     if figure is None or figure.link is None:
         raise lost
+
     ends = []
     for one in rankings:
         extreme = Figure(None, figure.link, position=one.at)
         ends.append(replace(one, figure=extreme))
+
     return _with_extremes(asked, ends)
 
 
@@ -201,6 +218,7 @@ def _ranks_things(asked: Asked) -> bool:
         return False
     if asked.question.is_chinese:
         return max(named) > max(places)
+
     return min(named) < min(places)
 
 
@@ -228,6 +246,7 @@ def _with_figure(asked: Asked, ranking: Ranking) -> tuple[Asked, Ranking]:
         ranking = replace(ranking, hint="")
     if ranking.figure is not None or ranking.hint:
         return asked, ranking
+
     named = next(iter((*parts.figures, *parts.bare)), None)
     if named is not None:
         asked = asked.with_parts(
@@ -235,10 +254,12 @@ def _with_figure(asked: Asked, ranking: Ranking) -> tuple[Asked, Ranking]:
             bare=tuple(one for one in parts.bare if one is not named),
         )
         return asked, replace(ranking, figure=named)
+
     counted = _counted_table(asked) if ranking.counts else None
     if counted is not None:
         count = Figure("count", table=counted, position=ranking.at)
         ranking = replace(ranking, figure=count)
+
     return asked, ranking
 
 
@@ -247,6 +268,7 @@ def _meant_figure(asked: Asked, ranking: Ranking) -> Figure | None:
     settled = asked.question.settled.figure
     if settled is not None or ranking.figure is not None:
         return settled
+
     adjective = _by_adjective(asked, ranking)
     return Figure(None, adjective) if adjective is not None else None
 
@@ -257,6 +279,7 @@ def _counted_table(asked: Asked) -> TableKey | None:
         return None
     if len(asked.events) == 1:
         return asked.events[0]
+
     return asked.head if asked.parts.groups else None
 
 
@@ -272,10 +295,12 @@ def _owned(asked: Asked, ranking: Ranking) -> tuple[Asked, TableKey | None]:
     thing = find(asked, ranking)
     if thing is None:
         return asked, None
+
     others = [one.link.table for one in asked.tables if one is not thing]
     above = asked.question.graph.above(thing.link.table)
     if len(others) != 1 or others[0] not in above:
         raise unused_words([asked.question.words[thing.at].mark.text])
+
     return asked.with_parts(tables=(thing,)), others[0]
 
 
@@ -285,15 +310,18 @@ def _ranked_thing(asked: Asked, ranking: Ranking) -> Named | None:
     things = [one for one in asked.tables if one.at > ranking.at]
     if not things:
         return None
+
     last = things[-1]
     for word in words[ranking.at : last.at]:
         owns = word.mark.means("noise", "which", "verb") and _OWNS.match(word.text)
         is_dated = words[word.at + 1].mark.date is not None
         if is_dated or not owns:
             continue
+
         before = [one for one in things if one.at < word.at]
         if before:
             return before[-1]
+
     return None
 
 
@@ -306,13 +334,16 @@ def _restricted_thing(asked: Asked, ranking: Ranking) -> Named | None:
     asking = next((word.at for word in words[: ranking.at] if word.mark.means("which")), None)
     if asking is None:
         return None
+
     asked_for = _first_name(words[asking + 1 :])
     for one in asked.tables:
         if one.at <= asking or one.at == asked_for:
             continue
+
         is_before_ranking = one.at + 1 < ranking.at
         if is_before_ranking and words[one.at + 1].mark.means("with"):
             return one
+
     return None
 
 
@@ -321,6 +352,7 @@ def _first_name(words: Sequence[Word]) -> int | None:
     for word in words:
         if word.noun is not None and not word.noun.is_value:
             return word.at
+
     return None
 
 
@@ -332,10 +364,12 @@ def _without_single_rows(asked: Asked, ranking: Ranking) -> Asked:
     figure = ranking.figure
     if figure is None or figure.link is None:
         return asked
+
     averaged = figure.link.table
     is_of_other = asked.head is not None and asked.head != averaged
     if figure.function != "avg" or not is_of_other:
         return asked
+
     rows = Dimension(averaged)
     kept = [one for one in asked.parts.groups if one.dimension != rows]
     return asked.with_parts(groups=tuple(kept))
@@ -360,7 +394,10 @@ def _by_adjective(asked: Asked, ranking: Ranking) -> Link | None:
 
     links = question.lexicon.adjectives.get(ranking.hint, ())
     best = min(links, key=distance, default=None)
-    return best if best is not None and distance(best) < math.inf else None
+    if best is not None and distance(best) < math.inf:
+        return best
+
+    return None
 
 
 def _wants_value(asked: Asked, ranking: Ranking) -> bool:
@@ -373,9 +410,11 @@ def _wants_value(asked: Asked, ranking: Ranking) -> bool:
         return False
     if _asks_for_ranked(asked):
         return False
+
     is_behind = figure.position > ranking.at
     if is_behind or not question.is_chinese:
         return True
+
     after = question.nearest(ranking.at + 1, 1, "noise")
     return after is None or after.mark.means(*_BEHIND_VALUE)
 
@@ -388,9 +427,11 @@ def _asks_for_ranked(asked: Asked) -> bool:
         return True
     if asked.says("person") or question.has("date_which"):
         return True
+
     for group in parts.groups:
         if group.is_ranked or group.dimension.is_of_time:
             return True
+
     return any(map(_asks_which, question.words))
 
 
@@ -413,23 +454,29 @@ def _entity(asked: Asked, ranking: Ranking) -> tuple[Asked, Dimension]:
     group = _ranked_group(asked, figure)
     if group is not None:
         return _without(asked, group), group.dimension
+
     compared = _compared_column(asked, ranking)
     if compared is not None:
         return asked, column_dimension(question, compared)
+
     head = asked.head
     if head is not None and _is_beside_figure(asked, figure):
         return asked, Dimension(head)
+
     column = _ranked_column(asked, ranking)
     if column is not None:
         rest = [one for one in asked.parts.columns if one is not column]
         thing = column_dimension(question, column.link)
         return asked.with_parts(columns=tuple(rest)), thing
+
     last = next(reversed(asked.parts.groups), None)
     if last is not None:
         return _without(asked, last), last.dimension
+
     table = head or _table_of_link(figure)
     if table is None:
         raise missing_measure(question.words[ranking.at].mark.text)
+
     return asked, Dimension(table)
 
 
@@ -437,8 +484,12 @@ def _compared_column(asked: Asked, ranking: Ranking) -> Link | None:
     """Return the column of compared values, all of which are put in order."""
     if not ranking.is_order or not asked.says("compare"):
         return None
+
     column = next(iter(asked.compared_columns), None)
-    return column_link(column.table, column.column) if column is not None else None
+    if column is not None:
+        return column_link(column.table, column.column)
+
+    return None
 
 
 def _table_of_link(figure: Figure) -> TableKey | None:
@@ -459,8 +510,10 @@ def _ranked_group(asked: Asked, figure: Figure) -> GroupBy | None:
             return one
         if one.is_kind and not asked.tables:
             return one
+
     if not groups or asked.head is None:
         return None
+
     # `各省份店铺平均月租金从高到低` ranks provinces
     is_of_head = asked.head == _table_of_link(figure)
     ranks_last = is_of_head and figure.function is not None
@@ -478,6 +531,7 @@ def _ranked_column(asked: Asked, ranking: Ranking) -> Named | None:
         is_asked = one.role == "asked"
         if is_ranked or is_asked or not has_groups:
             return one
+
     return None
 
 
@@ -488,6 +542,7 @@ def _without(asked: Asked, group: GroupBy) -> Asked:
         is_same_date = group.is_ranked and one.dimension == group.dimension
         if one != group and not is_same_date:
             kept.append(one)
+
     return asked.with_parts(groups=tuple(kept))
 
 
@@ -500,6 +555,7 @@ def _hinted(asked: Asked, ranking: Ranking, entity: Dimension) -> Figure:
     question = asked.question
     if entity.table == NO_TABLE:
         raise missing_measure(question.words[ranking.at].mark.text)
+
     facts = question.facts(entity.table)
     link = concept_column(question, entity.table, ranking.hint) if ranking.hint else None
     if link is None and ranking.hint == "age" and not facts.is_person:
@@ -507,6 +563,7 @@ def _hinted(asked: Asked, ranking: Ranking, entity: Dimension) -> Figure:
         link = concept_column(question, entity.table, "date")
     if link is None:
         raise missing_measure(called(facts.table), facts)
+
     return Figure(None, link, position=ranking.at)
 
 
@@ -516,6 +573,7 @@ def _direction(asked: Asked, ranking: Ranking, link: Link | None) -> bool:
         return ranking.descending
     if link.derived is not None or not asked.question.is_date(link):
         return ranking.descending
+
     return not ranking.descending
 
 
@@ -530,6 +588,7 @@ def _rows(
     columns: list[ColumnRef] = []
     for dimension in top_per:
         columns += asked.shown_columns(dimension)
+
     columns += asked.names_of(table) or asked.useful_columns(table)
     columns += [ref(one.link) for one in parts.columns]
     columns += [ref(one.link) for one in parts.bare if one.link is not None]
@@ -558,6 +617,7 @@ def _share_of_first(asked: Asked, query: Query) -> Query:
         raise lost
     if query.limit is None or query.limit < _FEW:
         raise lost
+
     return replace(query, order=(), limit=None, share_of_top=query.limit)
 
 
@@ -605,4 +665,5 @@ def _default_function(asked: Asked, ranking: Ranking, figure: Figure) -> Functio
             return "avg"
     elif not question.is_date(link):
         raise missing_measure(question.words[ranking.at].mark.text)
+
     return "max" if ranking.descending else "min"

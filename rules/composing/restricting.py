@@ -37,8 +37,10 @@ def restricted(asked: Asked, query: Query) -> Query:
     parts = asked.parts
     for threshold in parts.thresholds:
         query = _with_threshold(asked, query, threshold)
+
     if query.comparison is None:
         query = _with_spans(asked, query)
+
     query = _with_weekdays(asked, query)
     _refuse_averages_of_parts(asked, query)
     shared = {one for measure in query.measures for one in measure.share_of}
@@ -46,6 +48,7 @@ def restricted(asked: Asked, query: Query) -> Query:
     limit = query.limit
     if limit is None and parts.limits:
         limit = parts.limits[0]
+
     query = replace(
         query,
         conditions=tuple(dict.fromkeys(conditions)),
@@ -81,8 +84,10 @@ def _with_references(asked: Asked, query: Query) -> Query:
         if not path or one.conditions or graph.is_linked_closer(query.base, one.table, path):
             kept.append(one)
             continue
+
         reference = ref(column_link(path[-1].child, path[-1].columns[0]))
         conditions.append(Condition(reference, "null" if one.negated else "not null"))
+
     return replace(query, conditions=tuple(conditions), related=tuple(kept))
 
 
@@ -94,6 +99,7 @@ def _split_lacking(asked: Asked, query: Query) -> Query:
     """
     if query.dimensions or any(measure.function in ("sum", "avg") for measure in query.measures):
         return query
+
     above = asked.question.graph.above(query.base)
     needs_each = "joined:and" in asked.parts.flags
     kept: list[Condition] = []
@@ -111,6 +117,7 @@ def _split_lacking(asked: Asked, query: Query) -> Query:
                 related.append(Related(key, (one,)))
         else:
             kept.append(condition)
+
     return replace(query, conditions=tuple(kept), related=tuple(related))
 
 
@@ -122,12 +129,14 @@ def _with_existence(asked: Asked, query: Query) -> Query:
     for one in related:
         if one.negated:
             known |= graph.above(one.table).keys()
+
     for named in asked.tables:
         before = asked.question.nearest(named.at - 1, -1, "noise", "of", "unit")
         if before is None or named.link.table in known:
             continue
         if before.mark.means("with", "and", "verb", "which"):
             related.append(Related(named.link.table))
+
     return replace(query, related=tuple(related))
 
 
@@ -140,16 +149,20 @@ def is_aggregate(asked: Asked, threshold: Threshold) -> bool:
     link = threshold.link
     if threshold.function is not None or threshold.table is not None:
         return True
+
     is_metric = link is not None and link.derived == METRIC
     if is_metric or asks_for_periods(asked):
         return True
+
     head = _compared_table(asked)
     if link is None or head is None:
         return False
+
     is_of_reports = asked.head is None and asked.question.facts(head).is_report
     if is_of_reports and asked.question.is_measure(link):
         # reports are parts of a day, so the total of a group is compared
         return True
+
     return link.table not in asked.question.graph.above(head)
 
 
@@ -159,6 +172,7 @@ def _compared_table(asked: Asked) -> TableKey | None:
         return asked.head
     if asked.parts.columns:
         return asked.parts.columns[0].link.table
+
     counts = [one.table for one in asked.parts.figures if one.link is None]
     return counts[0] if counts else None
 
@@ -172,14 +186,17 @@ def asks_for_periods(asked: Asked) -> bool:
     question = asked.question
     if not asked.says("periods") and not question.has("date_which"):
         return False
+
     figures = (*parts.bare, *parts.figures, *parts.rankings)
     if asked.tables or parts.columns or figures:
         return False
     if len(parts.groups) != 1 or len(parts.thresholds) != 1:
         return False
+
     link = parts.thresholds[0].link
     if link is None or not parts.has_buckets:
         return False
+
     is_event = not question.facts(link.table).is_entity
     return is_event and question.is_measure(link)
 
@@ -190,12 +207,14 @@ def _with_threshold(asked: Asked, query: Query, threshold: Threshold) -> Query:
         threshold = replace(threshold, link=_hinted(asked, query, threshold.hint))
     if threshold.link is None and threshold.table is None:
         threshold = replace(threshold, link=_implied(asked, query))
+
     threshold = _in_stored_unit(asked, threshold)
     link = threshold.link
     operator = threshold.operator
     if link is not None and not _compares_groups(asked, query, threshold):
         condition = Condition(ref(link), operator, threshold.operands)
         return replace(query, conditions=(*query.conditions, condition))
+
     figure = Figure(
         threshold.function,  # type: ignore[arg-type]
         link,
@@ -217,6 +236,7 @@ def _hinted(asked: Asked, query: Query, hint: str) -> Link:
     link = said.link if said is not None else concept_column(question, query.base, hint)
     if link is None:
         raise missing_measure(called(question.schema.table(query.base)))
+
     is_age = hint == "age" and question.is_date(link)
     return replace(link, derived="age") if is_age else link
 
@@ -226,6 +246,7 @@ def _in_stored_unit(asked: Asked, threshold: Threshold) -> Threshold:
     link = threshold.link
     if link is None or link.derived is not None:
         return threshold
+
     marks = [word.mark for word in asked.question.words]
     column = asked.question.column_of(link)
     return replace(threshold, operands=in_stored_unit(threshold.operands, column, marks))
@@ -235,9 +256,11 @@ def _compares_groups(asked: Asked, query: Query, threshold: Threshold) -> bool:
     """Tell whether a comparison with a column is one of aggregated figures."""
     if is_aggregate(asked, threshold):
         return True
+
     link = threshold.link
     if link is None or not query.dimensions:
         return False
+
     measured = [(one.table, one.column) for one in query.measures]
     return (link.table, link.column) in measured
 
@@ -254,11 +277,13 @@ def _implied(asked: Asked, query: Query) -> Link | None:
     if not query.measures and len(own) == 1:
         # "invoices over 15"
         return column_link(query.base, own[0].name)
+
     link = None
     if query.measures and query.measures[0].column:
         link = column_link(query.measures[0].table, query.measures[0].column)
     if link is None or asked.question.kind(link) in ("date", "timestamp"):
         raise unused_words(asked.question.texts("cmp", "between") or ["?"])
+
     return link
 
 
@@ -274,10 +299,12 @@ def _with_having(asked: Asked, query: Query, having: Having) -> Query:
     if counts and not query.dimensions:
         counted = Dimension(query.measures[0].table)
         query = replace(query, measures=(having.measure,), dimensions=(counted,), counts_rows=True)
+
     measures = query.measures or (having.measure,)
     measured = {measure.table for measure in measures}
     if not query.dimensions or having.measure.table not in measured:
         raise unused_words(asked.question.texts("cmp", "between"))
+
     order = query.order or (Order(measure=measures[0]), Order(descending=False))
     return replace(
         query,
@@ -302,15 +329,18 @@ def _with_spans(asked: Asked, query: Query) -> Query:
     plain = [span for span in spans if span.link is None]
     if len(plain) > 1 and not _are_bounds(plain):
         raise unused_words(_texts_of_dates(asked))
+
     measured = [measure.table for measure in query.measures]
     bases = dict.fromkeys(measured or [query.base])
     for span in spans:
         if span.link is not None:
             query = _with_span(asked, query, span, ref(span.link), query.base)
             continue
+
         for base in bases:
             date_column = asked.span_date(base)
             query = _with_span(asked, query, span, date_column, base)
+
     return query
 
 
@@ -319,12 +349,14 @@ def _texts_of_dates(asked: Asked) -> list[str]:
     for word in asked.question.words:
         if word.mark.date is not None:
             found.append(word.mark.text)
+
     return found
 
 
 def _with_span(asked: Asked, query: Query, span: Span, date: ColumnRef, base: TableKey) -> Query:
     if _is_of_another(asked, date.table, base):
         raise asked.no_date_of(base)
+
     return replace(query, conditions=(*query.conditions, *asked.during(date, span)))
 
 
@@ -337,14 +369,17 @@ def _with_weekdays(asked: Asked, query: Query) -> Query:
     days = asked.parts.weekdays
     if not days:
         return query
+
     first = days[0]
     date = ref(first.link) if first.link is not None else None
     if len(days) == 1:
         column = replace(date or asked.span_date(query.base), part=first.part)
         return replace(query, conditions=(*query.conditions, _on_weekday(column, first)))
+
     is_plain = not any(one.part != first.part or one.negated or one.link for one in days)
     if not is_plain or not query.measures:
         raise unused_words(asked.question.texts("calendar"))
+
     column = replace(asked.span_date(query.base), part=first.part)
     return _by_weekdays(query, column, days)
 
@@ -352,6 +387,7 @@ def _with_weekdays(asked: Asked, query: Query) -> Query:
 def _on_weekday(column: ColumnRef, day: Weekday) -> Condition:
     if day.part != "weekend":
         return Condition(column, "!=" if day.negated else "=", (Decimal(day.value),))
+
     is_at_weekend = bool(day.value) != day.negated
     return Condition(column, "true" if is_at_weekend else "false")
 
@@ -363,6 +399,7 @@ def _by_weekdays(query: Query, column: ColumnRef, days: tuple[Weekday, ...]) -> 
     if column.part != "weekend":
         named = tuple(Decimal(one.value) for one in days)
         conditions = (*conditions, Condition(column, "in", named))
+
     return replace(
         query,
         dimensions=(*query.dimensions, dimension),
@@ -381,6 +418,7 @@ def _is_of_another(asked: Asked, dated: TableKey, base: TableKey) -> bool:
         return False
     if dated not in question.graph.above(base):
         return False
+
     return question.facts(dated).is_entity and question.facts(base).is_entity
 
 
@@ -388,6 +426,7 @@ def _are_bounds(spans: list[Span]) -> bool:
     """Tell whether two periods are a beginning and an end: "since 2022 … until 2024"."""
     if len(spans) != 2:
         return False
+
     first = spans[0].periods[0]
     second = spans[1].periods[0]
     has_one_start = (first.start is None) != (second.start is None)

@@ -76,6 +76,7 @@ def understand(inquiry: Inquiry, settled: Settled = NOTHING_SETTLED) -> Understa
     except Refusal as refusal:
         if not _names_view(marks, lexicon):
             raise
+
         # A view's name may be several words of the question written together.
         without_views = marks_of(inquiry.question, lexicon, with_views=False)
         try:
@@ -92,6 +93,7 @@ def _names_view(marks: tuple[Mark, ...], lexicon: Lexicon) -> bool:
             continue
         if lexicon.schema.table(link.table).kind != "table":
             return True
+
     return False
 
 
@@ -102,6 +104,7 @@ def _with_groups(
     rest, inclusion = without_inclusion(marks)
     if inclusion is None:
         return _read(inquiry, lexicon, marks, settled)
+
     refused: Refusal | None = None
     try:
         return _read(inquiry, lexicon, rest, settled, inclusion)
@@ -110,7 +113,9 @@ def _with_groups(
     except Refusal as refusal:
         if inclusion.text in refusal.words:
             raise
+
         refused = refusal
+
     # Then the words may restrict the rows themselves: "customers without orders too".
     try:
         return _read(inquiry, lexicon, marks, settled)
@@ -142,10 +147,12 @@ def _read(
         return best_of(marks)
     except _Unconnected as failure:
         unconnected = failure
+
     with suppress(_Unconnected):
         understood = best_of(tuple(_without(mark, unconnected.measured) for mark in marks))
         if understood.query.measures:
             return understood
+
         # The question asks for figures, and this query has only rows.
     raise unconnected.refusal
 
@@ -157,6 +164,7 @@ def _without(mark: Mark, avoided: frozenset[ColumnIdentity]) -> Mark:
         is_column = link.kind == "column"
         if not is_column or (link.table, link.column) not in avoided:
             links.append(link)
+
     has_columns = any(link.kind == "column" for link in links)
     return replace(mark, links=tuple(links)) if has_columns else mark
 
@@ -184,11 +192,13 @@ def _best(question: QuestionWords, lang: Lang, inclusion: Inclusion | None) -> U
             rivals = [one for one in found[place + 1 :] if is_rival(reading, one)]
             for rival in rivals:
                 _refuse_rival(question, rival, understood, lang, inclusion)
+
             return understood
         except Refusal as one:
             refusal = refusal or one
             if reading.parts.doubts or (one.missing is not None and one.missing.kind == "choice"):
                 break
+
     assert refusal is not None
     raise refusal
 
@@ -204,6 +214,7 @@ def _refuse_rival(
     other = understood
     with suppress(Refusal, _Unconnected):
         other = _understood(question, rival, lang, inclusion)
+
     if other.sql != understood.sql:
         refuse_rivals(question, understood.query, other.query)
 
@@ -226,6 +237,7 @@ def _understood(
         figures = [one.link for one in asked.figures if one.link is not None]
         measured = frozenset((link.table, link.column) for link in figures)
         raise _Unconnected(_unconnected_refusal(question), measured) from failure
+
     warnings = tuple(note.to(lang) for note in notes)
     return Understanding(query, sql, warnings, (*notes, *assumptions(asked, query)))
 
@@ -233,7 +245,10 @@ def _understood(
 def _unconnected_refusal(question: QuestionWords) -> Refusal:
     tables = list(dict.fromkeys(question.named_tables()))
     names = [called(question.schema.table(key)) for key in tables]
-    return not_connected(names[0], names[1]) if len(names) > 1 else not_combinable()
+    if len(names) > 1:
+        return not_connected(names[0], names[1])
+
+    return not_combinable()
 
 
 def _refuse_beyond_grain(asked: Asked, query: Query) -> None:
@@ -242,9 +257,11 @@ def _refuse_beyond_grain(asked: Asked, query: Query) -> None:
     for measure in query.measures:
         if measure.function != "metric":
             continue
+
         metric = schema.metric(measure.table, measure.column)
         if not metric.grain:
             continue
+
         known = _grain(asked, metric)
         groups = [_grouping_columns(asked, metric, one) for one in query.dimensions]
         if not all(known.issuperset(columns) for columns in groups):
@@ -259,6 +276,7 @@ def _grain(asked: Asked, metric: Metric) -> set[str | None]:
     if not date:
         event = asked.event_date(metric.table)
         date = event.column if event is not None else None
+
     return {*metric.grain, date}
 
 
@@ -278,10 +296,12 @@ def rendered(asked: Asked, query: Query, inclusion: Inclusion | None = None) -> 
     if inclusion is not None:
         if not query.measures or not _is_about_groups(inclusion, query):
             raise _NoGroups
+
         return _in_role(question, with_all_groups(asked, query, inclusion))
     if query.all_of is None and _holds_for_none(query):
         with suppress(Unrenderable, LookupError):
             return _in_role(question, replace(query, all_of=grouped_table(query)))
+
     return _in_role(question, query)
 
 
@@ -289,9 +309,11 @@ def _is_about_groups(inclusion: Inclusion, query: Query) -> bool:
     """Tell whether the words mean the groups; said in passing, they have to name their table."""
     if not inclusion.is_aside:
         return True
+
     tables = set()
     for links in inclusion.named:
         tables |= {link.table for link in links if link.kind == "table"}
+
     return grouped_table(query) in tables
 
 
@@ -307,6 +329,7 @@ def _in_role(question: QuestionWords, query: Query) -> tuple[Query, str]:
         via = chosen[1] if chosen is not None else _said_reference(question, ambiguity)
         if via is None:
             raise
+
         query = with_role(query, ambiguity.target, via)
         return query, render(query, question.schema, question.graph)
 
@@ -319,11 +342,13 @@ def _said_reference(question: QuestionWords, ambiguity: AmbiguousPath) -> str | 
     said: set[str] = set()
     for word in question.words:
         said |= {stem(one) for one in words_of(word.mark.text)}
+
     target = {stem(one) for one in words_of(ambiguity.target[1])}
     scored = []
     for key, column in ambiguity.choices:
         own = _words_of_reference(question, key, column) - target - {"id"}
         scored.append((len(own & said), column))
+
     best, *others = sorted(scored, reverse=True)
     is_only = best[0] > max((score for score, _ in others), default=0)
     return best[1] if is_only else None
@@ -333,6 +358,7 @@ def _words_of_reference(question: QuestionWords, table: TableKey, column: str) -
     """Return the words of a column's names, in their basic forms."""
     if not column:
         return set()
+
     names = [column, *comment_names(question.schema.column(table, column).comment)]
     return {stem(word) for name in names for word in english_words(name)}
 
@@ -341,12 +367,16 @@ def with_role(query: Query, table: TableKey, via: str) -> Query:
     """Return the query in which every use of `table` goes through the referencing column `via`."""
 
     def in_role(one: T) -> T:
-        return replace(one, via=via) if one.table == table and one.via is None else one
+        if one.table == table and one.via is None:
+            return replace(one, via=via)
+
+        return one
 
     conditions = [replace(one, column=in_role(one.column)) for one in query.conditions]
     order = []
     for one in query.order:
         order.append(replace(one, column=in_role(one.column)) if one.column is not None else one)
+
     return replace(
         query,
         columns=tuple(map(in_role, query.columns)),
@@ -368,8 +398,10 @@ def _holds_for_none(query: Query) -> bool:
 def _holds_for_zero(having: Having, counted: TableKey) -> bool:
     if having.measure.function != "count" or having.measure.table != counted:
         return False
+
     first = having.operands[0] if having.operands else None
     if not isinstance(first, Decimal):
         return False
+
     holds = {"<": first > 0, "<=": first >= 0, "=": first == 0, "between": first <= 0}
     return holds.get(having.operator, False)

@@ -50,6 +50,7 @@ class Before:
         for turn in reversed(self.asked):
             if turn.sql is not None:
                 return turn
+
         return None
 
     @cached_property
@@ -61,9 +62,11 @@ class Before:
         turn = self.answered
         if turn is None:
             return None
+
         query = self._query_of(turn)
         if query is None:
             return None
+
         return Earlier(turn.question, query, is_latest=turn is self.asked[-1])
 
     @cached_property
@@ -71,14 +74,17 @@ class Before:
         """Return the question that was answered by a clarifying question in the last turn."""
         if not self._inquiry.history:
             return None
+
         turn = self._inquiry.history[-1]
         if turn.sql is not None or turn.question_type != "DATABASE":
             return None
         if turn.understood is not None:
             return from_json(Pending, turn.understood, self._inquiry.catalog)
+
         made = self._read_again(turn)
         if isinstance(made, Understanding) or made.missing is None:
             return None
+
         return Pending(turn.question, made.missing)
 
     def _query_of(self, turn: Turn) -> Query | None:
@@ -86,13 +92,16 @@ class Before:
             return from_json(Query, turn.understood, self._inquiry.catalog)
         if pasted_sql(turn.question) is not None:
             return None  # its words are no question
+
         made = self._read_again(turn)
         if isinstance(made, Refusal):
             return None
+
         likely = likely_change(turn.question, self._lexicon, self._inquiry.table)
         is_follow_up = goes_on(likely, turn.question, lambda: True)
         if is_follow_up and made.sql != turn.sql:
             return None  # read alone, it lacks what it took over from the turn before it
+
         return made.query
 
     def _read_again(self, turn: Turn) -> Understanding | Refusal:
@@ -122,21 +131,28 @@ def settled_by(said: str, pending: Pending, lexicon: Lexicon) -> Settled | None:
     answer = _LEAD.sub("", said.strip())
     if missing.kind == "figure":
         figure = _figure(answer, missing, lexicon)
-        return replace(settled, figure=figure) if figure is not None else None
+        if figure is not None:
+            return replace(settled, figure=figure)
+
+        return None
+
     marks = [mark for mark in marks_of(answer, lexicon) if not _is_ignored(mark)]
     if missing.kind == "year":
         is_chinese = language_of(without_courtesy(pending.question)) == "zh"
         year = _year(marks, missing.word, is_chinese)
         return replace(settled, year=year) if year else None
+
     choice = _choice(marks, missing.choices)
     if choice is None:
         return None
+
     return replace(settled, chosen=(*settled.chosen, choice))
 
 
 def _is_ignored(mark: Mark) -> bool:
     if mark.links or mark.date:
         return False
+
     return mark.means(*_IGNORED)
 
 
@@ -147,11 +163,13 @@ def _figure(answer: str, missing: Missing, lexicon: Lexicon) -> Figure | None:
         change = read_change(answer, lexicon, context=context)[0]
     except Refusal:
         return None
+
     is_question = answer.endswith(("?", "？")) or change.asked.question.has("which", "list")
     if is_question or change.reading.lost:
         return None
     if len(change.figures) != 1 or _says_more_than_figure(change):
         return None
+
     return replace(change.figures[0], position=0)
 
 
@@ -159,12 +177,14 @@ def _says_more_than_figure(change: Change) -> bool:
     others = (change.has_slots, change.asks, change.ties, change.parts.columns)
     if any(others):
         return True
+
     measured = set()
     for figure in change.figures:
         if figure.table is not None:
             measured.add(figure.table)
         elif figure.link is not None:
             measured.add(figure.link.table)
+
     named = {one.link.table for one in change.asked.tables}
     return not named <= measured
 
@@ -175,9 +195,11 @@ def _year(marks: list[Mark], word: str, is_chinese: bool) -> str:
     """
     if len(marks) != 1:
         return ""
+
     date = marks[0].date
     if date is None or not date.is_known:
         return ""
+
     period = date.period
     is_year = period.grain == "year" or in_year_of(period, word, is_chinese) == period
     return year_of_period(period, is_chinese) if is_year else ""
@@ -192,12 +214,15 @@ def _choice(marks: list[Mark], choices: tuple[Choice, ...]) -> Choice | None:
         links = [link for link in mark.links if (link.table, link.column) in choices]
         if not links:
             return None
+
         for link in links:
             choice = (link.table, link.column)
             if link.kind != "value":
                 qualities[choice] = max(link.quality, qualities.get(choice, 0.0))
+
     if not qualities:
         return None
+
     highest = max(qualities.values())
     best = [choice for choice, quality in qualities.items() if quality == highest]
     return best[0] if len(best) == 1 else None

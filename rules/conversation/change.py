@@ -72,6 +72,7 @@ class Change:
         found = self.parts.rankings
         if not found:
             return None
+
         with_key = [one for one in found if one.figure is not None or one.hint]
         first = next(iter(with_key), found[0])
         directions = [one.descending for one in found if not one.is_open]
@@ -91,6 +92,7 @@ class Change:
         for cue in self.cues:
             if cue.startswith("shift:"):
                 return cue.split(":")
+
         return []
 
     @property
@@ -102,6 +104,7 @@ class Change:
         cue = self._shift_cue
         if not cue:
             return None
+
         return cue[1], int(cue[2])
 
     @property
@@ -118,6 +121,7 @@ class Change:
         for flag in self.parts.flags:
             if flag.startswith("per_unit:"):
                 return flag.split(":")[1]
+
         return ""
 
     @property
@@ -127,10 +131,12 @@ class Change:
         names_thing = any((parts.tables, parts.columns)) and not self.lifts
         if any((self.figures, self.asked.says("per_entity"), names_thing)):
             return True
+
         for one in parts.rankings:
             is_mere_order = one.is_order and not parts.groups
             if one.figure is not None and not is_mere_order:
                 return True
+
         return False
 
     @property
@@ -157,7 +163,9 @@ class Change:
                 continue
             if word.noun is not None or not word.mark.means("list", "which"):
                 return False
+
             asks_for_rows = True
+
         return asks_for_rows
 
     @property
@@ -185,6 +193,7 @@ class Change:
         """Tell whether it says more than "all", so that "all" only belongs to the rest."""
         if self.asked.says("lifts"):
             return False
+
         rest = replace(self, cues=self.cues - {"all", "all:dates"})
         return self.has_subject or rest.has_slots
 
@@ -200,6 +209,7 @@ class Change:
             return frozenset()
         if any((self.figures, self.restricts, self.asks)):
             return frozenset()
+
         named = (*self.asked.tables, *self.parts.columns)
         return frozenset((one.link.table, one.link.column) for one in named)
 
@@ -214,9 +224,11 @@ class Change:
             return False
         if question.has("list"):
             return True
+
         which = question.texts("which")
         if self.restricts:
             return bool(which)
+
         return any(_WHICH_ONES in text for text in which)
 
     @property
@@ -225,6 +237,7 @@ class Change:
         question = self.asked.question
         if question.has("each"):
             return True
+
         return any(word.text in ("in each", "per") for word in question.words)
 
     def figures_among(self, columns: Iterable[ColumnRef]) -> list[ColumnRef]:
@@ -253,6 +266,7 @@ class Change:
             return False
         if self.has_subject or self.restricts:
             return False
+
         return self.asked.says("how_many") or self.asks_number
 
     @property
@@ -273,9 +287,11 @@ class Change:
         """Tell whether it ranks things by the figure of the earlier question: `前5个服务区`."""
         if self.figures:
             return False
+
         names_columns = bool(self.parts.columns) and not self.asked.question.has("which")
         if names_columns:
             return False
+
         without_key = [one for one in self.parts.rankings if one.figure is None]
         return any(not one.hint for one in without_key)
 
@@ -344,6 +360,7 @@ def refuse_part(query: Query, cues: Set[str], function: Function) -> None:
         return
     if query.having:
         raise ShownInPart(_ONLY_SOME)
+
     functions = {one.function for one in query.measures}
     if means_shown and not functions <= {"sum", "count"}:
         raise ShownInPart(_NO_TOTALS)

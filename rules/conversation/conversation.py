@@ -99,9 +99,11 @@ def written_operation(inquiry: Inquiry) -> str | None:
     operation = write_request(inquiry.question)
     if operation is None:
         return None
+
     may_be_follow_up = REWORDED.search(inquiry.question) or _only_rewords(inquiry)
     if may_be_follow_up and continues(inquiry):
         return None
+
     return operation
 
 
@@ -116,11 +118,13 @@ def _only_rewords(inquiry: Inquiry) -> bool:
     if change.ties in ({"add"}, {"add", "these"}):
         if change.asked.tables or change.restricts:
             return False
+
         return any((change.figures, change.parts.columns))
     if change.has_subject:
         return False
     if not change.asked.question.has("not"):
         return False
+
     operators = {one.operator for one in change.parts.conditions}
     return bool(operators) and operators <= {"!=", "not in"}
 
@@ -141,9 +145,11 @@ def _outcome(inquiry: Inquiry) -> Outcome:
     for known in newest_first:
         if known.asked == asked:
             return known
+
     understood = within(STEP_S, lambda: _understood_in_context(inquiry), None)
     if understood is None:  # which is not kept: another time it may be quick enough
         return Outcome(asked, too_long(), goes_on=False)
+
     made, goes_on_from_earlier = understood
     found = Outcome(asked, made, goes_on_from_earlier)
     kept.append(found)
@@ -155,6 +161,7 @@ def _understood_in_context(inquiry: Inquiry) -> tuple[Understanding | Refusal, b
     conversation = _Conversation(inquiry)
     if conversation.resumed is not None:
         return conversation.resumed.outcome(), True
+
     return conversation.outcome(), conversation.goes_on
 
 
@@ -183,6 +190,7 @@ class _Conversation:
         except Refusal as refusal:
             if not refusal.missing:
                 return refusal.copy(None)
+
             pending = Pending(self._question, refusal.missing, self._settled, self._turns + 1)
             return refusal.copy(pending)
 
@@ -196,6 +204,7 @@ class _Conversation:
         if self.before.answered is not None:
             # alone it would lose what restricts that answer
             raise not_by_rules(self.before.answered.question)
+
         return self._standing()
 
     @cached_property
@@ -209,6 +218,7 @@ class _Conversation:
             return False
         if goes_on(self._likely, self._question, lambda: self._stands_alone):
             return True
+
         return self._is_settled_before or self._is_of_listed
 
     @property
@@ -224,9 +234,11 @@ class _Conversation:
             return False
         if not earlier.query.conditions:
             return False
+
         is_sentence = change.asked.question.has("noise", "which", "count")
         if is_sentence or not change.is_figure_alone:
             return False
+
         links = [figure.link for figure in change.figures]
         tables = {link.table for link in links if link is not None}
         return tables == {earlier.query.base}
@@ -239,14 +251,17 @@ class _Conversation:
         """
         if isinstance(self._alone, Understanding):
             return False
+
         missing = self._alone.missing
         if missing is None or missing.kind != "choice":
             return False
+
         earlier, change = self.before.earlier, self._likely
         if earlier is None or isinstance(change, Refusal):
             return False
         if not change.is_figure_alone:
             return False
+
         asked_about = touched(earlier.query)
         possible = [table for table, _ in missing.choices if table in asked_about]
         return len(possible) == 1
@@ -256,6 +271,7 @@ class _Conversation:
         """Tell whether the question needs nothing that was said before it."""
         if self.resumed is not None or self._refers_back:
             return False
+
         change = self._likely
         is_first = not self.before.asked
         if isinstance(change, Refusal):
@@ -267,6 +283,7 @@ class _Conversation:
             return change.has_subject or has_lost_words or self._stands_alone
         if goes_on(change, self._question, lambda: self._stands_alone):
             return False
+
         return change.has_subject or self._stands_alone
 
     @property
@@ -274,6 +291,7 @@ class _Conversation:
         """Tell whether a word of the question stands for something said before."""
         if self._pointer or self._pronoun:
             return True
+
         return _BEGINS_OR_POINTS_BACK.search(self._question) is not None
 
     @cached_property
@@ -289,9 +307,11 @@ class _Conversation:
         pending = self.before.pending
         if pending is None:
             return None
+
         settled = settled_by(self._question, pending, self._lexicon)
         if settled is None:
             return None
+
         history = self._inquiry.history[: -pending.turns]
         inquiry = replace(self._inquiry, question=pending.question, history=history)
         return _Conversation(inquiry, settled, pending.turns)
@@ -304,6 +324,7 @@ class _Conversation:
         inquiry, pointer = self._inquiry, self._pointer
         if pointer is not None and pointer.table is None:  # "that month" names no month
             inquiry = replace(inquiry, question=inquiry.question.replace(pointer.words, " "))
+
         return understood_alone(inquiry, self._settled)
 
     @property
@@ -320,11 +341,13 @@ class _Conversation:
         alone = self._alone
         if isinstance(alone, Understanding):
             return alone
+
         change = self._likely if self.before.asked else None
         if isinstance(change, Refusal):
             tells_unknown_word = change.reason == _UNKNOWN and alone.reason != _UNKNOWN
             if tells_unknown_word:
                 raise change
+
         raise alone
 
     # --------------------------------------------------------------------------
@@ -344,6 +367,7 @@ class _Conversation:
         turn = self.before.answered
         if turn is None or not single_name(turn):
             return False
+
         return self._pronoun is not None and self._stands_alone
 
     def _pointed(self) -> Understanding | None:
@@ -357,13 +381,16 @@ class _Conversation:
         pointer = self._pointer_or_pronoun()
         if pointer is None:
             return None
+
         query = earlier.query if earlier is not None else None
         conditions = row_conditions(pointer, turn, query, self._lexicon) if turn is not None else ()
         if conditions:
             return self._about(conditions, pointer.words)
+
         is_mere_pronoun = self._pointer is None
         if is_mere_pronoun and earlier is not None and earlier.query.conditions:
             return self._continued(earlier)
+
         raise which_one(pointer.words)
 
     def _pointer_or_pronoun(self) -> Pointer | None:
@@ -375,6 +402,7 @@ class _Conversation:
                 return pointer
         if self._inquiry.history and self._pronoun is not None:
             return Pointer(self._pronoun)
+
         return None
 
     def _about(self, conditions: tuple[Condition, ...], words: str) -> Understanding:
@@ -384,10 +412,12 @@ class _Conversation:
         query, change = self._standing().query, self._likely
         if isinstance(change, Refusal):
             raise change
+
         pointed = Query(conditions[0].column.table, conditions=conditions)
         moved = conditions_for(change.asked, pointed, measured_table(query), [])
         if len(moved) < len(conditions):
             raise which_one(words)
+
         meant = " ".join(_written(one.operands[0]) for one in conditions)
         change.notes = [Text(f"“{words}”指“{meant}”。", f'"{words}" is "{meant}".')]
         about = replace(query, conditions=(*query.conditions, *moved))
@@ -411,10 +441,12 @@ class _Conversation:
             asks_anew = change.asks and "replace" not in change.cues
             if asks_anew and isinstance(self._alone, Understanding):
                 return asked_under(change, earlier, self._alone, self._pronoun, lang)
+
             return first_edited(changes, earlier, lang)
         except Refusal as refusal:
             if not may_stand_alone or isinstance(self._alone, Refusal):
                 raise not_continued(refusal, earlier.question) from refusal
+
             return self._answered_alone(self._alone, refusal)
 
     def _changes_to(self, query: Query) -> list[Change]:
@@ -440,4 +472,5 @@ def _written(operand: Operand) -> str:
     """Return a value for a sentence; of a period its first day."""
     if isinstance(operand, Period) and operand.start is not None:
         return str(operand.start.day)
+
     return str(operand)

@@ -57,6 +57,7 @@ def with_restrictions(query: Query, change: Change) -> Query:
                 return _by_period(query, change.asked)
     if not change.restricts:
         return query
+
     return _restricted(query, change)
 
 
@@ -68,6 +69,7 @@ def _restricted(query: Query, change: Change) -> Query:
     if asked.says("compare") and not compares_periods:
         is_one_period = len(spans) == 1 and len(spans[0].periods) == 1
         must_have(not is_one_period, Text("可以对比的时间范围", "period to compare with"))
+
     parts = replace(
         parts,
         spans=spans,
@@ -86,6 +88,7 @@ def _can_compare_periods(query: Query, asked: Asked, spans: Sequence[Span]) -> b
     """Tell whether the query has figures of one period, and one other is named."""
     if len(spans) != 1 or len(_dates(query, asked)) != 1:
         return False
+
     return bool(query.measures)
 
 
@@ -102,6 +105,7 @@ def _on_rows(query: Query, asked: Asked, parts: Parts) -> Parts:
             conditions.append(replace(condition, operator=OPPOSITE[condition.operator]))
         else:
             related.append(one)
+
     return replace(parts, related=tuple(related), conditions=tuple(conditions))
 
 
@@ -117,6 +121,7 @@ def _merged(change: Change, before: Query, after: Query, *, adds: bool) -> Query
     dimensions = {one.table for one in before.dimensions}
     if new_related and dimensions - change.asked.question.graph.above(before.base).keys():
         raise not_combinable()  # it would not be clear whose rows are meant
+
     measures, conditions = _merged_conditions(change, before, after, adds=adds)
     compared_anew = {one.measure for one in after.having}
     having = [one for one in before.having if one.measure not in compared_anew]
@@ -150,7 +155,9 @@ def _merged_conditions(
             continue
         if not keeps_narrower and not any(_same_column(one, new) for one in kept):
             kept = _without_narrower(change, kept, new)
+
         kept = _replaced(kept, new, adds=adds, narrows=narrows)
+
     return measures, kept
 
 
@@ -159,6 +166,7 @@ def _may_narrow(change: Change) -> bool:
     words = change.asked.question.words
     if words and words[0].mark.means("and"):
         return True
+
     return not change.ties & {"lead", "end", "replace"}
 
 
@@ -167,6 +175,7 @@ def _restricts_share(measures: Sequence[Measure], condition: Condition) -> bool:
         columns = {one.column for one in measure.share_of}
         if condition.column in columns:
             return True
+
     return False
 
 
@@ -185,9 +194,11 @@ def _replaced(
     same = [one for one in before if _same_column(one, new)]
     if not same:
         return [*before, new]
+
     may_narrow = narrows and len(same) == 1
     if may_narrow and _is_other_end(same[0], new):
         return [*before, new]
+
     place = before.index(same[0])
     others = [one for one in before if one not in same]
     others.insert(place, _together(same, new, adds=adds))
@@ -203,6 +214,7 @@ def _is_other_end(old: Condition, new: Condition) -> bool:
         return False
     if old.operands == new.operands:
         return False
+
     low, high = sorted((old, new), key=lambda one: one.operands)
     begins_with_low = low.operator in (">", ">=")
     return begins_with_low and high.operator in ("<", "<=")
@@ -225,6 +237,7 @@ def _together(same: list[Condition], new: Condition, *, adds: bool) -> Condition
             return _among(old, both)
         if operators == ("during", "during"):
             return replace(new, operands=both)
+
     return new
 
 
@@ -246,6 +259,7 @@ def _without_narrower(change: Change, kept: list[Condition], new: Condition) -> 
     """Remove a condition on one thing where a wider one is new: `嘉兴服务区`, then `浙江的呢`."""
     if new.operator not in _POSITIVE:
         return kept
+
     question = change.asked.question
     for one in kept:
         table, facts = one.column.table, question.facts(one.column.table)
@@ -256,6 +270,7 @@ def _without_narrower(change: Change, kept: list[Condition], new: Condition) -> 
             names = "、".join(map(str, one.operands))
             change.notes.append(Text(f"不再限定“{names}”。", f'No longer restricted to "{names}".'))
             return [other for other in kept if other != one]
+
     return kept
 
 
@@ -287,6 +302,7 @@ def _on_same_figure(query: Query, threshold: Threshold) -> Threshold:
         return threshold
     if query.measures:
         return _on_first_measure(query, threshold)
+
     return _on_compared_column(query, threshold)
 
 
@@ -294,12 +310,15 @@ def _with_shown_function(query: Query, threshold: Threshold, link: Link) -> Thre
     """Return the comparison of a column, with the function that the shown figure applies to it."""
     if threshold.function is not None:
         return threshold
+
     for measure in query.measures:
         if (measure.table, measure.column) != (link.table, link.column):
             continue
         if measure.function in _OF_VALUES:
             return replace(threshold, function=measure.function)
+
         break
+
     return threshold
 
 
@@ -312,6 +331,7 @@ def _on_first_measure(query: Query, threshold: Threshold) -> Threshold:
         return replace(threshold, link=link, function=first.function)
     if first.column is None and query.dimensions:
         return replace(threshold, table=first.table)
+
     return threshold
 
 
@@ -322,6 +342,7 @@ def _on_compared_column(query: Query, threshold: Threshold) -> Threshold:
     compared = {one.column for one in query.conditions if one.operator in _COMPARISONS}
     if len(compared) != 1:
         return threshold
+
     column = compared.pop()
     link = column_link(column.table, column.column)
     return replace(threshold, link=replace(link, derived="age" if column.is_age else None))
@@ -341,6 +362,7 @@ def _dates(query: Query, asked: Asked) -> list[ColumnRef]:
             dates.append(column)
         if is_year(schema.column(column.table, column.column)):
             years.append(column)
+
     return list(dict.fromkeys((*dates, *years)))
 
 
@@ -349,6 +371,7 @@ def _on_same_date(query: Query, asked: Asked, span: Span) -> Span:
     columns = _dates(query, asked)
     if span.link is not None or len(columns) != 1 or columns[0].via is not None:
         return span
+
     return replace(span, link=column_link(columns[0].table, columns[0].column))
 
 
@@ -373,6 +396,7 @@ def _shifted(query: Query, asked: Asked, unit: str, count: int) -> Query:
     if compares:
         for old, new in moved.items():
             moved[old] = replace(old, operands=(*old.operands, *new.operands))
+
     return replace(query, conditions=tuple(moved.get(one, one) for one in query.conditions))
 
 
@@ -391,6 +415,7 @@ def with_growth(query: Query, asked: Asked) -> Query:
         return changing(asked, query)
     if not _dates(query, asked):
         return changing(asked, query)
+
     unit = "year" if asked.says("growth:year") else "period"
     moved = _moved(query, asked, unit, -1)
     return replace(
@@ -414,6 +439,7 @@ def _moved(query: Query, asked: Asked, unit: str, count: int) -> dict[Condition,
             return _moved_period(operand, unit, count)
         if isinstance(operand, Decimal) and unit in ("year", "period"):
             return operand + count
+
         raise ValueError(unit)
 
     columns = _dates(query, asked)
@@ -433,6 +459,7 @@ def _moved_period(period: Period, unit: str, count: int) -> Period:
             start = start.shifted(each, times * count)
         if end is not None:
             end = end.shifted(each, times * count)
+
     return Period(start, end, period.grain)
 
 
@@ -457,6 +484,7 @@ def _length(period: Period) -> list[tuple[Unit, int]]:
     if start.begins_month and end.begins_month:
         years = end.day.year - start.day.year
         return [("month", years * 12 + end.day.month - start.day.month)]
+
     return [("day", (end.day - start.day).days)]
 
 
@@ -471,13 +499,19 @@ def _without(query: Query, change: Change) -> Query:
     if "all:dates" in change.cues:
         dates = set(_dates(query, change.asked))
         return _dropped(query, change, dates, Text("时间范围", "period"))
+
     lifts = change.lifts
     if not lifts:
-        return query if change.says_more_than_all else _without_any(query, change)
+        if change.says_more_than_all:
+            return query
+
+        return _without_any(query, change)
+
     columns = {one.column for one in query.conditions}
     lifted = {one for one in columns if lifts & {(one.table, one.column), (one.table, None)}}
     if lifted or query.limit is None:
         return _dropped(query, change, lifted, Text("这样的条件", "such condition"))
+
     return _without_any(query, change)
 
 
@@ -487,6 +521,7 @@ def _without_any(query: Query, change: Change) -> Query:
         return replace(query, limit=None, top_per=())
     if query.having and not query.conditions:
         return replace(query, having=())
+
     columns = {one.column for one in query.conditions}
     is_single = len(columns) == 1 and not query.having
     must_have(is_single, Text("唯一可以取消的限制", "single restriction to lift"))

@@ -40,6 +40,7 @@ def with_figures(query: Query, change: Change) -> Edited:
     _read_extreme_value(query, change)
     if change.lists_rows:
         return _rows_of(query, change), []
+
     function = _extreme(query, change) or _total_of_shown(query, change) or change.function
     if query.counts_rows:
         _refuse_of_number(query, change, function)
@@ -55,6 +56,7 @@ def with_figures(query: Query, change: Change) -> Edited:
         query = _with_function(query, change, function)
     if change.parts.columns and not change.lifts:
         return _with_columns(query, change)
+
     return _with_thing(query, change)
 
 
@@ -62,6 +64,7 @@ def _rows_of(query: Query, change: Change) -> Query:
     """Return the query for the rows, or the groups, that were counted or measured."""
     if query.counts_rows:
         return replace(query, counts_rows=False, order=query.order or group_order(query))
+
     has_rows = query.measures and not (query.dimensions or query.having)
     must_have(has_rows, Text("可以列出的明细", "rows to list"))
     asked, table = change.asked, query.measures[0].table
@@ -89,6 +92,7 @@ def _total_of_shown(query: Query, change: Change) -> Function | None:
         return None
     if not change.is_figure_alone or len(figures) != 1:
         return None
+
     figure = figures[0]
     if figure.function is None:
         is_sum = asked.question.words[figure.position].mark.means("sum")
@@ -96,6 +100,7 @@ def _total_of_shown(query: Query, change: Change) -> Function | None:
         is_sum = figure.function == "sum" and asked.measure(figure) in query.measures
     if not is_sum:
         return None
+
     change.asked = asked.with_parts(figures=(), bare=())
     return "sum"
 
@@ -105,15 +110,18 @@ def _read_extreme_value(query: Query, change: Change) -> None:
     ranking, asked = change.ranking, change.asked
     if ranking is None or ranking.figure is None:
         return
+
     asks_who = (ranking.limit, ranking.is_order, asked.question.has("which", "top"))
     others = (asked.tables, change.parts.columns, change.parts.groups)
     if not query.measures or any((*asks_who, *others)):
         return
+
     link = ranking.figure.link
     if link is None or ranking.figure.function:
         return
     if not asked.question.is_measure(link):
         return
+
     function: Function = "max" if ranking.descending else "min"
     figure = Figure(function, link, position=ranking.figure.position)
     change.asked = asked.with_parts(rankings=(), figures=(*change.parts.figures, figure))
@@ -128,9 +136,11 @@ def _measured(query: Query, change: Change) -> Query:
         measures = [*query.measures, *measures]
     elif any(measure.is_share and not measure.share_of for measure in query.measures):
         measures += [replace(measure, is_share=True) for measure in measures]
+
     table = measures[0].table
     if table != query.measures[0].table:
         query = carried(change.asked, query, table, change.notes)
+
     measured = replace(query, base=table, measures=tuple(dict.fromkeys(measures)))
     return _reordered(measured, query)
 
@@ -147,6 +157,7 @@ def _as_before(query: Query, asked: Asked, figure: Figure) -> Measure:
         return measure
     if not query.measures or query.measures[0].function == "metric":
         return measure
+
     old = query.measures[0]
     unit = old.per.bucket if old.per is not None else None
     if unit is not None and measure.function == "sum":
@@ -154,9 +165,11 @@ def _as_before(query: Query, asked: Asked, figure: Figure) -> Measure:
         return replace(measure, per=Dimension(measure.table, date_column, unit))
     if old.column is None or old.function not in _KEPT_FUNCTIONS:
         return measure
+
     default = asked.measure(Figure(None, column_link(old.table, old.column)))
     if old.function == default.function:
         return measure  # nobody has asked for this function
+
     return replace(measure, function=old.function)
 
 
@@ -172,15 +185,18 @@ def _listed_figures(query: Query, change: Change, measures: list[Measure]) -> Qu
     columns = [ref(link) for link in links if link is not None]
     if is_own and len(columns) == len(change.figures):
         return _showing(query, change, columns)
+
     refuse_rows_in_part(query)
     if is_own:
         measured = _measuring(query, measures)
         return replace(measured, order=group_order(measured))
+
     is_per_thing = question.facts(base).is_entity and base in question.graph.above(
         measures[0].table
     )
     if not is_per_thing:
         raise unused_words([question.words[figure.position].mark.text for figure in change.figures])
+
     measured = _measuring(query, measures, (Dimension(base),))
     return replace(measured, order=group_order(measured))
 
@@ -213,10 +229,12 @@ def _reordered(query: Query, before: Query) -> Query:
     must_have(fits, Text("适用于新指标的比较条件", "comparison that fits the new figure"))
     if not query.dimensions:
         return replace(query, order=(), having=having)
+
     order = []
     for key in query.order:
         is_gone = key.measure is not None and key.measure not in query.measures
         order.append(replace(key, measure=query.measures[0]) if is_gone else key)
+
     return replace(query, order=tuple(order), having=having)
 
 
@@ -233,11 +251,13 @@ def _extreme(query: Query, change: Change) -> Function | None:
         return None
     if query.measures[0].column is None:
         return None
+
     ranking = change.ranking
     if ranking is None:
         return None
     if any((ranking.figure, ranking.limit, ranking.hint, change.parts.groups)):
         return None
+
     change.asked = change.asked.with_parts(rankings=())
     return "max" if ranking.descending else "min"
 
@@ -247,11 +267,13 @@ def _with_function(query: Query, change: Change, function: Function) -> Query:
     refuse_part(query, change.cues | change.ties, function)
     if not query.measures:
         return _aggregated_rows(query, change, function)
+
     first = query.measures[0]
     functions = {one.function for one in query.measures}
     if function == "sum" and functions <= {"sum", "count"}:
         totals = [measure for measure in query.measures if not measure.is_share]
         return _measuring(query, totals)
+
     averages_counts = function == "avg" and _is_count(first)
     if averages_counts and query.dimensions:
         *groups, last_group = query.dimensions
@@ -259,6 +281,7 @@ def _with_function(query: Query, change: Change, function: Function) -> Query:
         return _measuring(query, [per_group], tuple(groups))
     if any(map(_is_count, query.measures)):
         raise change.no_measure(query)
+
     return _with_each_measure(query, lambda one: replace(one, function=function, per=None))
 
 
@@ -268,10 +291,12 @@ def _aggregated_rows(query: Query, change: Change, function: Function) -> Query:
     """
     if change.asks_number:
         return counting(query)  # `一共多少`
+
     ordered_by = [one.column for one in query.order if one.column is not None]
     figures = change.figures_among(ordered_by) or change.figures_among(query.columns)
     if len(figures) != 1:
         raise change.no_measure(query)
+
     return _measuring(query, [Measure(function, figures[0].table, figures[0].column)])
 
 
@@ -281,6 +306,7 @@ def _with_each_measure(query: Query, edit: Callable[[Measure], Measure]) -> Quer
     order = []
     for key in query.order:
         order.append(replace(key, measure=edit(key.measure)) if key.measure else key)
+
     return replace(query, measures=measures, order=tuple(order))
 
 
@@ -303,14 +329,17 @@ def _counted(query: Query, change: Change) -> Query:
         return counting(query)
     if query.counts_rows:
         return query
+
     is_count = any(measure.function in _COUNTS for measure in query.measures)
     if not query.dimensions:
         must_have(is_count, _THINGS_TO_COUNT)
         return query
+
     selection = (query.having, change.parts.thresholds, "these" in change.cues)
     if is_count and not any(selection):
         must_have(change.restricts, _THINGS_TO_COUNT)
         return query
+
     return counting_groups(query)
 
 
@@ -319,6 +348,7 @@ def counting_groups(query: Query) -> Query:
     if query.limit is not None:
         # The limit bounds the number; in which order the groups stand makes no difference.
         return replace(query, counts_rows=True)
+
     return replace(query, counts_rows=True, order=(), top_per=())
 
 
@@ -328,6 +358,7 @@ def counting(query: Query) -> Query:
     if query.distinct and len(query.columns) == 1:
         only = query.columns[0]
         measure = Measure("count_distinct", only.table, only.column)
+
     return _measuring(query, [measure], query.dimensions)
 
 
@@ -364,7 +395,10 @@ def _averaged_over(query: Query, change: Change) -> Query:
         return replace(total, function=function, per=per)
 
     averaging = _with_each_measure(query, averaged)
-    return averaging if query.dimensions else replace(averaging, order=())
+    if query.dimensions:
+        return averaging
+
+    return replace(averaging, order=())
 
 
 # ------------------------------------------------------------------------------
@@ -382,8 +416,10 @@ def _with_columns(query: Query, change: Change) -> Edited:
         if len(tables) > 1 and "add" in change.cues:
             # Figures of several tables are joined on their groups, which may be empty
             raise not_combinable()
+
         change.cues |= {"replace"}
         return query, [column_dimension(asked.question, one.link) for one in columns]
+
     shown: list[ColumnRef] = []
     texts, has_reference = [], False
     for one in columns:
@@ -392,8 +428,10 @@ def _with_columns(query: Query, change: Change) -> Edited:
         shown += asked.shown_column(one.link, text)
         if one.link.column in asked.question.facts(one.link.table).reference_columns:
             has_reference = True
+
     if has_reference and "only" in change.cues:
         raise unused_words(texts)  # some of the rows
+
     return _showing(query, change, shown), []
 
 
@@ -408,10 +446,12 @@ def _showing(query: Query, change: Change, columns: list[ColumnRef]) -> Query:
         beside = []
     else:
         beside = asked.names_of(query.base)
+
     shown = tuple(dict.fromkeys([*beside, *columns]))
     above = asked.question.graph.above(query.base)
     if any(column.table not in above for column in shown):
         raise change.unplaced(change.parts.columns)
+
     order = query.order or asked.tie_break(query.base)
     return replace(query, columns=shown, distinct=False, order=order)
 
@@ -424,6 +464,7 @@ def _with_thing(query: Query, change: Change) -> Edited:
     asked, tables = change.asked, change.asked.tables
     if not tables or change.lifts:
         return query, []
+
     key = tables[-1].link.table
     other_changes = (change.restricts, change.parts.groups, change.function)
     if any(other_changes) or key in shown_things(query):
@@ -431,14 +472,17 @@ def _with_thing(query: Query, change: Change) -> Edited:
         return query, []
     if not query.measures:
         return _listing(query, change, key), []
+
     measured = query.measures[0].table
     if key != measured:
         if key in asked.question.graph.above(measured):
             change.cues |= {"replace"}
             return query, _grouped_by_thing(query, key)
+
         measures_columns = any(one.column is not None for one in query.measures)
         if query.counts_rows or measures_columns:
             raise change.unplaced(tables)
+
     moved = replace(carried(asked, query, key, change.notes), measures=(Measure("count", key),))
     return _reordered(moved, query), []
 
@@ -448,6 +492,7 @@ def _grouped_by_thing(query: Query, key: TableKey) -> list[Dimension]:
     periods = [one for one in query.dimensions if one.bucket]
     if len(periods) == len(query.dimensions):
         return [Dimension(key)]
+
     return [*periods, Dimension(key)]
 
 
@@ -459,6 +504,7 @@ def _refuse_strangers(query: Query, change: Change) -> None:
     known = touched(query) | restricted | related
     if not parts.groups:
         known = set(itertools.chain.from_iterable(map(graph.above, known)))
+
     strangers = [one for one in change.asked.tables if one.link.table not in known]
     if strangers:
         raise change.unplaced(strangers)

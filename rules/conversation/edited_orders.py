@@ -34,17 +34,21 @@ def renumbered(query: Query, change: Change) -> Query:
         return query
     if "replace" not in change.cues:
         return query
+
     on_rows = [one for one in query.conditions if one.operator in _COMPARED]
     on_groups = [one for one in query.having if one.operator in _COMPARED]
     if len(on_rows) + len(on_groups) != 1:
         return query
+
     change.asked = change.asked.with_parts(limits=())
     conditions, having = list(query.conditions), list(query.having)
     operands = (Decimal(limit),)
     for old in on_rows:
         conditions[conditions.index(old)] = replace(old, operands=operands)
+
     for compared in on_groups:
         having[having.index(compared)] = replace(compared, operands=operands)
+
     return replace(query, conditions=tuple(conditions), having=tuple(having))
 
 
@@ -61,7 +65,11 @@ def with_order(query: Query, change: Change) -> Query:
         query = _ranked(query, change, ranking)
     if turns:
         query = _turned(query, change)
-    return replace(query, limit=limit) if limit is not None else query
+
+    if limit is not None:
+        return replace(query, limit=limit)
+
+    return query
 
 
 def _turned(query: Query, change: Change) -> Query:
@@ -71,6 +79,7 @@ def _turned(query: Query, change: Change) -> Query:
     descending = change.direction == "desc" if change.direction else first.descending
     if "reverse" in change.cues:
         descending = not descending
+
     return replace(query, order=(replace(first, descending=descending), *query.order[1:]))
 
 
@@ -89,6 +98,7 @@ def _ranked(query: Query, change: Change, ranking: Ranking) -> Query:
             f"These are the first {query.limit} in the new order.",
         )
         change.notes.append(note)
+
     return query
 
 
@@ -103,6 +113,7 @@ def _by_what_is_there(query: Query, change: Change, ranking: Ranking) -> Query:
     is_earlier_order = query.order[:1] == (key,)
     if is_top and is_earlier_order:  # the first of them, in whichever direction they are
         descending = key.descending == ranking.descending
+
     return _by(query, change.asked, replace(key, descending=descending))
 
 
@@ -114,15 +125,20 @@ def _key_that_is_there(query: Query, change: Change, *, is_top: bool) -> Order:
     """
     if query.measures:
         by_measure = [one for one in query.order if one.measure is not None]
-        return by_measure[0] if by_measure else Order(query.measures[0])
+        if by_measure:
+            return by_measure[0]
+
+        return Order(query.measures[0])
     if query.order:
         first = query.order[0]
         only_breaks_ties = first in change.asked.tie_break(query.base)
         if is_top or not only_breaks_ties:  # rows in any order have a first one
             return first
+
     shown = change.figures_among(query.columns)
     if len(shown) != 1:
         raise change.no_measure(query)
+
     return Order(column=shown[0])
 
 
@@ -136,6 +152,7 @@ def _by_figure(query: Query, change: Change, ranking: Ranking, figure: Figure) -
             return _by_link(query, asked, link, descending=descending)
         if not question.is_measure(link) and not question.is_date(link):
             return _by_name(query, asked, link)
+
     return _by_measure(query, change, ranking, asked.measure(figure))
 
 
@@ -144,6 +161,7 @@ def _by_measure(query: Query, change: Change, ranking: Ranking, measure: Measure
     same = [one for one in query.measures if (one.table, one.column) == column]
     if not same:
         query = _with_measure(query, change, measure)
+
     key = Order(same[0] if same else measure, descending=ranking.descending)
     return _by(query, change.asked, key)
 
@@ -168,6 +186,7 @@ def _with_measure(query: Query, change: Change, measure: Measure) -> Query:
     if measure.table != query.measures[0].table and not query.having:
         moved = carried(change.asked, query, measure.table, change.notes)
         return replace(moved, measures=(measure,))
+
     return replace(query, measures=(*query.measures, measure))
 
 
@@ -201,7 +220,9 @@ def _by_hint(query: Query, change: Change, ranking: Ranking) -> Query:
     if not links:
         if query.limit is not None:
             return _by_what_is_there(query, change, ranking)
+
         raise missing_measure(called(question.schema.table(query.base)))
+
     link = links[0]
     is_age = ranking.hint == "age" and question.is_date(link)  # the oldest is born first
     return _by_link(query, asked, link, descending=ranking.descending != is_age)
@@ -223,4 +244,5 @@ def _by(query: Query, asked: Asked, first: Order) -> Query:
     for one in ties:
         if (one.measure, one.column) != (first.measure, first.column):
             order.append(replace(one, descending=False))
+
     return replace(query, order=tuple(order))

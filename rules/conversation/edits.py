@@ -51,6 +51,7 @@ def first_edited(changes: list[Change], earlier: Earlier, lang: Lang) -> Underst
             refusals.append(refusal)
             if change.parts.doubts or isinstance(refusal, ShownInPart):
                 break
+
     raise refusals[0]
 
 
@@ -73,8 +74,10 @@ def asked_under(
     if not kept:
         if pronoun is not None:
             raise which_one(pronoun)
+
         _refuse_pointing_at_few(change, earlier.query)
         return alone
+
     columns = [named(question, one.column.table, one.column.column) for one in kept]
     names = enumerated(dict.fromkeys(columns))
     in_english = f'Still restricted by "{names.en}", as in the previous question.'
@@ -87,6 +90,7 @@ def _refuse_pointing_at_few(change: Change, earlier: Query) -> None:
     is_of_few = earlier.limit is not None or bool(earlier.having)
     if not is_of_few:
         return
+
     words = change.asked.question.words
     pointing = [one.mark.text for one in words if one.mark.arg in ("these", "their")]
     if pointing:
@@ -106,6 +110,7 @@ def _edited(query: Query, change: Change) -> Query:
         return _counting_periods(query, change)
     if _adds_to_shown(query, change):
         change.cues |= {"add"}
+
     had_own_order = query.order != group_order(query)
     query, groups = with_figures(query, change)
     query, regrouped = _with_groups(query, change, groups)
@@ -114,12 +119,14 @@ def _edited(query: Query, change: Change) -> Query:
         has_no_order = not query.order and not query.counts_rows
         if regrouped or not had_own_order or has_no_order:
             query = replace(query, order=group_order(query))
+
     query = with_restrictions(query, change)
     query = with_order(renumbered(query, change), change)
     if change.asked.says("share"):
         query = _with_shares(query)
     if change.asked.says("growth"):
         query = with_growth(query, change.asked)
+
     return _with_groups_without_rows(query, change)
 
 
@@ -130,6 +137,7 @@ def _compared_table(query: Query) -> TableKey:
     counts_rows = all(one.column is None for one in query.measures)
     if counts_rows:
         return query.base
+
     things = [one.table for one in query.dimensions if one.column is None]
     return next(iter(things), query.base)
 
@@ -145,6 +153,7 @@ def _adds_to_shown(query: Query, change: Change) -> bool:
         return False
     if change.parts.columns:
         return True
+
     is_of_few = query.limit is not None or bool(query.having)
     return is_of_few and bool(change.figures)
 
@@ -158,6 +167,7 @@ def _without_lost_comparisons(query: Query, change: Change) -> Query:
     if change.parts.spans or change.shift:
         # another period instead of the two that were compared
         query = replace(query, comparison=None)
+
     return query
 
 
@@ -167,6 +177,7 @@ def _with_groups_without_rows(query: Query, change: Change) -> Query:
         return with_all_groups(change.asked, query, change.inclusion)
     if query.all_of is not None and query.all_of != grouped_table(query):
         return replace(query, all_of=None)  # these groups are others
+
     return query
 
 
@@ -201,10 +212,12 @@ def _refuse_unsupported(change: Change) -> None:
     unsupported = list(filter(change.asked.says, _UNSUPPORTED))
     if "or" in unsupported and words[0].mark.means("or"):
         unsupported.remove("or")
+
     lost = change.asked.question.texts(*unsupported)
     for word in words:
         if _is_lost_number(word, change):
             lost.append(word.mark.text)
+
     if unsupported or lost:
         raise unused_words(lost)
 
@@ -212,6 +225,7 @@ def _refuse_unsupported(change: Change) -> None:
 def _is_lost_number(word: Word, change: Change) -> bool:
     if word.at in change.reading.taken or word.mark.number is None:
         return False
+
     return word.mark.number.value > 1
 
 
@@ -224,12 +238,14 @@ def _with_groups(query: Query, change: Change, implied: list[Dimension]) -> tupl
     wanted = [*named, *implied] or _told_apart(query, change)
     if not wanted and not asked.says("trend"):
         return query, False
+
     query = _with_figure_to_group(query)
     base = query.measures[0].table
     dimensions = [asked.resolved(one, base) for one in wanted] or [asked.trend(base)]
     ranks_groups = bool(parts.rankings) and bool(query.dimensions)
     if ranks_groups and change.ranks_within:
         return _ranked_within(query, change, dimensions), False
+
     dimensions = _beside_earlier(query, change, dimensions)
     is_timed = any(dimension.bucket for dimension in dimensions)
     grouped = replace(
@@ -250,6 +266,7 @@ def _with_figure_to_group(query: Query) -> Query:
     if not query.measures:
         refuse_rows_in_part(query)
         query = counting(query)
+
     must_have(not query.counts_rows, Text("可以分组的数据", "figure that can be grouped"))
     return query
 
@@ -265,10 +282,13 @@ def _beside_earlier(query: Query, change: Change, new: list[Dimension]) -> list[
         splits_shown = bool(old) and set(together) != set(old)
         if groups and splits_shown:
             refuse_rows_in_part(query)
+
         return together
+
     are_others = bool(old) and set(new) != set(old)
     if are_others and "replace" not in change.cues:
         change.notes.append(_note_on_replaced(change.asked, old, new))
+
     return new
 
 
@@ -283,6 +303,7 @@ def _told_apart(query: Query, change: Change) -> list[Dimension]:
         several_periods = sum(len(one.periods) for one in parts.spans) > 1
         must_have(not parts.conditions or several_periods, _VALUE)
         return []
+
     columns = _compared(query, change) if parts.conditions else _with_several_values(query)
     must_have(columns, Text("可以分别统计的多个取值", "several values to tell apart"))
     links = [column_link(one.table, one.column) for one in columns]
@@ -294,6 +315,7 @@ def _with_several_values(query: Query) -> list[ColumnRef]:
     for one in query.conditions:
         if one.operator == "in" and len(one.operands) > 1:
             columns.append(one.column)
+
     return columns
 
 
@@ -311,10 +333,12 @@ def _compared(query: Query, change: Change) -> list[ColumnRef]:
     for one in query.conditions:
         if one.operator in _POSITIVE:
             restricted.add(replace(one.column, via=None))
+
     for one in change.parts.conditions:
         column = replace(one.column, via=None)
         is_joined = len(one.operands) > 1 or column in restricted
         must_have(is_joined and one.operator in _POSITIVE, _VALUE)
+
     change.cues |= {"add"}
     return [one.column for one in change.parts.conditions]
 
@@ -328,6 +352,7 @@ def _ranked_within(query: Query, change: Change, dimensions: list[Dimension]) ->
     inner = [one for one in query.dimensions if one not in dimensions]
     if not inner:
         raise change.unplaced(change.parts.rankings)
+
     outer = tuple(dict.fromkeys(dimensions))
     return replace(query, dimensions=(*outer, *inner), top_per=outer)
 
@@ -350,6 +375,7 @@ def _with_shares(query: Query) -> Query:
     for measure in query.measures:
         if not measure.is_share and measure.per is None:
             shares.append(replace(measure, is_share=True))
+
     has_shares = shares and query.dimensions
     must_have(has_shares, Text("可以计算占比的分组", "groups to take shares of"))
     return replace(query, measures=tuple(dict.fromkeys((*query.measures, *shares))))
@@ -372,10 +398,12 @@ def finished(change: Change, query: Query, earlier: Earlier | None, lang: Lang) 
         raise ambiguous_way(ambiguity.target, ambiguity.choices, lexicon) from ambiguity
     except (Unrenderable, LookupError) as failure:
         raise not_combinable() from failure
+
     notes = list(dict.fromkeys(change.notes))
     if earlier is not None and not earlier.is_latest:
         before = earlier.question
         notes.insert(0, Text(f"接着“{before}”回答。", f'This goes on from "{before}".'))
+
     assumed = (*notes_on_values(change.asked), *assumptions(change.asked, query))
     return Understanding(query, sql, tuple(one.to(lang) for one in notes), assumed)
 
@@ -392,4 +420,5 @@ def _rendered_as_before(change: Change, query: Query, earlier: Query) -> tuple[Q
         roles = {one.via for one in columns if one.via is not None}
         if len(roles) != 1:
             raise
+
         return rendered(change.asked, with_role(query, ambiguity.target, roles.pop()))

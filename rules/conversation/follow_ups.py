@@ -57,6 +57,7 @@ def _limited(match: Match) -> Parts | None:
         cues = {mark.arg for mark in noise}
         if not cues & {"only", "replace"}:
             return None
+
     return Parts(limits=(limit,))
 
 
@@ -109,6 +110,7 @@ def read_change(
     if unknown:
         notes_on_values(Asked(read, found[0].parts))
         raise unknown_words(unknown, lexicon)
+
     return [_change(read, one, inclusion) for one in found]
 
 
@@ -142,6 +144,7 @@ def goes_on(change: Change | Refusal, question: str, stands_alone: Callable[[], 
         return refers_back or not stands_alone()
     if not change.has_subject:
         return _goes_on_without_subject(change, question, stands_alone)
+
     return _goes_on_with_subject(change, stands_alone)
 
 
@@ -156,6 +159,7 @@ def _goes_on_without_subject(
         return False
     if change.ties:
         return True
+
     related = [one.conditions for one in change.parts.related]
     names_rows = bool(change.parts.labels) or any(related)
     # the table may be named by its rows: `不是营业中的服务区`
@@ -165,14 +169,17 @@ def _goes_on_without_subject(
 def _goes_on_with_subject(change: Change, stands_alone: Callable[[], bool]) -> bool:
     if "these" in change.cues:
         return True
+
     is_half_ranked = change.is_half_ranked
     ranks_untied = is_half_ranked and not change.ties
     if change.asks or ranks_untied:
         if change.ties & {"lead", "end"}:
             return True
+
         return is_half_ranked and not stands_alone()
     if change.ties == {"only"}:
         return any((change.restricts, change.figures, change.parts.columns))
+
     return bool(change.ties)
 
 
@@ -232,6 +239,7 @@ def _cue_words(question: QuestionWords, reading: Reading) -> list[Word]:
         is_name = word.noun is not None and word.at in reading.taken
         if is_cue and not is_name:
             found.append(word)
+
     return found
 
 
@@ -245,9 +253,11 @@ def _ties_of_cues(question: QuestionWords, cue_words: Sequence[Word]) -> set[str
         is_trailing = word.at == last and word.mark.arg in _TRAILING
         if is_leading or is_trailing or _is_of_shown(word, words[: word.at]):
             ties.add(word.mark.arg)
+
     if "their" in ties:
         ties.remove("their")
         ties.add("these")
+
     return ties
 
 
@@ -261,6 +271,7 @@ def _ties_of_first_words(question: QuestionWords) -> set[str]:
         ties.add("add" if adds else "lead")
     if words and words[0].text in _AND_THEIR:
         ties.add("these")
+
     return ties
 
 
@@ -270,6 +281,7 @@ def _is_of_shown(word: Word, before: Sequence[Word]) -> bool:
         return False
     if word.text in _PRONOUNS:
         return False
+
     return not any(map(_names_something, before))
 
 
@@ -281,6 +293,7 @@ def _may_lead(mark: Mark) -> bool:
     """Tell whether a mark may stand before the first word with a meaning."""
     if mark.links:
         return False
+
     return mark.means("noise", "and", "or", "list", "with")
 
 
@@ -297,9 +310,11 @@ def _read_tie(change: Change) -> None:
     """
     if not change.restricts:
         return
+
     others = (change.figures, change.asks, change.parts.rankings, change.parts.groups)
     if any(others):
         return
+
     words = change.asked.question.words
     lacks_noun = any(itertools.starmap(_lacks_noun_between, itertools.pairwise(words)))
     if lacks_noun or words[-1].text in _OF or _begins_with_preposition(words):
@@ -310,6 +325,7 @@ def _begins_with_preposition(words: Sequence[Word]) -> bool:
     first = words[0]
     if first.mark.means("from", "with"):
         return True
+
     return first.mark.arg == "out" or first.text in _PREPOSITIONS
 
 
@@ -319,6 +335,7 @@ def _lacks_noun_between(word: Word, after: Word) -> bool:
         return after.mark.means("count") or after.mark.arg == "end"
     if after.noun is not None:
         return False
+
     return word.mark.means("count") and after.text in _COPULAS
 
 
@@ -326,6 +343,7 @@ def _read_function(change: Change) -> None:
     """Read aggregates and counts that name no column."""
     if _read_count_of_rows(change):
         return
+
     question = change.asked.question
     flags = filter(AGGREGATES.__contains__, change.parts.flags)
     aggregates = [AGGREGATES[flag] for flag in flags]
@@ -348,6 +366,7 @@ def _apply_aggregate(change: Change, function: Function) -> None:
     if not bare:
         change.function = function
         return
+
     first = replace(bare[0], function=function)
     change.asked = change.asked.with_parts(bare=(first, *bare[1:]))
 
@@ -361,6 +380,7 @@ def _read_count_of_rows(change: Change) -> bool:
     named = tuple(one for one in figures if one.position not in counting)
     if len(named) == len(figures):
         return False
+
     change.function = "count"
     change.counts_value = _counts_value(question)
     change.asked = change.asked.with_parts(figures=named)
@@ -380,6 +400,7 @@ def _counts_value(question: QuestionWords) -> bool:
             return True
         if word.noun is not None and word.noun.is_value:
             return True
+
     return False
 
 
@@ -390,6 +411,7 @@ def _read_direction(change: Change) -> None:
         return
     if ranking.figure is not None or ranking.hint:
         return
+
     column = _only_group_column(change.parts)
     if column is not None:
         # "by" in "sorted by opening date" is no group
@@ -397,6 +419,7 @@ def _read_direction(change: Change) -> None:
         ordered = replace(ranking, figure=figure)
         change.asked = change.asked.with_parts(groups=(), rankings=(ordered,))
         return
+
     change.asked = change.asked.with_parts(rankings=())
     order_words = [word for word in change.asked.question.words if word.mark.means("rank")]
     directions = [word.mark.arg for word in order_words if word.mark.arg]
@@ -409,9 +432,11 @@ def _read_direction(change: Change) -> None:
 def _only_group_column(parts: Parts) -> Link | None:
     if len(parts.groups) != 1:
         return None
+
     dimension = parts.groups[0].dimension
     if dimension.column is None:
         return None
+
     return column_link(dimension.table, dimension.column)
 
 
@@ -424,6 +449,7 @@ def _insert_settled_figure(change: Change) -> None:
         ranking = replace(ranking, figure=replace(figure, position=ranking.at), hint="")
         change.asked = change.asked.with_parts(rankings=(ranking,))
         return
+
     bare = replace(figure, function=figure.function or change.function)
     change.asked = change.asked.with_parts(bare=(*change.parts.bare, bare))
     change.function = None

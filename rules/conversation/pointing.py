@@ -56,12 +56,15 @@ def pointer_of(question: str, lexicon: Lexicon) -> Pointer | None:
         found = pattern.search(question)
         if found is not None:
             return Pointer(found.group(), row=row)
+
     if not _POINTS.search(question):
         return None
+
     period = _PERIOD.search(question)
     if period is not None:
         unit = next(group for group in period.groups() if group).lower()
         return Pointer(period.group(), unit=UNITS[unit])
+
     return _pointer_at_thing(marks_of(question, lexicon))
 
 
@@ -76,9 +79,11 @@ def _pointer_at_thing(marks: Sequence[Mark]) -> Pointer | None:
             continue
         if mark.text == _GOES_ON and not has_unit:
             continue  # `那店铺呢` points at nothing: 那 only continues
+
         table = _singular_table(marks[place])
         if table is not None:
             return Pointer(_joined(marks[index : place + 1]), table)
+
     return None
 
 
@@ -86,6 +91,7 @@ def _joined(marks: Sequence[Mark]) -> str:
     text = ""
     for mark in marks:
         text += mark.text if mark.glued else f" {mark.text}"
+
     return text.strip()
 
 
@@ -96,14 +102,17 @@ def pronoun_of(question: str, lexicon: Lexicon) -> str | None:
     """
     if not _PRONOUN.search(question):
         return None
+
     subject = _SUBJECT.search(question)
     if subject is not None:
         return subject.group().split()[-1]
+
     for mark in marks_of(question, lexicon):
         if mark.text.lower() in _PRONOUNS:
             return mark.text.rstrip(_OF)
         if mark.links and not mark.means(*_BEFORE_PRONOUN):
             return None
+
     return None
 
 
@@ -117,12 +126,14 @@ def single_name(turn: Turn, query: Query | None = None) -> bool:
         is_single = turn.row_count == 1
     else:
         is_single = query is not None and query.limit == 1
+
     return is_single and _begins_with_name(turn, 0)
 
 
 def _begins_with_name(turn: Turn, row: int) -> bool:
     if row >= len(turn.rows) or not turn.rows[row]:
         return False
+
     return isinstance(turn.rows[row][0], str)
 
 
@@ -130,10 +141,12 @@ def _singular_table(mark: Mark) -> TableKey | None:
     """Return the table that a noun in the singular names."""
     if mark.text.isascii() and mark.text.lower().endswith("s"):
         return None
+
     least = max(0.6, mark.quality - 0.15)
     for link in mark.links:
         if link.kind == "table" and link.quality >= least:
             return link.table
+
     return None
 
 
@@ -154,9 +167,11 @@ def row_conditions(
     """
     if query is None or not _shows_one(pointer, turn, query):
         return ()
+
     shown: list[Dimension | ColumnRef] = [*query.dimensions, *query.columns]
     if not shown:
         return ()
+
     first = shown[0]
     row = turn.rows[pointer.row or 0]
     if pointer.unit is not None:
@@ -165,6 +180,7 @@ def row_conditions(
         return ()
     if isinstance(first, Dimension) and first.column is not None and pointer.table is None:
         return _in_group(first, str(row[0]))
+
     table = pointer.table or first.table
     return _with_name(table, lexicon.schema.facts[table].display, shown, row)
 
@@ -173,6 +189,7 @@ def _shows_one(pointer: Pointer, turn: Turn, query: Query) -> bool:
     """Tell whether the result has the row that is meant, and it begins with a name."""
     if pointer.row is not None:
         return _begins_with_name(turn, pointer.row)
+
     return single_name(turn, None if pointer.is_pronoun else query)
 
 
@@ -183,6 +200,7 @@ def _names_thing(query: Query, lexicon: Lexicon) -> bool:
         column = condition.column
         if column.column in facts[column.table].display:
             return True
+
     return False
 
 
@@ -192,6 +210,7 @@ def _in_group(group: Dimension, value: str) -> tuple[Condition, ...]:
     """
     if group.bucket is not None:
         return ()
+
     column = ColumnRef(group.table, str(group.column), group.via)
     return (Condition(column, "=", (value,)),)
 
@@ -214,9 +233,11 @@ def _with_name(
         names = [one.column for one in shown[: len(display)]]
         if names != [*display]:
             return ()
+
     values = row[: len(display)]
     if len(values) < len(display) or not all(isinstance(one, str) for one in values):
         return ()
+
     return tuple(
         Condition(ColumnRef(table, name), "=", (one,))
         for name, one in zip(display, values, strict=True)
@@ -227,9 +248,11 @@ def _in_period(unit: Unit, value: str, dated: Dimension | ColumnRef) -> tuple[Co
     """Return the period of the result's only row, in this unit."""
     if not isinstance(dated, Dimension) or dated.bucket != unit or dated.column is None:
         return ()
+
     try:
         start = Moment(datetime.date.fromisoformat(value[:10]))
         period = Period(start, start.shifted(unit, 1), unit)
     except (ValueError, OverflowError):
         return ()
+
     return (Condition(ColumnRef(dated.table, dated.column), "during", (period,)),)

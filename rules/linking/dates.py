@@ -94,6 +94,7 @@ _FIXED: dict[str, Period] = {
 def _number(text: str) -> int:
     if text in _NUMBER_WORDS:
         return _NUMBER_WORDS[text]
+
     return int(text) if text.isdigit() else chinese_number(text) or 0
 
 
@@ -101,6 +102,7 @@ def _among(number: int, least: int, most: int) -> int:
     """Return the number; raises ValueError where the calendar has no such part."""
     if not least <= number <= most:
         raise ValueError("no such part of the calendar")
+
     return number
 
 
@@ -124,6 +126,7 @@ def _half(text: str) -> int:
 def _length(first: int, last: int) -> int:
     if last < first:
         raise ValueError("no such period")
+
     return last - first + 1
 
 
@@ -201,6 +204,7 @@ def _unbounded(name: str, unit: str, count: str) -> Period:
     """
     if name == "long_ago" and UNITS[unit] != "day":
         return Period(None, _ago(unit, count).start)
+
     return unit_period(UNITS[unit], -_number(count))
 
 
@@ -248,6 +252,7 @@ def _pattern_of(part: str, words: Words) -> str:
     patterns = words.get(f"dates.parts.{part}") or WORDS.chinese.get(f"dates.parts.{part}")
     if patterns:
         return _filled("|".join(patterns), words, "(?:{pattern})")
+
     known = {
         word for said in words.under(f"dates.{part}").values() for word in said
     } or _NUMBER_WORDS
@@ -300,6 +305,7 @@ def spans_of(text: str) -> list[DateSpan]:
     for match in _BARE_YEAR.finditer(text):
         period = _from(datetime.date(int(match.group(1)), 1, 1), "year")
         spans.append(DateSpan(match.start(), match.end(), period, is_bare=True))
+
     spans.extend(_impossible(match, "said") for pattern in _ODD for match in pattern.finditer(text))
     covered = [(span.start, span.end) for span in spans]
     for match in _YEARLESS.finditer(text):
@@ -307,6 +313,7 @@ def spans_of(text: str) -> list[DateSpan]:
             spans.append(
                 DateSpan(match.start(), match.end(), Period(None, None), missing_year=True)
             )
+
     return [
         replace(span, end=span.end + 2) if text[span.end :].startswith("'s") else span
         for span in spans

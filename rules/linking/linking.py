@@ -89,10 +89,13 @@ def _mentioned_tables(
         for link in mark.links:
             if link.kind == "table" and link.quality >= least:
                 mentioned[link.table] = max(mentioned.get(link.table, 0.0), link.quality)
+
     if hint:
         mentioned.update(dict.fromkeys(_hinted(hint.lower(), lexicon), _HINTED))
+
     for key, weight in context.items():
         mentioned.setdefault(key, weight)
+
     return mentioned
 
 
@@ -142,6 +145,7 @@ class _Linker:
         mark = self._marks[index]
         if not mark.links:
             return None
+
         check()
         around = _Surroundings(leaning, near_leaning, *self._beside(index))
         tables = [
@@ -151,11 +155,13 @@ class _Linker:
         values = self._values(index, columns, around)
         if not (tables or columns or values):
             return None
+
         referenced = self._referenced(columns)
         best = max(tables, key=self._weight_of_table, default=referenced)
         noun = self._as_entity(Noun(best, columns, values))
         if referenced is not None and (noun.table is None or noun.table.table == referenced.table):
             noun = replace(noun, table=referenced)
+
         return noun
 
     def _weight_of_table(self, link: Link) -> float:
@@ -180,9 +186,11 @@ class _Linker:
             return ()
         if self._is_role(mark, columns, values):
             return ()  # "managers" beside a column manager_id, though a job is called "Manager"
+
         names = max((link.quality for link in mark.links if link.kind != "value"), default=0.0)
         if names < _WHOLE_NAME or self._is_said_as_value(index, values, around):
             return values
+
         # What a table or column is called is not one of the values that happen to read the same.
         return tuple(
             (score, replace(link, quality=min(link.quality, names))) for score, link in values
@@ -195,6 +203,7 @@ class _Linker:
         """
         if any((link.table, link.column) in around.columns_beside for _, link in values):
             return True
+
         text = self._marks[index].text
         is_proper = index > 0 and text != text.lower()
         return is_proper and any(link.value == text for _, link in values)
@@ -209,10 +218,12 @@ class _Linker:
             return noun
         if table.quality < _LEAST_TABLE or column.quality >= _WHOLE_NAME:
             return noun
+
         facts = self._schema.facts[table.table]
         names_it = column.column in facts.display or facts.key == (column.column,)
         if not facts.is_entity or not names_it:
             return noun
+
         return replace(noun, table=replace(table, quality=max(table.quality, column.quality)))
 
     def _is_role(self, mark: Mark, columns: _Scored, values: _Scored) -> bool:
@@ -223,15 +234,19 @@ class _Linker:
         is_written_small = mark.text == mark.text.lower()
         if not columns or not is_written_small:
             return False
+
         _, column = columns[0]
         if column.quality < _LEAST_ROLE:
             return False
+
         facts = self._schema.facts[column.table]
         if column.column not in facts.reference_columns:
             return False
+
         tables = {link.table for _, link in values}
         if column.table in self._mentioned and tables.isdisjoint(self._mentioned):
             return True
+
         texts = {link.value for _, link in values}
         return mark.text not in texts
 
@@ -242,11 +257,13 @@ class _Linker:
         """
         if not columns or columns[0][1].quality < _LEAST_TABLE:
             return None
+
         link = columns[0][1]
         for edge in self._schema.facts[link.table].edges:
             entity = self._schema.facts[edge.parent]
             if edge.columns == (link.column,) and is_default(edge) and entity.is_entity:
                 return Link("table", edge.parent, None, None, link.quality, link.spelling)
+
         return None
 
     # --------------------------------------------------------------------------
@@ -258,6 +275,7 @@ class _Linker:
         is_head = link.kind == "column" and link.quality >= _HEAD_WORD
         if is_head and self._mentioned.get(link.table, 0.0) >= _NAMED:
             return most + _OWN
+
         return min(self._context(link, around), most)
 
     def _context(self, link: Link, around: _Surroundings) -> float:
@@ -266,9 +284,11 @@ class _Linker:
             score += _BESIDE_TABLE
         if link.kind == "value" and (link.table, link.column) in around.columns_beside:
             score += _BESIDE_COLUMN
+
         is_view = self._schema.table(link.table).kind != "table"
         if is_view and link.table not in self._mentioned:
             score += _OF_VIEW
+
         score += self._leant(link.table, around)
         return score + self._near_mentioned.of(link.table, self._mentioned)
 
@@ -277,6 +297,7 @@ class _Linker:
         own = around.leaning.get(table, 0.0)
         if own:
             return own
+
         share = _LEANT_TO_BESIDE_NAMED if self._mentioned else 1.0
         return share * around.near_leaning.of(table, around.leaning)
 
@@ -294,6 +315,7 @@ class _Linker:
                     tables.add(link.table)
                 elif link.kind == "column":
                     columns.add((link.table, link.column))
+
         return tables, columns
 
     def _neighbours(self, index: int) -> Iterable[Mark]:
@@ -301,6 +323,7 @@ class _Linker:
             place = index + step
             while 0 <= place < len(self._marks) and _only_connects(self._marks[place]):
                 place += step
+
             if 0 <= place < len(self._marks):
                 yield self._marks[place]
 
@@ -312,6 +335,7 @@ class _Linker:
         for index in range(1, len(nouns) - 1):
             if not self._parts_name(nouns, index):
                 continue
+
             before, after = self._marks[index - 1], self._marks[index + 1]
             whole = self._lexicon.find(before.text + after.text)
             columns = tuple(
@@ -330,6 +354,7 @@ class _Linker:
             return False
         if self._marks[index - 1].text.isascii():
             return False
+
         return nouns[index - 1] is not None and nouns[index + 1] is not None
 
     def _only_counts(self, nouns: Sequence[Noun | None], index: int) -> bool:
@@ -350,6 +375,7 @@ class _Linker:
             return True
         if index == 0 or not mark.means("count"):
             return False
+
         return _counts_table(noun, nouns[index - 1])
 
     def _is_behind_number(self, index: int) -> bool:
@@ -360,6 +386,7 @@ class _Linker:
         after = self._next_noun(nouns, index)
         if noun.is_value or after is None or after.is_value:
             return False
+
         return self._is_measured(noun, after)
 
     def _describes(self, noun: Noun, nouns: Sequence[Noun | None], index: int) -> bool:
@@ -369,6 +396,7 @@ class _Linker:
         """
         if not noun.values:
             return _is_whole_column(noun)
+
         links = [link for _, link in noun.values]
         columns = {(link.table, link.column) for link in links}
         tables = {link.table for link in links}
@@ -379,6 +407,7 @@ class _Linker:
             return True
         if after is None or after.table is None or not after.is_table:
             return False
+
         return after.table.table in tables
 
     def _next_noun(self, nouns: Sequence[Noun | None], index: int) -> Noun | None:
@@ -386,6 +415,7 @@ class _Linker:
         for place in range(index + 1, len(nouns)):
             if nouns[place] is not None or not self._marks[place].means("of", "noise"):
                 return nouns[place]
+
         return None
 
     def _is_measured(self, noun: Noun, after: Noun) -> bool:
@@ -394,9 +424,11 @@ class _Linker:
         """
         if after.is_table and after.table is not None:
             return all(link.table != after.table.table for _, link in noun.columns)
+
         measured = after.column
         if measured is None:
             return False
+
         column = self._schema.column(measured.table, measured.column or "")
         return self._schema.facts[measured.table].is_measure(column)
 
@@ -408,6 +440,7 @@ def _only_connects(mark: Mark) -> bool:
 def _columns_named(noun: Noun | None) -> set[_ColumnKey]:
     if noun is None:
         return set()
+
     return {(link.table, link.column) for _, link in noun.columns}
 
 
@@ -415,6 +448,7 @@ def _is_whole_column(noun: Noun) -> bool:
     """Tell whether the best column that the word names is meant by the whole of it."""
     if not noun.columns:
         return False
+
     _, best = noun.columns[0]
     return best.quality >= _WHOLE_COLUMN
 
@@ -423,6 +457,7 @@ def _counts_table(noun: Noun, before: Noun | None) -> bool:
     """Tell whether a word that counts follows a table that has no such column itself."""
     if before is None or before.table is None or not before.is_table:
         return False
+
     return not any(
         link.table == before.table.table and link.quality >= _WHOLE_NAME for _, link in noun.columns
     )

@@ -30,10 +30,13 @@ def longer_word(marks: Sequence[Mark], place: int) -> str | None:
     first = last = place
     while first > 0 and _is_one_word(marks[first - 1], marks[first]):
         first -= 1
+
     while last + 1 < len(marks) and _is_one_word(marks[last], marks[last + 1]):
         last += 1
+
     if first == last:
         return None
+
     return "".join(mark.text for mark in marks[first : last + 1])
 
 
@@ -41,6 +44,7 @@ def _is_one_word(mark: Mark, following: Mark) -> bool:
     """Tell whether nothing stands between two marks that meet in letters or digits."""
     if not following.glued or not _touches(mark, following):
         return False
+
     last_char = mark.text[-1:]
     next_char = following.text[:1]
     return _is_latin(last_char) and _is_latin(next_char)
@@ -72,6 +76,7 @@ def longer_title(marks: Sequence[Mark], place: int, *, is_whole: bool) -> str | 
         after = marks[place + 1]
         if _touches(mark, after) and _adds(after, is_whole):
             return f"{mark.text} {after.text}"
+
     return None
 
 
@@ -81,6 +86,7 @@ def _adds(mark: Mark, is_whole: bool) -> bool:
         return False
     if not mark.links:
         return True
+
     return not is_whole and mark.links[0].kind == "value"
 
 
@@ -99,6 +105,7 @@ def _han_behind(marks: Sequence[Mark], place: int) -> Mark | None:
         return None
     if place + 1 == len(marks):
         return None
+
     following = marks[place + 1]
     goes_on = _touches(mark, following) and has_han(following.text[:1])
     return following if goes_on else None
@@ -119,14 +126,17 @@ def longer_name(
     following = _han_behind(marks, place)
     if following is None:
         return None
+
     may_belong = of_person or following.number is not None or following.means("verb")
     if not may_belong or _is_explained(marks, place + 1, is_named):
         return None
+
     added = following.text
     if following.means("like", "noise"):
         added = added[:1]
     if len(added) > _MOST_ADDED:
         return None
+
     return mark.text + added
 
 
@@ -140,6 +150,7 @@ def _is_explained(marks: Sequence[Mark], place: int, is_named: Sequence[bool]) -
         return not (begins_with_place and mark.means("like", "noise"))
     if mark.text in _ENDS or is_named[place]:
         return True
+
     return _is_explained_character(marks, place, is_named)
 
 
@@ -153,9 +164,11 @@ def _is_explained_character(marks: Sequence[Mark], place: int, is_named: Sequenc
         return beyond is not None and beyond.means(*_COUNTING)
     if mark.means("verb") and mark.text not in _VERBS_IN_NAMES:
         return True
+
     is_last = place + 1 == len(marks)
     if is_last or mark.text not in _GOVERNS:
         return False
+
     return beyond is None or not _is_of_name(mark.text, beyond)
 
 
@@ -163,6 +176,7 @@ def _directly_after(marks: Sequence[Mark], place: int) -> Mark | None:
     """Return the next mark if nothing stands between it and the one at `place`."""
     if place + 1 == len(marks):
         return None
+
     following = marks[place + 1]
     return following if _touches(marks[place], following) else None
 
@@ -171,4 +185,5 @@ def _is_of_name(text: str, beyond: Mark) -> bool:
     """Tell whether a word that could govern what follows belongs to the name before it."""
     if beyond.means("of"):
         return True
+
     return text not in _ADVERBS and beyond.text[:1] in _HAS

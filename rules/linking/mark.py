@@ -47,6 +47,7 @@ class Mark:
         """Tell whether its intent is of one of these kinds."""
         if self.intent is None:
             return False
+
         return self.intent.kind in kinds
 
     @property
@@ -54,6 +55,7 @@ class Mark:
         """Return the argument of its intent, empty when there is none."""
         if self.intent is None:
             return ""
+
         return self.intent.arg
 
     @property
@@ -91,6 +93,7 @@ class Noun:
         value = self.value
         if value is None:
             return False
+
         of_table = _quality_of(self.table)
         of_column = _quality_of(self.column)
         return value.quality > max(of_table, of_column)
@@ -100,12 +103,14 @@ class Noun:
         """Tell whether it is a table rather than a column or value."""
         if self.table is None or self.is_value:
             return False
+
         return self.table.quality >= _quality_of(self.column) - _TABLE_FIRST
 
 
 def _best(candidates: tuple[tuple[float, Link], ...]) -> Link | None:
     if not candidates:
         return None
+
     _score, link = candidates[0]
     return link
 
@@ -113,6 +118,7 @@ def _best(candidates: tuple[tuple[float, Link], ...]) -> Link | None:
 def _quality_of(link: Link | None) -> float:
     if link is None:
         return 0.0
+
     return link.quality
 
 
@@ -127,6 +133,7 @@ def is_said_as_year(marks: Sequence[Mark], at: int) -> bool:
         return False
     if at > 0 and marks[at - 1].text.lower() in _BEFORE_YEARS:
         return True
+
     begins_span = _is_span(marks, at)
     ends_span = _is_span(marks, at - 2)
     return begins_span or ends_span
@@ -136,16 +143,19 @@ def _is_span(marks: Sequence[Mark], first: int) -> bool:
     """Tell whether two years with a word between them begin here, not counted in a unit."""
     if first < 0 or first + 2 >= len(marks):
         return False
+
     begin, joint, end = marks[first : first + 3]
     after = marks[first + 3 : first + 4]
     if after and after[0].means("unit"):
         return False
     if not joins_ends(joint):
         return False
+
     return _may_be_year(begin) and _may_be_year(end)
 
 
 def _may_be_year(mark: Mark) -> bool:
     if mark.date is None:
         return False
+
     return mark.date.is_bare

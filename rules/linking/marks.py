@@ -66,6 +66,7 @@ class _Candidates:
         known = self.places.get((start, end))
         if known is not None:
             return known
+
         first, last = self.atoms[start], self.atoms[end - 1]
         return Mark(start, end, self.text[first.start : last.end], glued=first.glued)
 
@@ -77,8 +78,10 @@ class _Candidates:
                 first = index
             if atom.end == end and last is None:
                 last = index
+
         if first is None or last is None:
             return None
+
         return self.at(first, last + 1)
 
     def ending_at(self, end: int) -> list[Mark]:
@@ -87,6 +90,7 @@ class _Candidates:
         for (_, mark_end), mark in self.places.items():
             if mark_end == end and mark.end - mark.start > 1:
                 found.append(mark)
+
         return found
 
     def put(self, mark: Mark) -> None:
@@ -111,11 +115,13 @@ def marks_of(
     """
     if intents is not INTENTS and intents is not FOLLOW_UP_INTENTS:
         return _marks(question, lexicon, intents, with_views=with_views)
+
     key = (question, with_views, intents is INTENTS, lexicon.said)
     known = lexicon.remembered.get(key)
     if known is None:
         known = _marks(question, lexicon, intents, with_views=with_views)
         lexicon.remembered.put(key, known)
+
     return known
 
 
@@ -146,21 +152,25 @@ def _add_phrases(
     for start in range(len(atoms)):
         for end, key, stem_key in _stretches(atoms, start):
             stretches.append((start, end, key, stem_key))
+
     near = lexicon.near({stem_key for *_, stem_key in stretches})
     for start, end, key, stem_key in stretches:
         check()
         links = lexicon.links(key, stem_key, near) if stem_key else ()
         if not with_views:
             links = tuple(link for link in links if not _is_view(link, lexicon))
+
         intent: Intent | None = None
         if atoms[start].kind != "quote":
             intent = _intent_of(key, stem_key, lexicon, intents)
+
         _add_words(found, links, intent, start, end)
 
 
 def _is_view(link: Link, lexicon: Lexicon) -> bool:
     if link.kind != "table":
         return False
+
     return lexicon.schema.table(link.table).kind != "table"
 
 
@@ -187,6 +197,7 @@ def _add_dictionary_words(found: _Candidates) -> None:
     for (start, end), mark in found.places.items():
         if _is_firm(mark):
             named.update(range(start, end))
+
     for mark in dictionary_words(found.atoms, found.at):
         is_new = (mark.start, mark.end) not in found.places
         if is_new and named.isdisjoint(range(mark.start, mark.end)):
@@ -200,6 +211,7 @@ def _is_firm(mark: Mark) -> bool:
         return True
     if mark.links or mark.literal is not None:
         return True
+
     return mark.number is not None or mark.date is not None
 
 
@@ -215,10 +227,12 @@ def _with_kinds(marks: Sequence[Mark], lexicon: Lexicon) -> Iterator[Mark]:
             yield replace(mark, intent=Intent("and"))
         else:
             yield mark
+
         compares = compares or mark.means("compare")
         kind = _english_kind(mark, lexicon)
         if kind is None:
             continue
+
         neighbours = (*marks[max(index - 1, 0) : index], *marks[index + 1 : index + 2])
         if not any(_names_table(other, kind.table) for other in neighbours):
             thing = Link("table", kind.table, None, None, 1.0, mark.text)
@@ -233,12 +247,15 @@ def _english_kind(mark: Mark, lexicon: Lexicon) -> Link | None:
     """Return the stored value that an English word is, if it says of which kind a thing is."""
     if not mark.links or has_han(mark.text):
         return None
+
     best = mark.links[0]
     if best.kind != "value" or best.quality < _WHOLE_VALUE:
         return None
+
     meaning = lexicon.schema.column(best.table, str(best.column)).meaning
     if meaning is None or not meaning.is_kind:
         return None
+
     return best
 
 
@@ -263,6 +280,7 @@ def _stretches_of_signs(atoms: tuple[Atom, ...], start: int) -> Iterator[tuple[i
     yield start + 1, first.text, first.text
     if start + 1 == len(atoms):
         return
+
     second = atoms[start + 1]
     if second.kind == "mark" and second.glued:
         yield start + 2, first.text + second.text, ""
@@ -280,7 +298,9 @@ def _stretches_of_words(atoms: tuple[Atom, ...], start: int) -> Iterator[tuple[i
         if last.kind == "mark":
             if not last.glued:
                 return
+
             continue
+
         is_apart = key != "" and last.kind != "han" and previous != "han"
         blank = " " if is_apart else ""
         key = f"{key}{blank}{last.key}"
@@ -296,9 +316,11 @@ def _add_words(
     is_quote = atom.kind == "quote"
     if intent is None and not links and not is_quote:  # most stretches
         return
+
     links = tuple(_meant_links(found, links, intent, start, end))
     if intent is None and not links and not is_quote:
         return
+
     mark = Mark(
         start,
         end,
@@ -343,6 +365,7 @@ def _is_chance(link: Link, written: str) -> bool:
     """
     if link.kind != "value" or link.quality >= _WHOLE_VALUE:
         return False
+
     return written.isascii() and not written[:1].isupper()
 
 
@@ -359,9 +382,11 @@ def _outweighs(link: Link, written: str, intent: Intent, *, is_said: bool) -> bo
         return False
     if intent.kind == "unsupported" and link.spelling != normalise(written).lower():
         return False  # a `rate` is no rating
+
     least = _LEAST_QUALITIES.get(intent.kind)
     if least is None:
         least = _LEAST_NAMING if intent.kind in _NAMING else _LEAST_OTHER
+
     return link.quality >= least
 
 
@@ -372,6 +397,7 @@ def _outweighs_as_value(link: Link, written: str, intent: Intent) -> bool:
         return True  # `处理` is not 处理中
     if intent == _STATE and link.quality >= _WHOLE_VALUE:
         return True  # "available" is a status
+
     is_proper = written != written.lower()
     return is_proper and link.value == written
 
@@ -384,17 +410,21 @@ def _ranks_dates(found: _Candidates, lexicon: Lexicon, start: int) -> bool:
     atom = found.atoms[start]
     if atom.text != _BEFORE or not atom.glued:
         return False
+
     ending = found.ending_at(start)
     if any(mark.means("rank") for mark in ending):
         return True
+
     names = [mark for mark in ending if mark.links]
     if not names:
         return False
+
     longest = min(names, key=lambda mark: mark.start)
     best = longest.links[0]
     facts = lexicon.schema.facts[best.table]
     if best.kind == "table":
         return not facts.is_entity
+
     return any(column.name == best.column for column in facts.measures)
 
 
@@ -402,12 +432,14 @@ def _add_numbers_and_dates(found: _Candidates, lexicon: Lexicon) -> None:
     for numeral in numerals_of(found.atoms):
         mark = found.at(numeral.start, numeral.end)
         found.put(replace(mark, number=numeral))
+
     for span in sorted(spans_of(found.text), key=lambda span: span.is_impossible):
         stretch = found.written(span.start, span.end)
         if stretch is None or stretch.date is not None:
             continue
         if _ranks_dates(found, lexicon, stretch.start):
             continue
+
         means_other = bool(stretch.links) or stretch.intent is not None
         if not span.is_impossible or not means_other:
             found.put(replace(stretch, date=span))
@@ -421,6 +453,7 @@ def _add_looked_up(found: _Candidates, lexicon: Lexicon) -> None:
         while at >= 0:
             _add_links(found, found.written(at, at + len(words)), links)
             at = found.text.find(words, at + 1)
+
         if words in quotes:
             _add_links(found, found.at(quotes[words], quotes[words] + 1), links)
 
@@ -428,6 +461,7 @@ def _add_looked_up(found: _Candidates, lexicon: Lexicon) -> None:
 def _add_links(found: _Candidates, mark: Mark | None, links: tuple[Link, ...]) -> None:
     if mark is None:
         return
+
     known = {link.identity for link in mark.links}
     added = (*mark.links, *(link for link in links if link.identity not in known))
     best_first = sorted(added, key=lambda link: -link.quality)
@@ -438,9 +472,11 @@ def _cost(mark: Mark) -> float:
     atoms = mark.end - mark.start
     if mark.is_unknown:
         return _UNKNOWN_WORD + _LONGER_WORD * atoms
+
     is_sign = not any(map(str.isalnum, mark.text))
     if is_sign and mark.intent is not None:
         return _SIGN * atoms
+
     costs: list[float] = []
     if mark.intent is not None:
         costs.append(_NOISE if mark.intent.kind == "noise" else _WORD)
@@ -450,6 +486,7 @@ def _cost(mark: Mark) -> float:
         costs.append(_WORD)
     if mark.date is not None:
         costs.append(_WORD if mark.date.is_bare else _DATE)
+
     return min(costs)
 
 
@@ -464,6 +501,7 @@ def _cost_of_name(mark: Mark) -> float:
             return 1.0 + lacking + partial + _SPLIT_NAME
     if " " in mark.text and any(map(_is_whole_table, mark.links)):
         partial = _NAME_OF_WORDS
+
     return 1.0 + lacking + partial
 
 
@@ -477,19 +515,23 @@ def _cheapest(found: _Candidates) -> list[Mark]:
     by_end: dict[int, list[Mark]] = {}
     for mark in found.places.values():
         by_end.setdefault(mark.end, []).append(mark)
+
     costs = [0.0]  # of the best cover of each beginning of the question
     chosen: list[Mark] = []  # the last mark of that cover
     for end in range(1, len(atoms) + 1):
         best, cost = _best_ending(atoms[end - 1], end, by_end.get(end, ()), costs)
         chosen.append(best)
         costs.append(cost)
+
     cover: list[Mark] = []
     end = len(atoms)
     while end > 0:
         mark = chosen[end - 1]
         if mark.is_unknown or not _is_bare_punctuation(mark, atoms):
             cover.append(mark)
+
         end = mark.start
+
     cover.reverse()
     return cover
 
@@ -507,16 +549,19 @@ def _best_ending(
         cost = costs[mark.start] + _cost(mark)
         if cost < best_cost or (cost == best_cost and _goes_first(mark, best)):
             best, best_cost = mark, cost
+
     return best, best_cost
 
 
 def _goes_first(mark: Mark, best: Mark) -> bool:
     if mark.start < best.start:
         return True
+
     return best.is_unknown and mark.links != ()
 
 
 def _is_bare_punctuation(mark: Mark, atoms: tuple[Atom, ...]) -> bool:
     if atoms[mark.start].kind != "mark":
         return False
+
     return mark.intent is None and mark.number is None

@@ -30,11 +30,10 @@ class Moment:
     @property
     def begins_month(self) -> bool:
         """Tell whether it is the first of a month."""
-        return (
-            self.day.day == 1
-            if self.day is not None
-            else self.days == 0 and self.trunc not in ("day", "week")
-        )
+        if self.day is not None:
+            return self.day.day == 1
+
+        return self.days == 0 and self.trunc not in ("day", "week")
 
     def shifted(self, unit: Unit, count: int) -> "Moment":
         """Return this moment moved by `count` units; from the 31st to the last day of a shorter
@@ -46,6 +45,7 @@ class Moment:
         months, days = _MONTHS[unit] * count, _DAYS[unit] * count
         if self.day is None:
             return replace(self, months=self.months + months, days=self.days + days)
+
         total = self.day.year * 12 + self.day.month - 1 + months
         year, month = total // 12, total % 12 + 1
         moved = self.day.replace(
@@ -61,6 +61,7 @@ class Moment:
         """
         if self.day is not None:
             return self.day
+
         begun = {
             "day": today,
             "week": today - datetime.timedelta(days=today.weekday()),

@@ -39,9 +39,11 @@ class Nearness:
             return 0.0
         if table in weights:
             return NEAR * weights[table]
+
         for steps, other in self._nearest_to(table):
             if other in weights:
                 return NEAR / (1 + steps)
+
         return _UNCONNECTED
 
     def _nearest_to(self, table: TableKey) -> list[tuple[float, TableKey]]:
@@ -51,6 +53,7 @@ class Nearness:
             check()
             nearest = nsmallest(_MOST_LEFT_OUT + 1, self._distances(table))
             self._nearest[table] = nearest
+
         return nearest
 
     def _distances(self, table: TableKey) -> list[tuple[float, TableKey]]:
@@ -59,6 +62,7 @@ class Nearness:
             steps = self._graph.distance(table, other)
             if steps is not None:
                 distances.append((steps, other))
+
         return distances
 
 
@@ -88,6 +92,7 @@ class Leaning:
                 del weights[table]
             else:
                 weights[table] = weight
+
         return weights
 
 
@@ -95,14 +100,17 @@ def _owners(noun: Noun | None) -> dict[TableKey, float]:
     """Give the tables, with their weights, that own what a word names without doubt."""
     if noun is None:
         return {}
+
     return _owners_among(noun.columns) | _owners_among(noun.values)
 
 
 def _owners_among(scored: Sequence[tuple[float, Link]]) -> dict[TableKey, float]:
     if not scored:
         return {}
+
     least = scored[0][0] - _CLOSE
     tables = [link.table for score, link in scored if score >= least]
     if len(tables) > _MOST_OWNERS:
         return {}
+
     return dict.fromkeys(tables, NEAR / len(tables))

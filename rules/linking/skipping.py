@@ -39,14 +39,17 @@ def with_speech(marks: Sequence[Mark], schema: Schema) -> tuple[Mark, ...]:
     """Add to each unknown mark its part of speech and whether it may be passed over."""
     if not any(mark.is_unknown for mark in marks):
         return tuple(marks)
+
     told = list(marks)
     for place, mark in enumerate(marks):
         if mark.is_unknown:
             told[place] = replace(mark, speech=_speech(marks, place))
+
     # In order, as what stands before a verb tells whether it only asks.
     for place, mark in enumerate(told):
         if mark.is_unknown:
             told[place] = replace(mark, is_skippable=_is_skippable(told, place, schema))
+
     return tuple(told)
 
 
@@ -56,12 +59,15 @@ def _speech(marks: Sequence[Mark], place: int) -> Speech:
     if has_han(mark.text):
         if len(mark.text) == 1 and _is_brief(marks, place):
             return "verb"
+
         return mark.speech or "unknown"
+
     first = mark.text[:1]
     if not first.isalpha():
         return "number"
     if place > 0 and first.isupper():
         return "proper noun"
+
     return _english_speech(marks, place)
 
 
@@ -74,9 +80,11 @@ def _english_speech(marks: Sequence[Mark], place: int) -> Speech:
         return "noun"
     if usual != "noun":
         return usual
+
     may_ask = before in _TO_VERBS or _has_object(marks, place)
     if may_ask and may_be_verb(text):
         return "verb"
+
     return usual
 
 
@@ -92,11 +100,13 @@ def _has_object(marks: Sequence[Mark], place: int) -> bool:
     after = marks[place + 1 : place + 3]
     if not after:
         return False
+
     following = _words(after[0])[0]
     if following in _OBJECTS:
         return True
     if following in _PHRASAL and len(after) > 1:
         return True
+
     return after[0].is_unknown and is_gerund(following)
 
 
@@ -111,9 +121,11 @@ def _is_brief(marks: Sequence[Mark], place: int) -> bool:
         return True
     if _is_said_again(marks, place, place - 2) or _is_said_again(marks, place, place + 2):
         return True
+
     after = marks[place + 1 :]
     if not after or after[0].text not in _BRIEFLY:
         return False
+
     return not any(map(_names, after[1:]))
 
 
@@ -121,9 +133,11 @@ def _is_said_again(marks: Sequence[Mark], place: int, other: int) -> bool:
     """Tell whether a verb stands twice, with one character between: `捋一捋`."""
     if not 0 <= other < len(marks):
         return False
+
     text = marks[place].text
     if marks[other].text != text:
         return False
+
     distance = abs(marks[other].start - marks[place].start)
     return distance == len(text) + 1
 
@@ -138,6 +152,7 @@ def _is_skippable(marks: Sequence[Mark], place: int, schema: Schema) -> bool:
         before = marks[place - 1]
         if _is_verb(before):
             return before.end == mark.start
+
     return _says_nothing(marks, place, schema)
 
 
@@ -158,6 +173,7 @@ def _says_nothing(marks: Sequence[Mark], place: int, schema: Schema) -> bool:
         return False
     if _modifies(marks, place):
         return False
+
     return _only_asks(marks, place) or _ties(marks, place, schema)
 
 
@@ -175,6 +191,7 @@ def _is_piece(marks: Sequence[Mark], place: int) -> bool:
             return True
     if place + 1 == len(marks):
         return False
+
     after = marks[place + 1]
     return mark.end == after.start and _is_piece_beside(after)
 
@@ -183,6 +200,7 @@ def _is_piece_beside(mark: Mark) -> bool:
     """Tell whether a single character beside the mark is a piece of the same name."""
     if mark.literal is not None:
         return True
+
     is_character = len(mark.text) == 1
     return mark.is_unknown and is_character and mark.speech not in _EMPTY
 
@@ -198,6 +216,7 @@ def _is_phrasal(marks: Sequence[Mark], place: int) -> bool:
             return True
         if _is_skipped_verb(before):
             return True
+
     is_last = place + 1 == len(marks)
     return is_last and any(map(_is_skipped_verb, marks))
 
@@ -210,6 +229,7 @@ def _modifies(marks: Sequence[Mark], place: int) -> bool:
     """Tell whether a verb says of which kind a thing is: `逾期的订单`, "cancelled orders"."""
     if place + 1 == len(marks):
         return False
+
     mark = marks[place]
     after = marks[place + 1]
     if has_han(mark.text):
@@ -218,6 +238,7 @@ def _modifies(marks: Sequence[Mark], place: int) -> bool:
         return False
     if after.quality > 0 or after.means(*_GROUPS):
         return True
+
     return _words(after)[0] in _PLACING  # "boats sunk in Kiel"
 
 
@@ -227,6 +248,7 @@ def _only_asks(marks: Sequence[Mark], place: int) -> bool:
     before = marks[:place]
     if any(other.text in _DISPOSING for other in before):
         return _disposes(marks, place)
+
     is_chinese = has_han(mark.text)
     if is_chinese and _is_brief(marks, place):
         return True
@@ -236,12 +258,14 @@ def _only_asks(marks: Sequence[Mark], place: int) -> bool:
         return not is_participle(mark.text)
     if is_chinese:
         return len(mark.text) > 1 and mark.text[-1] in _TAKING_OUT
+
     return _has_object(marks, place) and not is_participle(mark.text)
 
 
 def _is_request(mark: Mark) -> bool:
     if mark.is_skippable:
         return True
+
     return _words(mark)[-1] in _REQUESTS
 
 
@@ -251,6 +275,7 @@ def _disposes(marks: Sequence[Mark], place: int) -> bool:
         return False
     if place + 1 == len(marks):
         return True
+
     after = marks[place + 1]
     return after.is_unknown or after.means("noise", "list")
 
@@ -258,6 +283,7 @@ def _disposes(marks: Sequence[Mark], place: int) -> bool:
 def _is_asking(mark: Mark) -> bool:
     if mark.is_skippable:
         return True
+
     return mark.means(*_ASKS) and not mark.links
 
 
@@ -265,12 +291,14 @@ def _counts(marks: Sequence[Mark], place: int) -> bool:
     """Tell whether a measure word stands between what counts and what is counted: `多少场演出`."""
     if not 0 < place < len(marks) - 1:
         return False
+
     before = marks[place - 1]
     after = marks[place + 1]
     if before.number is None and not before.means("count", "which", "each"):
         return False
     if not after.links:
         return False
+
     return after.links[0].kind == "table"
 
 
@@ -282,6 +310,7 @@ def _ties(marks: Sequence[Mark], place: int, schema: Schema) -> bool:
         return False
     if not _names(after[0]):
         return False
+
     named = [*before, *filter(_names, after)]
     tables = [mark.links[0].table for mark in named if mark.links]
     return not any(_has_states(schema, table) for table in tables)
@@ -293,8 +322,10 @@ def _object_behind(marks: Sequence[Mark], place: int) -> list[Mark]:
     for mark in marks[place + 1 :]:
         if not mark.is_unknown and not mark.means("noise", "of"):
             rest.append(mark)
+
     if rest and rest[0].means("super", "top", "count", "which") and not rest[0].links:
         return rest[1:]
+
     return rest
 
 
@@ -306,6 +337,7 @@ def _has_states(schema: Schema, key: TableKey) -> bool:
     facts = schema.facts[key]
     if facts.is_entity:
         return False
+
     own = {*facts.display, *facts.key, *facts.reference_columns, facts.deleted}
     others = [column for column in schema.table(key).columns if column.name not in own]
     return any(map(_is_state, others))
@@ -315,6 +347,7 @@ def _is_state(column: Column) -> bool:
     kind = kind_of(column)
     if kind == "boolean" or has_labels(column):
         return True
+
     return kind == "text" and 1 < len(column.values) <= _MOST_STATES
 
 

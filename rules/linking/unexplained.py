@@ -63,12 +63,14 @@ def _wanted(inquiry: Inquiry, *, is_data: bool) -> ValueRequest:
         return ValueRequest()
     if is_data or any(map(_is_of_data, marks)) or _continues_data(inquiry):
         return ValueRequest(stretches, partial(_places, marks, lexicon))
+
     return ValueRequest()
 
 
 def _is_of_data(mark: Mark) -> bool:
     if mark.means(*_ASKS):
         return True
+
     return mark.quality >= _CLEAR and not mark.means("noise")
 
 
@@ -83,9 +85,11 @@ def _pending_stretches(inquiry: Inquiry, lexicon: Lexicon) -> tuple[Stretch, ...
     """
     if not inquiry.history:
         return ()
+
     last = inquiry.history[-1]
     if last.sql is not None or last.question_type != "DATABASE":
         return ()
+
     _marks, stretches = _marks_and_stretches(last.question, lexicon)
     return stretches
 
@@ -100,6 +104,7 @@ def _marks_and_stretches(
     for mark in marks:
         if _is_unexplained(mark):
             unknown.update(range(mark.start, mark.end))
+
     named = {mark.start for mark in marks if mark.quality >= _WHOLE}
     stretches = (*_quoted_stretches(atoms, named), *_stretches(text, atoms, unknown))
     return marks, stretches
@@ -110,6 +115,7 @@ def _quoted_stretches(atoms: Sequence[Atom], named: set[int]) -> Iterator[Stretc
     for place, atom in enumerate(atoms):
         if atom.kind != "quote" or place in named:
             continue
+
         stretch = _quoted(atom.text)
         if stretch.atoms:
             yield stretch
@@ -119,6 +125,7 @@ def _is_unexplained(mark: Mark) -> bool:
     says_amount = mark.number is not None or mark.date is not None
     if says_amount or mark.intent is not None or mark.literal is not None:
         return False
+
     return mark.is_unknown or mark.quality < _CLEAR
 
 
@@ -134,6 +141,7 @@ def _stretches(text: str, atoms: Sequence[Atom], unknown: set[int]) -> Iterator[
     for run in _runs(near):
         if unknown.isdisjoint(run):
             continue
+
         run_atoms = tuple(atoms[place] for place in run)
         is_unknown = tuple(place in unknown for place in run)
         yield Stretch(text, run_atoms, is_unknown)
@@ -144,6 +152,7 @@ def _near_places(atoms: Sequence[Atom], unknown: set[int]) -> list[int]:
     near: set[int] = set()
     for place in unknown:
         near.update(range(place - _AROUND, place + _AROUND + 1))
+
     read = range(min(len(atoms), _MOST_ATOMS))
     return [place for place in read if place in near and atoms[place].kind != "quote"]
 
@@ -155,7 +164,9 @@ def _runs(places: Sequence[int]) -> Iterator[list[int]]:
         if run and place > run[-1] + 1:
             yield run
             run = []
+
         run.append(place)
+
     if run:
         yield run
 
@@ -170,10 +181,12 @@ def _places(marks: Sequence[Mark], lexicon: Lexicon) -> Iterator[Place]:
     for link in links:
         if link.kind == "column" and link.column is not None:
             yield link.table, link.column
+
     named = list(dict.fromkeys(link.table for link in links))[:_MOST_TABLES]
     tables = _near(named, lexicon.graph)
     if not tables:
         tables = list(islice(lexicon.schema.facts, _MOST_TABLES))
+
     yield from _names_and_texts(tables, lexicon)
 
 
@@ -182,6 +195,7 @@ def _names_and_texts(tables: Sequence[TableKey], lexicon: Lexicon) -> Iterator[P
     for key in tables:
         for name in lexicon.schema.facts[key].display:
             yield key, name
+
     for key in tables:
         for column in lexicon.schema.table(key).columns:
             if kind_of(column) == "text":
@@ -198,6 +212,8 @@ def _near(named: Sequence[TableKey], graph: Graph) -> list[TableKey]:
         for below, down in graph.below(key).items():
             for other, up in graph.above(below).items():
                 steps[other] = min(down + up, steps.get(other, down + up))
+
             steps[below] = min(down, steps.get(below, down))
+
     near = sorted(steps, key=lambda other: (other not in named, steps[other]))
     return near[:_MOST_TABLES]

@@ -45,16 +45,19 @@ def in_stored_unit(
     scale = _scale_of_money(column)
     if scale is not None and _are_amounts(numbers, marks):
         return tuple(operand / scale for operand in operands)
+
     texts = [mark.text for mark in marks]
     following: list[str] = []
     for place in numbers:
         following += texts[place + 1 : place + 2]
+
     said = _last_unit(following)
     stored = _stored(column)
     if said is None or stored is None:
         return operands
     if said.kind != stored.kind:
         return operands
+
     return tuple(operand * said.size / stored.size for operand in operands)
 
 
@@ -69,6 +72,7 @@ def _places_of(operands: tuple[Decimal, ...], marks: tuple[Mark, ...]) -> list[i
     for place, mark in enumerate(marks):
         if mark.number is not None and mark.number.value in operands:
             places.append(place)
+
     return places
 
 
@@ -78,6 +82,7 @@ def _scale_of_money(column: Column) -> Decimal | None:
     money = _MONEY.search(comment)
     if money is None:
         return None
+
     return _SCALES[money[1]]
 
 
@@ -85,6 +90,7 @@ def _unit(word: str) -> _Unit | None:
     lowered = word.lower()
     if lowered in _UNITS:
         return _UNITS[lowered]
+
     return _UNITS.get(stem(lowered))
 
 
@@ -94,6 +100,7 @@ def _last_unit(words: list[str]) -> _Unit | None:
         unit = _unit(word)
         if unit is not None:
             return unit
+
     return None
 
 
@@ -106,4 +113,5 @@ def _stored(column: Column) -> _Unit | None:
         unit = _unit(name.strip())
         if unit is not None:
             return unit
+
     return None

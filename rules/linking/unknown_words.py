@@ -42,6 +42,7 @@ def dictionary_words(atoms: Sequence[Atom], at: Callable[[int, int], Mark]) -> I
             end = start + len(word.text)
             if end - start > 1:
                 yield replace(at(start, end), is_unknown=True, speech=word.speech)
+
             start = end
 
 
@@ -54,6 +55,7 @@ def _runs(atoms: Sequence[Atom]) -> Iterator[list[int]]:
             run = []
         if atom.kind == "han":
             run.append(place)
+
     if run:
         yield run
 
@@ -107,15 +109,16 @@ def _known(mark: Mark, word: str, lexicon: Lexicon, intents: Mapping[str, Intent
             replace(link, quality=link.quality - _OTHER_FORM) for link in links if not link.is_exact
         )
         return replace(mark, links=poorer, is_unknown=not poorer)
+
     intent = intents.get(base) if base != word else None
     if intent is not None and intent.kind in _INFLECTED:
         return replace(mark, intent=intent, is_unknown=False)
+
     event = lexicon.spoken.verbs.get(base)
-    return (
-        replace(mark, intent=Intent("verb"), links=(event,), is_unknown=False)
-        if event is not None
-        else mark
-    )
+    if event is not None:
+        return replace(mark, intent=Intent("verb"), links=(event,), is_unknown=False)
+
+    return mark
 
 
 def with_characters(marks: Iterable[Mark], lexicon: Lexicon) -> Iterator[Mark]:
@@ -135,10 +138,14 @@ def with_characters(marks: Iterable[Mark], lexicon: Lexicon) -> Iterator[Mark]:
 def _character(mark: Mark, before: Mark | None, lexicon: Lexicon) -> Link | None:
     if mark.speech == "verb" and all(char in _RESULTS for char in mark.text[1:]):
         return lexicon.spoken.verb_characters.get(mark.text[0])
+
     is_object = (
         mark.speech == "noun"
         and before is not None
         and before.end == mark.start
         and before.means("verb")
     )
-    return lexicon.spoken.verb_characters.get(mark.text) if is_object else None
+    if is_object:
+        return lexicon.spoken.verb_characters.get(mark.text)
+
+    return None

@@ -46,6 +46,7 @@ class Settled:
         for choice in choices:
             if choice in self.chosen:
                 return choice
+
         return None
 
 

@@ -247,6 +247,7 @@ def shown_things(query: Query) -> list[TableKey]:
     """Return the tables whose rows are listed, or are the groups of the figures."""
     if not query.measures:
         return [query.base]
+
     return [one.table for one in query.dimensions if one.column is None]
 
 

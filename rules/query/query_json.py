@@ -37,10 +37,12 @@ def from_json(kind: type[T], data: Mapping[str, Any], catalog: Catalog) -> T | N
     """
     if data.get("version") != _VERSION or _name(kind) not in data:
         return None
+
     try:
         found = _read(kind, data[_name(kind)], catalog)
     except (AttributeError, TypeError, ValueError, LookupError, InvalidOperation):
         return None
+
     assert isinstance(found, kind)
     return found
 
@@ -60,6 +62,7 @@ def _written(value: Any) -> Any:
         return [_written(one) for one in value]
     if is_dataclass(value):
         return _written_fields(value)
+
     return value
 
 
@@ -69,6 +72,7 @@ def _written_fields(value: Any) -> dict[str, Any]:
         one = getattr(value, field.name)
         if one != field.default:
             found[field.name] = _written(one)
+
     return found
 
 
@@ -80,6 +84,7 @@ def _read(kind: Any, data: Any, catalog: Catalog) -> Any:
     """
     if kind == Operand:
         return _operand(data, catalog)
+
     origin = get_origin(kind)
     arguments = get_args(kind)
     if origin in (Union, types.UnionType):
@@ -92,12 +97,14 @@ def _read(kind: Any, data: Any, catalog: Catalog) -> Any:
         return _sequence(origin, arguments, data, catalog)
     if is_dataclass(kind):
         return _object(kind, data, catalog)
+
     return _plain(kind, data)
 
 
 def _optional(kinds: tuple[Any, ...], data: Any, catalog: Catalog) -> Any:
     if data is None:
         return None
+
     (inner,) = (one for one in kinds if one is not types.NoneType)
     return _read(inner, data, catalog)
 
@@ -106,6 +113,7 @@ def _sequence(origin: Any, kinds: tuple[Any, ...], data: Any, catalog: Catalog) 
     is_of_fixed_length = origin is tuple and kinds[-1] is not Ellipsis
     if not is_of_fixed_length:
         return origin(_read(kinds[0], one, catalog) for one in data)
+
     pairs = zip(kinds, data, strict=True)
     return tuple(_read(kind, value, catalog) for kind, value in pairs)
 
@@ -117,6 +125,7 @@ def _object(kind: Any, data: Mapping[str, Any], catalog: Catalog) -> Any:
         _check_metric(found, catalog)
     elif hasattr(found, "table"):
         _check_columns(found, catalog)
+
     return found
 
 
@@ -138,6 +147,7 @@ def _operand(data: Any, catalog: Catalog) -> Operand:
         return data
     if "number" in data:
         return Decimal(data["number"])
+
     operand: Operand = _object(ColumnRef if "column" in data else Period, data, catalog)
     return operand
 
@@ -156,4 +166,5 @@ def _plain(kind: Any, data: Any) -> Any:
         return float(data)
     if type(data) is not kind:
         raise TypeError(kind)
+
     return data

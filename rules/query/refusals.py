@@ -123,6 +123,7 @@ def unknown_words(words: Sequence[str], lexicon: Lexicon) -> Refusal:
         hint = Text(f"您是不是要找：{'、'.join(near)}？", f"Did you mean: {', '.join(near)}?")
     else:
         hint = _table_hint(lexicon)
+
     return _not_there(
         Text(
             f"数据库中没有找到与{shown.zh}对应的表、字段或取值。{hint.zh}",
@@ -148,14 +149,18 @@ def unknown_parts(marks: Sequence[Mark], lost: Iterable[int]) -> list[str]:
     for at in sorted(wanted):
         if at <= done or marks[at].speech in _NO_NAMES:
             continue
+
         first = last = at
         while _is_beside(marks, last) and last + 1 in wanted:
             last += 1
+
         is_single = sum(len(one.text) for one in marks[first : last + 1]) == 1
         if is_single and has_han(marks[at].text) and first and _is_beside(marks, first - 1):
             first -= 1
+
         done = last
         parts["".join(one.text for one in marks[first : last + 1])] = None
+
     return list(parts)
 
 
@@ -163,6 +168,7 @@ def _is_beside(marks: Sequence[Mark], at: int) -> bool:
     """Tell whether a Chinese word follows directly on the Chinese one at this place."""
     if at + 1 == len(marks):
         return False
+
     first, second = marks[at], marks[at + 1]
     are_chinese = has_han(first.text) and has_han(second.text)
     return are_chinese and first.end == second.start
@@ -181,6 +187,7 @@ def similar_names(words: Sequence[str], lexicon: Lexicon, count: int = 3) -> lis
     found: dict[str, None] = {}
     for word in words:
         found.update(dict.fromkeys(_names_like(word, lexicon, count)))
+
     return list(found)[:count] or _similar_values(words, lexicon)[:count]
 
 
@@ -189,6 +196,7 @@ def _names_like(word: str, lexicon: Lexicon, count: int) -> list[str]:
     found = closest(word.lower(), names, count, _LEAST_LIKENESS)
     if not has_han(word):
         return found
+
     others = [name for name in names if name not in found]
     sharing = [name for name in others if len(set(name) & set(word)) >= _SHARED_CHARACTERS]
     return [*found, *sharing[:count]]
@@ -200,9 +208,11 @@ def _similar_values(words: Sequence[str], lexicon: Lexicon) -> list[str]:
     for said, value in lexicon.offered:
         if any(word in said for word in words):
             found.append(value)
+
     for word in words:
         for column in lexicon.people:
             found += alike(word, column.values)
+
     return found
 
 
@@ -282,6 +292,7 @@ def _described(lexicon: Lexicon, key: TableKey, column: str) -> Text:
     """Return a column's label with its database name; a table's label where `column` is empty."""
     if not column:
         return called(lexicon.schema.table(key))
+
     found = lexicon.schema.table(key).column(column)
     labels = called(found) if found is not None else Text(column, column)
     place = f"{key[1]}.{column}"
@@ -289,7 +300,10 @@ def _described(lexicon: Lexicon, key: TableKey, column: str) -> Text:
 
 
 def _with_place(label: str, place: str) -> str:
-    return f"{label}（{place}）" if has_han(label) else f"{label} ({place})"
+    if has_han(label):
+        return f"{label}（{place}）"
+
+    return f"{label} ({place})"
 
 
 def missing_measure(entity: str | Text, facts: Facts | None = None) -> Refusal:
@@ -304,6 +318,7 @@ def missing_measure(entity: str | Text, facts: Facts | None = None) -> Refusal:
     if choices:
         named = enumerated(choices)
         examples = Text(f"，例如：{named.zh}", f", for example: {named.en}")
+
     return _unclear(
         Text(
             f"请说明“{entity.zh}”按什么指标排序{examples.zh}。",
@@ -319,6 +334,7 @@ def unused_words(words: Sequence[str]) -> Refusal:
     shown = Text("某些部分", "asking for this")
     if words:
         shown = Text("".join(f"“{word}”" for word in words), in_quotes(words).en)
+
     return _not_done(
         Text(
             f"没能理解问题中的{shown.zh}所起的作用{_NOT_A_WRONG_ONE.zh}。"
@@ -399,6 +415,7 @@ def has_too_many_parts(question: str, marks: Sequence[Mark]) -> bool:
     """Tell whether a question, or its marks, are more than the rules read."""
     if is_too_long(question) or len(marks) > MOST_MARKS:
         return True
+
     return bool(marks) and marks[-1].end > MOST_ATOMS
 
 

@@ -31,15 +31,20 @@ def year_of(question: str, query: Query) -> str:
     for condition in query.conditions:
         if condition.operator in ("during", "="):
             years.update(_year_of_operand(one, is_chinese) for one in condition.operands)
+
     years.discard("")
     return years.pop() if len(years) == 1 else ""
 
 
 def _year_of_operand(operand: Operand, is_chinese: bool) -> str:
     if isinstance(operand, Period):
-        return year_of_period(operand, is_chinese) if operand.end is not None else ""
+        if operand.end is not None:
+            return year_of_period(operand, is_chinese)
+
+        return ""
     if not isinstance(operand, Decimal):
         return ""
+
     is_year = operand == int(operand) and _FIRST_YEAR <= operand < _AFTER_LAST_YEAR
     return _spelled(int(operand), is_chinese) if is_year else ""
 
@@ -56,6 +61,7 @@ def year_of_period(period: Period, is_chinese: bool) -> str:
         return _spelled(start.day.year, is_chinese)
     if start.trunc != "year":
         return ""
+
     years_ago = start.months // _MONTHS_OF_YEAR
     return next(iter(_words(is_chinese).get(f"dates.years.{years_ago}")), "")
 
@@ -64,6 +70,7 @@ def dated(marks: Iterable[Mark], year: str, is_chinese: bool) -> tuple[Mark, ...
     """Return the marks; months, days and quarters without their year are those of `year`."""
     if not year:
         return tuple(marks)
+
     return tuple(_dated(mark, year, is_chinese) for mark in marks)
 
 
@@ -72,9 +79,11 @@ def _dated(mark: Mark, year: str, is_chinese: bool) -> Mark:
     lacks_year = mark.date is not None and mark.date.missing_year
     if not is_month and not lacks_year:
         return mark
+
     period = in_year(year, mark.text, is_chinese)
     if period is None:
         return mark
+
     return replace(mark, date=DateSpan(0, len(mark.text), period), is_unknown=False)
 
 
@@ -83,6 +92,7 @@ def in_year(year: str, said: str, is_chinese: bool) -> Period | None:
     core = _BEFORE_MONTHS.sub("", said.lower())
     if is_chinese:
         return whole_period(f"{year}{core}")
+
     return whole_period(f"{core} of {year}") or whole_period(f"{core} {year}")
 
 

@@ -53,6 +53,7 @@ def lacking(match: Match) -> Parts | None:
     if word in _NEVER:
         happened = Condition(ref(link), "not null")
         return Parts(related=(Related(link.table, (happened,), negated=True),))
+
     is_open = Condition(ref(link), "null")
     return Parts(related=(Related(link.table, (is_open,)),))
 
@@ -67,6 +68,7 @@ def _is_of_events(question: QuestionWords, link: Link) -> bool:
     named = question.named_tables()
     if link.table in named:
         return False
+
     return any(link.table in question.graph.below(table) for table in named)
 
 
@@ -75,6 +77,7 @@ def _empty(question: QuestionWords, link: Link) -> Condition:
     is_measure = question.is_measure(link) and not link.derived
     if is_measure and not question.column_of(link).nullable:
         return Condition(ref(link), "=", (Decimal(0),))
+
     return Condition(ref(link), "null")
 
 
@@ -82,6 +85,7 @@ def _dates_outcome(question: QuestionWords, link: Link) -> bool:
     """Tell whether a column dates the outcome of an event, which may still be open."""
     if not question.is_date(link):
         return False
+
     is_later = link.column in question.facts(link.table).dates[1:]
     return is_later or is_outcome(question.column_of(link))
 
@@ -102,12 +106,16 @@ def never_done(match: Match) -> Parts | None:
     events = match.question.events_of(match["verb"].word)
     if len(events) != 1:
         return None
+
     return Parts(related=(Related(events[0], negated=True),))
 
 
 def having_one(match: Match) -> Parts | None:
     """Do as `having` after an article: "orders with an employee", not "customers with orders"."""
-    return having(match) if match["with"].word.text.endswith((" a", " an")) else None
+    if match["with"].word.text.endswith((" a", " an")):
+        return having(match)
+
+    return None
 
 
 def having(match: Match) -> Parts | None:
@@ -115,10 +123,12 @@ def having(match: Match) -> Parts | None:
     table = match.get("tab")
     if table is not None:
         return Parts(related=(Related(table.link.table),))
+
     link = match["tcol|mcol|dcol"].link
     question = match.question
     if question.kind(link) == "boolean" or not question.column_of(link).nullable:
         return None
+
     return Parts(conditions=(Condition(ref(link), "not null"),))
 
 
@@ -128,7 +138,9 @@ def having_each(match: Match) -> Parts | None:
     for value, table in zip(match.all("vals"), match.all("tab"), strict=True):
         if value.link.table != table.link.table:
             return None
+
         found.append(Related(value.link.table, (_has_value(value),)))
+
     return Parts(related=tuple(found))
 
 
@@ -142,4 +154,5 @@ def done(match: Match) -> Parts | None:
         return None
     if not _LEAST_LIKE_VERB <= item.link.quality < _WHOLE_NAME:
         return None
+
     return Parts(conditions=(Condition(ref(item.link), "not null"),))

@@ -27,6 +27,7 @@ def compared(match: Match, items: Sequence[MatchedItem] | None = None) -> Thresh
             return _between(first, second, at)
         case [Numeral() as number]:
             return _compared_with(number, items, at)
+
     return None
 
 
@@ -35,17 +36,23 @@ def _between(first: Numeral, second: Numeral, at: int) -> Threshold | None:
     # In `1到2万` and "between 1 and 2 million" the scale belongs to both numbers.
     if first.scale == 1 and first.value < second.unscaled:
         start = first.value * second.scale
-    return Threshold("between", (start, second.value), at) if start <= second.value else None
+
+    if start <= second.value:
+        return Threshold("between", (start, second.value), at)
+
+    return None
 
 
 def _compared_with(number: Numeral, items: Sequence[MatchedItem], at: int) -> Threshold | None:
     comparing = [one for one in items if one.symbol == "cmp"]
     if not comparing:
         return None
+
     word = comparing[0]
     is_behind = items[-1] is word
     if is_behind != (word.word.text in _TRAILING):
         return None
+
     operator = word.arg
     hint = ""
     if word.arg[1:].isalpha():  # `<price` of "cheaper than"
@@ -53,6 +60,7 @@ def _compared_with(number: Numeral, items: Sequence[MatchedItem], at: int) -> Th
         hint = word.arg[1:]
     if any(one.symbol == "not" for one in items):
         operator = OPPOSITE.get(operator, operator)  # type: ignore[call-overload]
+
     return Threshold(operator, (number.value,), at, hint=hint)  # type: ignore[arg-type]
 
 
@@ -69,6 +77,7 @@ def threshold(match: Match) -> Parts | None:
     if column is not None:
         if _is_key(match.question, column.link):
             return None
+
         function = match.get("sum", "avg", "max", "min")
         symbol = function.symbol if function is not None else None
         found = replace(found, link=column.link, function=symbol)
@@ -76,6 +85,7 @@ def threshold(match: Match) -> Parts | None:
         found = replace(found, table=table.link.table)
     elif found.operator in ("=", "!="):
         return None
+
     return Parts(thresholds=(found,), doubts=doubts(column))
 
 
@@ -85,6 +95,7 @@ def _compares_before(match: Match) -> bool:
     number = match.all("num")[-1]
     if after is None or not match.question.is_chinese:
         return False
+
     between = match.question.words[number.last : after.first]
     return any(word.mark.means("of") for word in between)
 
@@ -98,6 +109,7 @@ def threshold_of_table(match: Match) -> Parts | None:
     """Compare the number of a table's rows, which Chinese says without a word: `订单超过5个`."""
     if not match.question.is_chinese or match.is_after("each", "which", "list"):
         return None
+
     return threshold(match)
 
 
@@ -108,6 +120,7 @@ def two_thresholds(match: Match) -> Parts | None:
     second = compared(match, match.items[joint:])
     if first is None or second is None:
         return None
+
     column = match.get("mcol")
     table = match.get("tab")
     if column is not None:
@@ -115,6 +128,7 @@ def two_thresholds(match: Match) -> Parts | None:
     else:
         key = table.link.table if table is not None else None
         both = [replace(one, link=None, table=key) for one in (first, second)]
+
     return Parts(thresholds=tuple(both))
 
 
@@ -130,6 +144,7 @@ def columns_compared(match: Match) -> Parts | None:
     columns = match.all("mcol") or match.all("dcol")
     if len(columns) != 2 or any(one.link.derived for one in columns):
         return None
+
     left, right = (ref(one.link) for one in columns)
     word = match["cmp|range"]
     operator = _DATE_OPERATORS.get(word.arg, word.arg)
@@ -137,6 +152,7 @@ def columns_compared(match: Match) -> Parts | None:
         return None
     if match.is_negated:
         operator = OPPOSITE[operator]  # type: ignore[index]
+
     return Parts(conditions=(Condition(left, operator, (right,)),))  # type: ignore[arg-type]
 
 
@@ -150,6 +166,7 @@ def duration(match: Match) -> Parts | None:
         return None
     if found is None or found.operator == "between" or found.operands[0] != int(found.operands[0]):
         return None
+
     ago = -int(found.operands[0])
     then = Moment().shifted(match["date_part"].arg, ago)  # type: ignore[arg-type]
     period = Period(None, then) if found.operator.startswith(">") else Period(then, None)

@@ -29,10 +29,12 @@ def count_values(match: Match) -> Parts | None:
     if match.question.display(link):
         # the name of one thing, which there is no use in counting
         return None
+
     figure = figure_of_rows(match.question, link.table, match.start)
     parts = value_or_flag(match)
     if figure is None or parts is None:
         return None
+
     return parts + Parts(figures=(figure,))
 
 
@@ -47,6 +49,7 @@ def count(match: Match) -> Parts | None:
     if len(tables) > 1 and any("mcol" in one.word.senses for one in tables):
         # `车流量和店铺数量`: the other noun is a figure already, which is not counted
         return None
+
     figures = [_number_of(match.question, table) for table in tables]
     return Parts(figures=tuple(figures))
 
@@ -60,6 +63,7 @@ def _number_of(question: QuestionWords, table: MatchedItem) -> Figure:
     quantity = question.facts(table.link.table).own_quantity
     if quantity is None:
         return _count_of(table)
+
     return Figure("sum", column_link(table.link.table, quantity.name), position=table.first)
 
 
@@ -71,20 +75,26 @@ def total_asked(match: Match) -> Parts | None:
         return total_rows(match)
     if not word.endswith(_AMOUNTS):
         return None
+
     link = amount_of(match.question, table.link.table)
-    return Parts(figures=(Figure("sum", link, position=table.first),)) if link is not None else None
+    if link is not None:
+        return Parts(figures=(Figure("sum", link, position=table.first),))
+
+    return None
 
 
 def amount(match: Match) -> Parts | None:
     """Add up the money of a table, or of its rows with a value: `缴费一共多少钱`."""
     if match["count"].arg != "money" and not _is_after_paying(match):
         return None
+
     value = match.get("vals")
     thing = match.get("tab") or match["vals"]
     link = amount_of(match.question, thing.link.table)
     own = values(match) if value is not None else Parts()
     if link is None or own is None:
         return None
+
     return own + Parts(figures=(Figure("sum", link, position=thing.first),))
 
 
@@ -92,6 +102,7 @@ def _is_after_paying(match: Match) -> bool:
     before = match.beside(-1)
     if before is None or not before.mark.means("verb"):
         return False
+
     return _PAYS.fullmatch(before.text) is not None
 
 
@@ -104,6 +115,7 @@ def count_rows(match: Match) -> Parts | None:
         return None
     if thing.symbol == "mcol" and "tab" in thing.word.senses:
         return None
+
     return Parts(figures=(_count_of(thing),))
 
 
@@ -117,6 +129,7 @@ def _counts(question: QuestionWords, word: MatchedItem, table: MatchedItem) -> b
         return False
     if word.first < table.first:
         return text.isascii() or _ASKS_NUMBER.match(text) is not None
+
     return not (text.isascii() and text.startswith(_BEFORE_COUNTED))
 
 
@@ -129,6 +142,7 @@ def _asks_for_figure(question: QuestionWords, text: str, table: MatchedItem) -> 
     if text in _HOW_MUCH:
         # `收入多少` asks for the income, although the table of daily incomes has the same name
         return True
+
     # "how many visits" adds up the visits of each day, "how many sales" counts them
     return text.isascii() and (table.word.names_figure or is_number(question, figure.link))
 
@@ -145,6 +159,7 @@ def count_column(match: Match) -> Parts | None:
     text = word.word.text
     if word.arg == "money" or _rows_follow(match) or question.is_flag(link):
         return None
+
     is_before = word.first < item.first
     if is_before and not text.isascii() and not _ASKS_NUMBER.match(text):
         return None
@@ -156,7 +171,9 @@ def count_column(match: Match) -> Parts | None:
         between = question.words[word.last + 1 : item.first]
         if any(one.mark.means("verb") for one in between):  # "how many places are left"
             return None
+
         return _counted_column("count", item)
+
     return _counted_column("count_distinct", item)
 
 
@@ -173,7 +190,11 @@ def _added_up(question: QuestionWords, text: str, item: MatchedItem) -> Parts | 
         is_asked = True
     else:  # `多少人挂号` is no 挂号费
         is_asked = question.facts(link.table).is_count(question.column_of(link))
-    return _plain_measure(item, flags=("how_much",)) if is_asked else None
+
+    if is_asked:
+        return _plain_measure(item, flags=("how_much",))
+
+    return None
 
 
 def _rows_follow(match: Match) -> bool:
@@ -187,11 +208,13 @@ def measure(match: Match) -> Parts | None:
     column = match["mcol"]
     if asked is None:
         return _plain_measure(column)
+
     text = asked.word.text
     if _rows_follow(match) or not (text.isascii() or text in _HOW_MUCH):
         return None
     if text.isascii() and not is_counted_by_word(match.question, column.link):
         return None
+
     return _plain_measure(column, flags=("how_much",))
 
 
@@ -206,9 +229,11 @@ def owned_measure(match: Match) -> Parts | None:
     column = match["mcol"]
     if column.link.table != table.link.table:
         return None
+
     parts = measure(match)
     if parts is None:
         return None
+
     return parts + Parts(tables=(Named(table.first, table.link, "owner"),))
 
 
@@ -219,13 +244,16 @@ def aggregate(match: Match) -> Parts | None:
     has_dates = any(one.symbol == "dcol" for one in columns)
     if has_dates and not {"max", "min"}.issuperset(functions):
         return None
+
     percent = _percent_of(match)
     if "percentile" in functions and (percent is None or not 0 < percent < _ALL):
         return None
+
     figures = []
     for column in columns:
         for function in functions:
             figures.append(Figure(function, column.link, position=column.first, percent=percent))
+
     return Parts(figures=tuple(figures), doubts=doubts(*columns))
 
 
@@ -239,6 +267,7 @@ def owned_aggregate(match: Match) -> Parts | None:
     """Ask for a function over a measure of the table that is named: "average order amount"."""
     if match["mcol"].link.table != match["tab"].link.table:
         return None
+
     return aggregate(match)
 
 
@@ -258,6 +287,7 @@ def total_rows(match: Match) -> Parts | None:
     """Count rows, of which a total is the number: "total orders"."""
     if match["sum"].word.text in _HOW_MUCH_MONEY:
         return None
+
     return Parts(figures=(_count_of(match["tab"]),))
 
 
@@ -284,6 +314,7 @@ def per_entity(match: Match) -> Parts | None:
         return None if is_over_next else parts
     if table.word.text.isascii():
         return parts + Parts(figures=(_count_of(table),))
+
     group = GroupBy(Dimension(table.link.table), table.first)
     return parts + Parts(groups=(group,))
 
@@ -297,4 +328,5 @@ def share(match: Match) -> Parts:
         return parts + _plain_measure(column)
     if table is not None:
         return parts + Parts(tables=(Named(table.first, table.link, "shared"),))
+
     return parts

@@ -42,6 +42,7 @@ def _usable(question: QuestionWords, patterns: Patterns) -> Patterns:
     found = {}
     for symbol in question.symbols & patterns.keys():
         found[symbol] = tuple(one for one in patterns[symbol] if can_match(question, one.elements))
+
     return found
 
 
@@ -49,6 +50,7 @@ def _fragments_at(question: QuestionWords, patterns: Patterns, start: int) -> It
     beginning: dict[PhrasePattern, None] = {}
     for symbol in (*question.words[start].symbols, "<"):
         beginning |= dict.fromkeys(patterns.get(symbol, ()))
+
     for pattern in beginning:
         check()
         for match in matches(question, pattern.elements, start):
@@ -64,6 +66,7 @@ def _cheapest(fragments: Iterable[Fragment]) -> Iterable[Fragment]:
         key = (one.end, repr(one.parts))
         if key not in best or one.cost < best[key].cost:
             best[key] = one
+
     return best.values()
 
 
@@ -73,8 +76,10 @@ def _made(pattern: PhrasePattern, match: Match) -> Parts | None:
     for item in match.inner:
         if parts is None:
             return None
+
         own = value_or_flag(replace(match, items=(item,), inner=()))
         parts = parts + own if own is not None else None
+
     return parts
 
 
@@ -98,6 +103,7 @@ def readings(question: QuestionWords, patterns: Patterns) -> list[Reading]:
             for one in starting[place]:
                 longer = Reading(state.cost + one.cost, (*state.fragments, one), state.lost)
                 states[one.end].append(longer)
+
     found = heapq.nsmallest(costs.READINGS, states[len(question)])
     return [one for one in found if one.cost <= found[0].cost + costs.MARGIN]
 
@@ -118,16 +124,20 @@ def _passing(question: QuestionWords, place: int) -> tuple[float, bool]:
         before = question.word_at(place - 1)
         if before is not None and "tab" in before.senses:  # "customers who …"
             return costs.PASSED["which"], False
+
         return costs.LOST, True
+
     cost = _cost_of_intent(word)
     if cost is not None:
         return cost, False
     if word.noun is None and word.mark.links:
         # another word has taken it up
         return costs.TIE, False
+
     says_nothing = word.mark.is_skippable or _is_weak_verb(word)
     if says_nothing or _is_measure_word(question, place):
         return costs.SKIPPED, False
+
     return costs.LOST, True
 
 
@@ -139,7 +149,11 @@ def _cost_of_intent(word: Word) -> float | None:
         return None
     if word.senses.keys().isdisjoint(_NAMES):
         return cost
-    return cost + costs.SECOND if word.mark.quality < costs.NAMED else None
+
+    if word.mark.quality < costs.NAMED:
+        return cost + costs.SECOND
+
+    return None
 
 
 def _is_verb_as_noun(question: QuestionWords, place: int) -> bool:
@@ -147,12 +161,15 @@ def _is_verb_as_noun(question: QuestionWords, place: int) -> bool:
     word = question.words[place]
     if word.noun is not None or not word.mark.means("verb"):
         return False
+
     before = question.word_at(place - 1)
     if before is None or not word.text.isascii():
         return False
+
     is_counted = before.mark.means("count") and plural(word.text[:-1]) == word.text
     if before.text.split()[-1] not in _BEFORE_NOUNS and not is_counted:
         return False
+
     after = question.word_at(place + 1)
     return after is None or after.senses.keys().isdisjoint(_NAMES_BUT_FLAGS)
 
@@ -162,10 +179,12 @@ def _is_measure_word(question: QuestionWords, place: int) -> bool:
     mark = question.words[place].mark
     if not mark.is_unknown or mark.speech not in ("measure", "noun"):
         return False
+
     is_one_character = len(mark.text) == 1 and has_han(mark.text)
     before = question.word_at(place - 1)
     if before is None or not is_one_character:
         return False
+
     is_counted = before.mark.means("count") or before.mark.number is not None
     return is_counted and before.mark.end == mark.start
 
@@ -179,4 +198,5 @@ def _is_weak_verb(word: Word) -> bool:
         return False
     if not 0 < word.mark.quality < costs.WHOLE:
         return False
+
     return part_of_speech(word.text, "en") not in _NOUN_LIKE

@@ -19,17 +19,23 @@ def groups(match: Match) -> Parts | None:
     """Group by tables, columns and units of time: `各公司和各省份`, "by region and status"."""
     if _asks_for_kind_of_table(match):
         return None
+
     by = match.get("by")
     if match.get("each") is not None:
         by = None
     if by is not None and by.word.text == "by" and _is_agent(match):
         table = match.get("tab")
-        return Parts(tables=(Named(table.first, table.link),)) if table is not None else None
+        if table is not None:
+            return Parts(tables=(Named(table.first, table.link),))
+
+        return None
+
     found: list[GroupBy] = []
     for item in match.items:
         dimension = _dimension(match.question, item)
         if dimension is not None:
             found.append(GroupBy(dimension, item.first, by=by is not None))
+
     return Parts(groups=tuple(found), doubts=doubts(*match.all("tcol", "flag", "dcol")))
 
 
@@ -38,6 +44,7 @@ def _asks_for_kind_of_table(match: Match) -> bool:
     has_table = any("tab" in one.word.senses for one in match.items)
     if not has_table:
         return False
+
     return any(one.arg in ("kind", "sort") for one in match.items)
 
 
@@ -46,6 +53,7 @@ def _dimension(question: QuestionWords, item: MatchedItem) -> Dimension | None:
         return Dimension(item.link.table)
     if item.symbol in ("tcol", "flag", "dcol"):
         return column_dimension(question, item.link)
+
     return time_dimension(item)
 
 
@@ -53,11 +61,13 @@ def _is_agent(match: Match) -> bool:
     """Tell whether "by" names an agent, no group: `orders placed by customers from Japan`."""
     if not match.question.means(match.start - 1, "verb"):
         return False
+
     after = match.beside(1)
     if after is None or match.get("tab", "tcol") is None:
         return False
     if "val" in after.senses or after.text == _WHO:
         return True
+
     return after.mark.means("with", "from")
 
 
@@ -66,6 +76,7 @@ def dated_group(match: Match) -> Parts | None:
     link = match["dcol"].link
     if match.question.kind(link) not in ("date", "timestamp"):
         return None
+
     dimension = Dimension(link.table, link.column, match["bucket"].arg)  # type: ignore[arg-type]
     return Parts(groups=(GroupBy(dimension, match.start),))
 
@@ -75,6 +86,7 @@ def asked_date(match: Match) -> Parts | None:
     column = match["dcol"]
     if match.question.has("super", "top", "count", "sum", "avg", "max", "min"):
         return None
+
     return Parts(columns=(Named(column.first, column.link, "asked"),), doubts=doubts(column))
 
 
@@ -85,6 +97,7 @@ def compared_dates(match: Match) -> Parts:
     flags: tuple[Flag, ...] = ("periods",)
     if match.get("count") is not None:
         flags = ("how_many", "periods")
+
     return Parts(groups=(GroupBy(dimension, dates.first),), flags=flags)
 
 
@@ -94,6 +107,7 @@ def growth(match: Match) -> Parts:
     for item in match.all("growth"):
         if item.arg:
             flags.append(f"growth:{item.arg}")
+
     return Parts(flags=tuple(flags))
 
 
@@ -102,6 +116,7 @@ def distribution(match: Match) -> Parts | None:
     column = match["tcol|flag"]
     if match["by_end"].word.text not in _DISTRIBUTION:
         return groups(match)
+
     found = GroupBy(column_dimension(match.question, column.link), column.first)
     return Parts(groups=(found,), flags=("distribution",), doubts=doubts(column))
 
@@ -112,9 +127,11 @@ def kinds(match: Match) -> Parts | None:
     word = match["each|which|by"]
     if word.arg == "sort" and len(table.word.text) < 2:
         return None
+
     links = _kind_columns(match.question, table.link.table)
     if not links:
         return None
+
     best = links[0]
     rivals = tuple(link for link in links if link.quality >= best.quality - _AS_GOOD)
     unclear = ((word.word.mark.text, rivals),) if len(rivals) > 1 else ()
@@ -140,7 +157,9 @@ def _kind_columns(question: QuestionWords, table: TableKey) -> list[Link]:
         for link in columns_named(question, table, name, _LEAST_KIND):
             if question.is_measure(link):
                 continue
+
             known = found.get(link.column)
             if known is None or link.quality > known.quality:
                 found[link.column] = link
+
     return sorted(found.values(), key=lambda link: -link.quality)

@@ -33,10 +33,12 @@ def column_dimension(question: QuestionWords, link: Link) -> Dimension:
     for edge in facts.edges:
         if edge.columns == (link.column,):
             return Dimension(edge.parent, via=link.column if edge.child != edge.parent else None)
+
     if link.column in facts.display and facts.key:
         return Dimension(link.table)
     if question.kind(link) == "timestamp":
         return Dimension(link.table, link.column, "day")
+
     return Dimension(link.table, link.column)
 
 
@@ -48,6 +50,7 @@ def time_dimension(item: MatchedItem) -> Dimension | None:
         return Dimension(NO_TABLE, None, part="weekday")
     if item.symbol == "calendar_part":
         return Dimension(NO_TABLE, None, part=item.arg)  # type: ignore[arg-type]
+
     return None
 
 
@@ -61,6 +64,7 @@ def figure_of_rows(question: QuestionWords, table: TableKey, at: int) -> Figure 
         return Figure("count", table=table, position=at)
     if len(facts.measures) != 1 or is_averaged(facts.measures[0]):
         return None
+
     return Figure("sum", column_link(table, facts.measures[0].name), position=at)
 
 
@@ -75,14 +79,17 @@ def amount_of(question: QuestionWords, table: TableKey) -> Link | None:
     for column in facts.measures:
         if not is_averaged(column) and not facts.is_count(column):
             added.add(column.name)
+
     only = facts.table.column(next(iter(added))) if len(added) == 1 else None
     for name in _MONEY:
         links = columns_named(question, table, name, _NAMED)
         named = {str(link.column) for link in links if link.derived is None}
         if len(named & added) == 1:
             return column_link(table, (named & added).pop())
+
     if only is None or is_whole_number(only):
         return None
+
     return _amount_of_lines(question, table) or column_link(table, only.name)
 
 
@@ -94,6 +101,7 @@ def _amount_of_lines(question: QuestionWords, table: TableKey) -> Link | None:
         for link in question.lexicon.find(name):
             if link.factor is not None and link.table in below:
                 found[link.table, link.column] = link
+
     return next(iter(found.values())) if len(found) == 1 else None
 
 
@@ -104,6 +112,7 @@ def columns_named(question: QuestionWords, table: TableKey, name: str, least: fl
         is_own = link.kind == "column" and link.table == table
         if is_own and link.quality >= least:
             found.append(link)
+
     return found
 
 
@@ -111,10 +120,12 @@ def is_number(question: QuestionWords, link: Link) -> bool:
     """Tell whether a figure is a number of the things that its name names, no amount of money."""
     if link.derived == METRIC:
         return link.spelling not in _MONEY_NAMES
+
     facts = question.facts(link.table)
     column = question.column_of(link)
     if facts.is_report or facts.is_count(column):
         return True
+
     names = stems(column.name)
     return stem(link.spelling) in names
 
@@ -128,6 +139,7 @@ def is_counted_by_word(question: QuestionWords, link: Link) -> bool:
     """Tell whether "how many" may ask for a figure: not for money, nor for a price or a rate."""
     if is_money(question, link):
         return False
+
     return link.derived == METRIC or not is_averaged(question.column_of(link))
 
 
@@ -136,10 +148,12 @@ def concept_column(question: QuestionWords, table: TableKey, hint: str) -> Link 
     if hint in ("date", "recent"):
         dates = question.facts(table).dates
         return column_link(table, dates[0]) if dates else None
+
     for name in WORDS.both(f"concepts.{hint}"):
         for link in columns_named(question, table, name, _LEAST_OF_CONCEPT):
             if question.is_measure(link) or question.is_date(link):
                 return link
+
     return None
 
 
@@ -150,9 +164,11 @@ def income_asked(question: QuestionWords) -> Figure | None:
     asks_how_much = not _HOW_MUCH_MONEY.isdisjoint(amounts)
     if not asks_how_much or not any(map(_EARNS.fullmatch, verbs)):
         return None
+
     columns = _income_columns(question)
     if len(columns) != 1:
         return None
+
     (income,) = columns.values()
     return Figure("sum", income)
 
@@ -163,11 +179,13 @@ def _income_columns(question: QuestionWords) -> dict[ColumnIdentity, Link]:
         for link in question.lexicon.find(name):
             if _is_income(question, link):
                 links[link.table, link.column] = link
+
     return links
 
 
 def _is_income(question: QuestionWords, link: Link) -> bool:
     if link.kind != "column" or link.quality < costs.CLEAR:
         return False
+
     is_of_table = question.schema.table(link.table).kind == "table"
     return is_of_table and question.is_measure(link)

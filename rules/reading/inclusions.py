@@ -44,6 +44,7 @@ def without_inclusion(marks: tuple[Mark, ...]) -> tuple[tuple[Mark, ...], Inclus
         if found is not None:
             first, last = found
             return marks[:first] + marks[last + 1 :], _inclusion(marks[first : last + 1])
+
     return marks, None
 
 
@@ -53,6 +54,7 @@ def _inclusion(marks: tuple[Mark, ...]) -> Inclusion:
         links = _names(mark)
         if links and not _role(mark):
             named.append(links)
+
     text = " ".join(mark.text for mark in marks)
     return Inclusion(text, tuple(named), is_aside=_role(marks[0]) == "across")
 
@@ -63,7 +65,11 @@ def _stretch_at(marks: tuple[Mark, ...], at: int) -> _Stretch | None:
     if role == "zero":
         return at, _with_trail(marks, at)
     if role == "across":
-        return (at, at + 2) if _are_all_of_table(marks, at + 1) else None
+        if _are_all_of_table(marks, at + 1):
+            return (at, at + 2)
+
+        return None
+
     is_negated = at > 0 and marks[at - 1].means("not")
     if role in ("lead", "either") and not is_negated:
         last = _last_of_absence(marks, at + 1)
@@ -73,6 +79,7 @@ def _stretch_at(marks: tuple[Mark, ...], at: int) -> _Stretch | None:
         first = _first_of_absence(marks, at)
         if first is not None:
             return first, _with_trail(marks, at)
+
     return None
 
 
@@ -80,6 +87,7 @@ def _are_all_of_table(marks: tuple[Mark, ...], at: int) -> bool:
     """Tell whether words such as "all customers" begin at this place."""
     if at + 1 >= len(marks) or _role(marks[at]) != "all":
         return False
+
     return any(link.kind == "table" for link in _names(marks[at + 1]))
 
 
@@ -92,6 +100,7 @@ def _last_of_absence(marks: tuple[Mark, ...], start: int) -> int | None:
     for place in range(start, len(marks)):
         if not _continues(marks, place) or not _may_be_within(marks[place]):
             break
+
         last = place
         if _role(marks[place]) in _ABSENT:
             is_absent = True
@@ -99,6 +108,7 @@ def _last_of_absence(marks: tuple[Mark, ...], start: int) -> int | None:
             nouns += 1
         if nouns == _NOUNS_AFTER:
             break
+
     return last if is_absent else None
 
 
@@ -113,10 +123,15 @@ def _first_of_absence(marks: tuple[Mark, ...], end: int) -> int | None:
         place -= 1
         if _role(marks[place]) in _ABSENT:
             nearest = place
+
     if nearest is None:
         return None
+
     owner = nearest - 1
-    return owner if owner >= place and _is_owner(marks, owner) else nearest
+    if owner >= place and _is_owner(marks, owner):
+        return owner
+
+    return nearest
 
 
 def _is_owner(marks: tuple[Mark, ...], place: int) -> bool:
@@ -126,6 +141,7 @@ def _is_owner(marks: tuple[Mark, ...], place: int) -> bool:
     """
     if not _names(marks[place]) or not marks[place].text.isascii():
         return False
+
     return place == 0 or not marks[place - 1].means("each", "by", "of", "count")
 
 
@@ -134,7 +150,9 @@ def _with_trail(marks: tuple[Mark, ...], last: int) -> int:
     for place in range(last + 1, len(marks)):
         if not _continues(marks, place) or _role(marks[place]) not in _TRAILS:
             break
+
         last = place
+
     return last
 
 
@@ -153,6 +171,7 @@ def _may_be_within(mark: Mark) -> bool:
         return False
     if mark.intent is None:
         return bool(_names(mark))
+
     return mark.means("noise", "verb", "of", "with", "unit")
 
 
@@ -164,9 +183,11 @@ def _names(mark: Mark) -> tuple[Link, ...]:
         if link.kind != "value" and link.quality >= _NAMED:
             found.append(link)
             names_table = names_table or link.kind == "table"
+
     is_value = bool(mark.links) and mark.links[0].kind == "value"
     if is_value and not names_table:
         return ()
+
     return tuple(found)
 
 

@@ -66,6 +66,7 @@ def elements(text: str, parts: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[
     if name is None:
         yield tuple(map(_element, text.split()))
         return
+
     for choice in parts[name[1]]:
         yield from elements(text.replace(name[0], choice, 1), parts)
 
@@ -86,9 +87,11 @@ def matches(question: QuestionWords, pattern: tuple[Element, ...], start: int) -
     if not tests_word_before:
         yield from _from(question, pattern, start, nothing)
         return
+
     before = _untied_before(question, start)
     if before is None:
         return
+
     for _, _, item in _taken(question, before, first)[:1]:
         yield from _from(question, pattern[1:], start, replace(nothing, items=(item,)))
 
@@ -98,6 +101,7 @@ def _untied_before(question: QuestionWords, place: int) -> int | None:
     for before in reversed(range(place)):
         if not _is_tie(question.words[before]):
             return before
+
     return None
 
 
@@ -108,21 +112,27 @@ def _from(
     if not pattern:
         yield so_far
         return
+
     element = pattern[0]
     if element.optional:
         yield from _from(question, pattern[1:], place, so_far)
+
     found = _after_ties(question, place, element, is_first=place == so_far.start)
     if found is None:
         return
+
     at, passed = found
     ways = _taken(question, at, element)
     for end, cost, item in ways:
         longer = replace(so_far, items=(*so_far.items, item))
         if not element.takes_no_word:
             longer = replace(longer, end=end, cost=so_far.cost + passed + cost)
+
         yield from _from(question, pattern[1:], end, longer)
+
     if ways or at == so_far.start or element.takes_no_word or so_far.inner:
         return
+
     for end, cost, item in _attributes(question, at):  # "how many *Jazz* tracks"
         total = so_far.cost + passed + cost + costs.ATTRIBUTE
         yield from _from(question, pattern, end, replace(so_far, cost=total, inner=(item,)))
@@ -140,7 +150,9 @@ def _after_ties(
     for at in range(place, min(place + _MOST_TIES + 1, len(question))):
         if is_first or _taken(question, at, element) or not _is_tie(question.words[at]):
             return at, passed
+
         passed += costs.TIE
+
     return None
 
 
@@ -157,6 +169,7 @@ def _is_tie(word: Word) -> bool:
     """Tell whether a word only ties others together and names nothing."""
     if not word.mark.means(*_TIES):
         return False
+
     return all(sense.link is None for sense in word.senses.values())
 
 
@@ -170,6 +183,7 @@ def can_match(question: QuestionWords, pattern: tuple[Element, ...]) -> bool:
             continue
         if question.symbols.isdisjoint(element.symbols):
             return False
+
     return True
 
 
@@ -181,6 +195,7 @@ def _taken(question: QuestionWords, place: int, element: Element) -> tuple[_Way,
     taken: tuple[_Way, ...] | None = question.taken.get((place, element))
     if taken is None:
         taken = question.taken[place, element] = tuple(_ways(question, place, element))
+
     return taken
 
 
@@ -205,6 +220,7 @@ def _single_word(question: QuestionWords, place: int, symbol: str) -> Iterator[_
     sense = word.senses.get(symbol)
     if sense is None:
         return
+
     kind = symbol.split(":")[0]
     links = () if sense.link is None else (sense.link,)
     yield place + 1, sense.cost, MatchedItem(kind, place, place, word, links, rivals=sense.rivals)
@@ -220,6 +236,7 @@ def _vals(question: QuestionWords, place: int) -> Iterator[_Way]:
     sense = word.senses.get("val")
     if sense is None or word.noun is None:
         return
+
     candidates: _Values = {key: (link,) for key, link in _values_by_column(word).items()}
     yield place + 1, sense.cost, MatchedItem("vals", place, place, word, _first(candidates))
     joint = ""
@@ -229,14 +246,17 @@ def _vals(question: QuestionWords, place: int) -> Iterator[_Way]:
         joined = joined or _next_value(question, last)
         if joined is None:
             break
+
         kind, other = joined
         longer = _with_values_of(candidates, question.words[other])
         if not longer:
             break
         if not joint or kind == "or":
             joint = kind
+
         last = other
         candidates = longer
+
     if last > place:
         links = _first(candidates)
         yield last + 1, sense.cost, MatchedItem("vals", place, last, word, links, joint=joint)
@@ -250,6 +270,7 @@ def _with_values_of(candidates: _Values, word: Word) -> _Values:
     """Add the values of one more word, of the columns that have them."""
     if "val" not in word.senses:
         return {}
+
     found = _values_by_column(word)
     return {key: (*links, found[key]) for key, links in candidates.items() if key in found}
 
@@ -263,9 +284,13 @@ def _next_value(question: QuestionWords, place: int) -> tuple[str, int] | None:
     other = place + 1
     while question.means(other, "of"):  # 男的女的
         other += 1
+
     word = question.word_at(other)
     value = word.senses.get("val") if word is not None else None
-    return ("and", other) if value is not None and value.cost <= 0 else None
+    if value is not None and value.cost <= 0:
+        return ("and", other)
+
+    return None
 
 
 def _values_by_column(word: Word) -> dict[ColumnIdentity, Link]:
@@ -273,6 +298,7 @@ def _values_by_column(word: Word) -> dict[ColumnIdentity, Link]:
     found: dict[ColumnIdentity, Link] = {}
     for _, link in word.noun.values if word.noun else ():
         found.setdefault((link.table, link.column), link)
+
     return found
 
 
@@ -298,6 +324,7 @@ def _joined_to(
             return joint, other
         elif not mark.means("noise") and not _is_own_table(question, place, other):
             return None
+
     return None
 
 
@@ -307,6 +334,7 @@ def _is_own_table(question: QuestionWords, place: int, other: int) -> bool:
     table = question.words[other].senses.get("tab")
     if value is None or value.link is None or table is None or table.link is None:
         return False
+
     return value.link.table == table.link.table
 
 
@@ -317,6 +345,7 @@ def _dates(question: QuestionWords, place: int) -> Iterator[_Way]:
     date = word.mark.date
     if sense is None or date is None or not date.is_known:
         return
+
     periods = [date.period]
     yield place + 1, sense.cost, MatchedItem("dates", place, place, word, periods=tuple(periods))
     last = place
@@ -324,6 +353,7 @@ def _dates(question: QuestionWords, place: int) -> Iterator[_Way]:
         joined = _joined_to(question, last, ("to", "range", "and", "or", "compare"))
         if joined is None:
             return
+
         joint, last = joined
         period = _period_after(question, last, periods[-1])
         if period is None:
@@ -334,6 +364,7 @@ def _dates(question: QuestionWords, place: int) -> Iterator[_Way]:
             periods = [Period(periods[0].start, period.end)]
         else:
             return
+
         item = MatchedItem("dates", place, last, word, periods=tuple(periods), joint=joint)
         yield last + 1, sense.cost, item
 
@@ -345,6 +376,7 @@ def _period_after(question: QuestionWords, place: int, before: Period) -> Period
         return None
     if mark.date.missing_year:
         return in_year_of(before, mark.text, question.is_chinese)
+
     return mark.date.period if mark.date.is_known else None
 
 
@@ -352,6 +384,7 @@ def _is_range(question: QuestionWords, first: int, joint: str) -> bool:
     """Tell whether the joining word makes two periods a beginning and an end."""
     if joint == "and":
         return question.means(first - 1, "between")
+
     return joint in ("to", "range")
 
 

@@ -14,6 +14,7 @@ def role_of(match: Match) -> str:
     """Return `asked` if the match, or the word before it, asks for the named thing; see `Named`."""
     if match.get("which", "list") is not None or match.is_after("which", "list"):
         return "asked"
+
     return ""
 
 
@@ -36,6 +37,7 @@ def attribute(match: Match) -> Parts | None:
     if match.question.is_chinese and _is_of_event(match, column):
         # `用户买过手机`: what was bought is no column of who bought it
         return None
+
     named = Named(column.first, column.link, role_of(match))
     shown = Parts(columns=(named,), doubts=doubts(column))
     if table is None:
@@ -45,6 +47,7 @@ def attribute(match: Match) -> Parts | None:
     if match.question.is_chinese and column.first < table.first:
         # `删除的服务区` are areas
         return None
+
     return replace(shown, tables=(Named(table.first, table.link, "owner"),))
 
 
@@ -62,6 +65,7 @@ def name_of(match: Match) -> Parts | None:
     facts = match.question.facts(table.link.table)
     if column.word.text not in _NAMES or not facts.display:
         return None
+
     link = Link("column", table.link.table, facts.display[-1], None, 1.0, "")
     owner = Named(table.first, table.link, "owner")
     return Parts(columns=(Named(column.first, link, role_of(match)),), tables=(owner,))
@@ -72,4 +76,5 @@ def shown_too(match: Match) -> Parts | None:
     after = match.question.word_at(match.end)
     if after is None or after.mark.means("and"):
         return Parts(flags=("shown_too",))
+
     return None

@@ -241,6 +241,7 @@ class Reading:
         found: set[int] = set()
         for fragment in self.fragments:
             found.update(range(fragment.start, fragment.end))
+
         return found
 
 
@@ -263,9 +264,12 @@ def _alternatives(fragments: tuple[Fragment, ...]) -> list[Parts]:
                 found += [_OR, fragment.parts]
         else:
             found.append(fragment.parts)
+
         is_after_or = False
+
     if is_after_or:
         found.append(_OR)
+
     return found
 
 
@@ -275,6 +279,7 @@ def _either(first: Parts, second: Parts) -> Parts | None:
     of_second = _conditions(second)
     if not of_first or not of_second:
         return None
+
     conditions = list(first.either[0].conditions) if first.either else []
     known = tuple(conditions)
     conditions += [one for one in (*of_first, *of_second) if one not in known]
@@ -288,7 +293,9 @@ def _conditions(parts: Parts) -> tuple[Condition, ...]:
         return parts.either[0].conditions
     if len(parts.conditions) == 1:
         return parts.conditions
+
     for one in parts.thresholds:
         if one.link is not None and one.function is None:
             return (Condition(ref(one.link), one.operator, one.operands),)
+
     return ()

@@ -192,6 +192,7 @@ def compiled(*tables: Iterable[tuple[str, float, Make]]) -> Patterns:
                 pattern = PhrasePattern(text, alternative, weight, make)
                 for symbol in _first_symbols(pattern):
                     found.setdefault(symbol, []).append(pattern)
+
     return {symbol: tuple(patterns) for symbol, patterns in found.items()}
 
 

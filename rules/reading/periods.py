@@ -51,6 +51,7 @@ def span(match: Match) -> Parts | None:
     column = match.get("dcol")
     if column is not None and not _is_date_of_period(match, column):
         return None
+
     compares = item.joint == "compare"
     found = Span(
         _bounded_periods(match, item),
@@ -69,9 +70,11 @@ def _bounded_periods(match: Match, item: MatchedItem) -> tuple[Period, ...]:
     date = item.word.mark.date
     if bound:
         return (_BOUNDS[bound](item.periods[0]),)
+
     is_single = len(item.periods) == 1
     if bound is None and is_single and date is not None and date.unbounded is not None:
         return (date.unbounded,)
+
     return item.periods
 
 
@@ -84,6 +87,7 @@ def week_of(match: Match) -> Parts | None:
         return None
     if start is None or start.day is None:
         return None
+
     monday = start.shifted("day", -start.day.weekday())
     week = Period(monday, monday.shifted("week", 1), "week")
     return Parts(spans=(Span((week,), item.first),))
@@ -96,12 +100,14 @@ def _is_date_of_period(match: Match, column: MatchedItem) -> bool:
     if noun is None or noun.is_table:
         # "orders from last year"
         return False
+
     measures, dates = [], []
     for score, link in noun.columns:
         if link.quality >= _MEASURED and question.is_measure(link):
             measures.append(score)
         if question.is_date(link):
             dates.append(score)
+
     return not measures or dates[0] >= measures[0] + _LIKELIER
 
 
@@ -120,7 +126,11 @@ def _bound(match: Match, item: MatchedItem) -> str | None:
         if word.symbol == "cmp":
             return _compared_bound(word, item)
         if word.symbol == "from" and item.first == item.last:
-            return "since" if _is_open_ended(match, item.periods[0]) else None
+            if _is_open_ended(match, item.periods[0]):
+                return "since"
+
+            return None
+
     return None
 
 
@@ -128,6 +138,7 @@ def _compared_bound(word: MatchedItem, item: MatchedItem) -> str | None:
     bound = _OPERATORS.get(word.arg, "")
     if item.word.text.endswith(_AGO):
         return _LONGER_AGO.get(bound, "")
+
     is_duration = word.word.text == "over" and item.periods[0].is_relative
     return None if is_duration else bound
 
@@ -136,6 +147,7 @@ def _is_open_ended(match: Match, period: Period) -> bool:
     """Tell whether "from" begins an open period: "from May 1st", but not "orders from May"."""
     if match.question.is_chinese:
         return period.grain is not None
+
     return period.grain == "day"
 
 
@@ -146,5 +158,6 @@ def asked_span(match: Match) -> Parts | None:
     is_date_alone = link.spelling in (link.column or "")
     if parts is None or is_date_alone or not match.question.facts(link.table).is_entity:
         return None
+
     table = Link("table", link.table, None, None, 1.0, "")
     return parts + Parts(tables=(Named(match["dcol"].first, table, "asked"),))

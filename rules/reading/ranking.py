@@ -28,19 +28,23 @@ def ranking(match: Match) -> Parts | None:
     limit = limit_of(match)
     if limit is None and (_lacks_number(match, word) or _is_agent(match, word)):
         return None
+
     counts = _ranks_by_number(word)
     figure = _figure(match, word, counts=counts)
     names_something = match.get("mcol", "dcol", "vals", "tab") is not None
     if figure is None and names_something:
         return None
+
     own = values(match) if match.get("vals") is not None else Parts()
     if own is None:
         return None
+
     end = _end_of_order(match, word)
     is_order = word.symbol == "rank" and limit is None
     descending = end.descending
     if is_order and end.is_open:
         descending = _is_best_first(word, figure)
+
     found = Ranking(
         descending,
         word.first,
@@ -65,9 +69,11 @@ def _is_agent(match: Match, word: MatchedItem) -> bool:
     question = match.question
     if not word.word.text.endswith(_BY) or word.last + 1 != match.end:
         return False
+
     thing, name = question.word_at(match.end), question.word_at(match.end + 1)
     if thing is None or "tab" not in thing.senses:
         return thing is not None and "val" in thing.senses
+
     return name is not None and "val" in name.senses
 
 
@@ -82,6 +88,7 @@ def _is_best_first(word: MatchedItem, figure: Figure | None) -> bool:
     """
     if figure is None or not word.word.text.startswith(_SORTS):
         return True
+
     return figure.function is not None
 
 
@@ -117,6 +124,7 @@ def _lacks_number(match: Match, word: MatchedItem) -> bool:
         return True
     if word.symbol != "top":
         return False
+
     text = word.word.text
     is_first = text in _FIRST_EN or any(one in text for one in _FIRST_ZH)
     return not is_first or _number_follows(match)
@@ -128,6 +136,7 @@ def _ranked_dates(match: Match) -> tuple[GroupBy, ...]:
         unit = time_dimension(item)
         if unit is not None:
             found.append(GroupBy(unit, item.first, is_ranked=True))
+
     return tuple(found)
 
 
@@ -137,6 +146,7 @@ def by_date(match: Match) -> Parts | None:
     last = match.items[-1]
     if column.word.noun is not None and column.word.noun.is_table:
         return None
+
     figure = Figure(None, column.link, position=column.first)
     found = Ranking(last.word.text == _LAST, last.first, figure)
     return Parts(rankings=(found,))
@@ -149,6 +159,7 @@ def ordered(match: Match) -> Parts | None:
     parts = ranking(replace(match, items=ranked))
     if parts is None:
         return None
+
     (found,) = parts.rankings
     order = replace(found, is_order=True, limit=None)
     named = (Named(table.first, table.link),) if table is not None else ()
@@ -160,6 +171,7 @@ def ordering(match: Match) -> Parts | None:
     figure = _figure(match, match["by"], counts=False)
     if figure is None:
         return None
+
     found = Ranking(True, match.start, figure, is_order=True, is_open=True)
     return Parts(rankings=(found,), doubts=doubts(*match.all("mcol", "dcol")))
 
@@ -175,8 +187,12 @@ def limit_of(match: Match) -> int | None:
     said = number.word.mark.number if number is not None else None
     if said is None or said.is_percent:
         return None
+
     limit = int(said.value)
-    return limit if limit == said.value and 0 < limit <= _MOST_LIMIT else None
+    if limit == said.value and 0 < limit <= _MOST_LIMIT:
+        return limit
+
+    return None
 
 
 def _figure(match: Match, word: MatchedItem, *, counts: bool) -> Figure | None:
@@ -189,15 +205,21 @@ def _figure(match: Match, word: MatchedItem, *, counts: bool) -> Figure | None:
     hint = word.arg[1:] if word.symbol == "super" else ""
     is_counted = match.get("count") is not None or word.word.text.startswith(_NUMBER)
     if column is None:
-        return _counted(match, word, counts=counts, is_counted=is_counted) if not hint else None
+        if not hint:
+            return _counted(match, word, counts=counts, is_counted=is_counted)
+
+        return None
+
     function = _said_function(match, word)
     if column.symbol == "mcol":
         ranks_dates = hint in _OF_DATES
         if ranks_dates or _is_counted_money(match, word, column):
             return None
+
         return Figure(function, column.link, position=column.first)
     if not _ranks_date(column, word, hint, is_counted=is_counted):
         return None
+
     return Figure("count" if is_counted else function, column.link, position=column.first)
 
 
@@ -206,6 +228,7 @@ def _said_function(match: Match, word: MatchedItem) -> Function | None:
     for item in match.all(*AGGREGATES):
         if item is not word:
             return AGGREGATES[item.symbol]
+
     return None
 
 
@@ -218,6 +241,7 @@ def _ranks_date(column: MatchedItem, word: MatchedItem, hint: str, *, is_counted
         return False
     if is_counted and not hint:
         return True
+
     return hint in _OF_DATES or word.symbol in ("rank", "by")
 
 
@@ -225,6 +249,7 @@ def _is_counted_money(match: Match, word: MatchedItem, column: MatchedItem) -> b
     """Tell whether a word that names money as well is counted: "the highest number of sales"."""
     if not is_money(match.question, column.link):
         return False
+
     count = match.get("count")
     has_count = count is not None and count.word.text.isascii()
     return has_count or _NUMBER_EN in word.word.text.split()
@@ -239,15 +264,18 @@ def _counted(match: Match, word: MatchedItem, *, counts: bool, is_counted: bool)
         may_count = counts and word.symbol == "super"
         if not may_count or question.display(value.link):
             return None
+
         return figure_of_rows(question, value.link.table, match.start)
     if table is None or table.word.names_figure:
         # "the most tickets", where a column holds their number
         return None
+
     # `最多的客户` asks for customers
     is_asked_for = question.is_chinese and table.first >= word.first
     may_count = counts and not is_asked_for
     if not is_counted and not may_count:
         return None
+
     return Figure("count", table=table.link.table, position=table.first)
 
 
@@ -257,5 +285,6 @@ def limited(match: Match) -> Parts | None:
     table = match["tab"]
     if limit is None:
         return None
+
     named = Named(table.first, table.link, role_of(match))
     return Parts(limits=(limit,), tables=(named,))

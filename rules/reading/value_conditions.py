@@ -27,6 +27,7 @@ def values(match: Match, via: str | None = None) -> Parts | None:
     question = match.question
     if _lacks_figure(match) or _is_asked(match):
         return None
+
     condition = _value_condition(match, item, via)
     table = item.link.table
     column = item.link.column
@@ -51,6 +52,7 @@ def _value_condition(match: Match, item: MatchedItem, via: str | None) -> Condit
         return Condition(column, "false" if operator == "=" else "true")
     if kind in ("date", "timestamp"):
         return Condition(column, "null" if operator == "=" else "not null")
+
     operands = tuple(str(link.value) for link in item.links)
     return Condition(column, operator, operands)
 
@@ -59,12 +61,19 @@ def _joint_flags(joint: str) -> tuple[str, ...]:
     """Return the flags of how several values are joined: compared, by "and", by "or"."""
     if not joint:
         return ()
-    return ("compare",) if joint == "compare" else (f"joined:{joint}",)
+
+    if joint == "compare":
+        return ("compare",)
+
+    return (f"joined:{joint}",)
 
 
 def value_or_flag(match: Match) -> Parts | None:
     """Restrict rows by the value or the flag of a match."""
-    return values(match) if match.get("vals") is not None else flag(match)
+    if match.get("vals") is not None:
+        return values(match)
+
+    return flag(match)
 
 
 def _is_asked(match: Match) -> bool:
@@ -72,6 +81,7 @@ def _is_asked(match: Match) -> bool:
     before = match.question.word_at(match.start - 1)
     if before is None or before.text not in _WHICH or not before.mark.means("which"):
         return False
+
     after = match.beside(1)
     return after is None or after.senses.keys().isdisjoint(_NAMES)
 
@@ -85,9 +95,11 @@ def _lacks_figure(match: Match) -> bool:
     negation = match.get("not")
     if negation is None or negation.word.text not in _LACKS:
         return False
+
     after = match.beside(1)
     if after is None or after.at != match.end:
         return False
+
     return "mcol" in after.senses
 
 
@@ -97,6 +109,7 @@ def possessed(match: Match) -> Parts | None:
     word = match["like"]
     if value.word.mark.literal is not None or value.link.quality < _WHOLE_VALUE:
         return None
+
     means_have = word.arg == "contains" or word.word.text.endswith(_HAS)
     return values(match) if means_have else None
 
@@ -110,13 +123,16 @@ def labelled_values(match: Match) -> Parts | None:
     value = match["vals"]
     if (label.link.table, label.link.column) == (value.link.table, value.link.column):
         return values(match)
+
     between = match.question.words[label.last : value.first]
     if value.first <= label.last or any(word.mark.means("of") for word in between):
         # "the manager of Ann" is not one whose manager is Ann
         return None
+
     for edge in match.question.facts(label.link.table).edges:
         if edge.columns == (label.link.column,) and edge.parent == value.link.table:
             return values(match, via=label.link.column)
+
     return None
 
 
@@ -126,11 +142,16 @@ def values_of_table(match: Match) -> Parts | None:
     table = match["tab"].link.table
     if link.table != table:
         return None
+
     is_key = link.column in match.question.facts(table).key
     if not is_key and not match.question.display(link):
         return None
+
     parts = values(match)
-    return parts + Parts(labels=(table,)) if parts is not None else None
+    if parts is not None:
+        return parts + Parts(labels=(table,))
+
+    return None
 
 
 def below_value(match: Match) -> Parts | None:
@@ -142,6 +163,7 @@ def below_value(match: Match) -> Parts | None:
     edges = [one for one in match.question.facts(link.table).edges if one.parent == one.child]
     if match["tab"].link.table != link.table or len(edges) != 1:
         return None
+
     return values(match, via=edges[0].columns[0])
 
 
@@ -150,15 +172,18 @@ def all_values(match: Match) -> Parts | None:
     first, *others = match.all("vals")
     if not others:
         return values(match) if first.joint == "and" else None
+
     (second,) = others
     if (first.link.table, first.link.column) == (second.link.table, second.link.column):
         links = (*first.links, *second.links)
         whole = replace(first, last=second.last, links=links, joint="and")
         return values(replace(match, items=(whole,)))
+
     of_first = values(replace(match, items=(first,)))
     of_second = values(replace(match, items=(second,)))
     if of_first is None or of_second is None:
         return None
+
     return of_first + of_second
 
 
@@ -176,6 +201,7 @@ def flag(match: Match) -> Parts | None:
         condition = Condition(ref(link), "false" if match.is_negated else "true")
     else:
         return None
+
     is_of_deletion = question.facts(link.table).deleted == link.column
     return Parts(
         conditions=(condition,),
@@ -188,6 +214,7 @@ def deletion(match: Match) -> Parts | None:
     link = match["dcol|tcol|mcol"].link
     if match.question.facts(link.table).deleted != link.column:
         return None
+
     operator: Operator = "null" if match.is_negated else "not null"
     return Parts(conditions=(Condition(ref(link), operator),), with_deleted=(link.table,))
 
@@ -219,13 +246,16 @@ def identity(match: Match) -> Parts | None:
     number = said.word.mark.number if said.symbol == "num" else None
     if number is not None and not _may_identify(match, said, column):
         return None
+
     operand = number.value if number is not None else str(said.word.mark.literal)
     if column is not None:
         if question.kind(column.link) not in ("number", "text", "other"):
             return None
         if column.link.quality < _WHOLE_VALUE and not _may_be_key(match, column.link):
             return None
+
         return Parts(conditions=(Condition(ref(column.link), "=", (operand,)),))
+
     table = match["tab"].link.table
     facts = question.facts(table)
     names = facts.key if number is not None else facts.display
@@ -233,6 +263,7 @@ def identity(match: Match) -> Parts | None:
         return None
     if number is not None and not _may_be_key(match, column_link(table, names[0])):
         return None
+
     condition = Condition(ColumnRef(table, names[0]), "=", (operand,))
     return Parts(conditions=(condition,), labels=(table,) if number is None else ())
 
@@ -244,6 +275,7 @@ def _may_be_key(match: Match, link: Link) -> bool:
     number = match.get("num")
     if number is None or link.column not in match.question.facts(link.table).key:
         return number is None
+
     value = number.word.mark.number
     is_whole = value is not None and value.value == value.value.to_integral_value()
     before = match.question.words[number.first - 1]
@@ -259,6 +291,7 @@ def _may_identify(match: Match, number: MatchedItem, column: MatchedItem | None)
         return False
     if match.is_before("top", "super", "rank", "date_part"):
         return False
+
     is_behind = column is None or number.first > column.first
     # "list 20000 sales" asks for so many of them
     return is_behind or column is None or "tab" not in column.word.senses
@@ -271,9 +304,11 @@ def text(match: Match) -> Parts | None:
     target = _text_column(match, said)
     if target is None or _is_value_of_another(match, said, target):
         return None
+
     operator: Operator = "=" if word.symbol == "named" else word.arg  # type: ignore[assignment]
     if match.is_negated:
         operator = OPPOSITE.get(operator, operator)
+
     mark = said.word.mark
     table = match.get("tab")
     written = mark.literal if mark.literal is not None else mark.text
@@ -286,12 +321,14 @@ def _is_value_of_another(match: Match, said: MatchedItem, target: ColumnRef) -> 
     """Tell whether a text is a stored value of another column, which rows "have" (有)."""
     if said.symbol != "val" or said.word.mark.literal is not None:
         return False
+
     word = match["like|named"]
     value = said.link
     means_have = word.word.text.endswith(_HAS)
     contains = word.arg == "contains" and match.get("tcol") in (None, said)
     if not means_have and not contains:
         return False
+
     is_whole = value.quality >= _WHOLE_VALUE
     return is_whole and (value.table, value.column) != (target.table, target.column)
 
@@ -302,9 +339,13 @@ def _text_column(match: Match, said: MatchedItem) -> ColumnRef | None:
     target = next((one for one in match.all("tcol", "tab") if one is not said), None)
     if target is None:
         named = {key for key in question.named_tables() if question.facts(key).display}
-        return _name_column(question, named.pop()) if len(named) == 1 else None
+        if len(named) == 1:
+            return _name_column(question, named.pop())
+
+        return None
     if target.symbol == "tab":
         return _name_column(question, target.link.table)
+
     is_text = question.kind(target.link) in ("text", "other")
     return ref(target.link) if is_text else None
 

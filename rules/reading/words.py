@@ -90,6 +90,7 @@ class Word:
         figure = self.senses["mcol"].link if "mcol" in self.senses else None
         if figure is None:
             return False
+
         table = self.senses["tab"].link if "tab" in self.senses else None
         return table is None or figure.quality > table.quality
 
@@ -119,6 +120,7 @@ class QuestionWords:
             senses = self._senses(at, mark, noun)
             if is_said_as_year(marks, at):
                 senses |= _YEAR
+
             self.words.append(Word(at, mark, noun, senses))
 
         self.symbols = frozenset(symbol for word in self.words for symbol in word.symbols) | {"<"}
@@ -136,12 +138,14 @@ class QuestionWords:
         senses = self._named_senses(noun) if noun is not None and is_named else {}
         if mark.is_unknown:
             senses |= self._table_of_unknown(mark)
+
         is_named = bool(senses)
         if at == 0 and mark.means("with") and mark.text.lower().startswith(f"{_WHO} "):
             # "who has"
             senses["which:person"] = Sense()
         elif mark.intent is not None:
             senses |= _intent_senses(mark, mark.intent, is_named=is_named)
+
         return senses | _plain_senses(mark)
 
     def _table_of_unknown(self, mark: Mark) -> dict[str, Sense]:
@@ -149,8 +153,12 @@ class QuestionWords:
         persons = self.schema.persons
         if mark.text.lower() in _PEOPLE and len(persons) == 1:
             return {"tab": Sense(0.0, Link("table", persons[0], None, None, 1.0, mark.text))}
+
         table = self.lexicon.spoken.short_names.get(mark.text)
-        return {"tab": Sense(costs.SHORT, table)} if table is not None else {}
+        if table is not None:
+            return {"tab": Sense(costs.SHORT, table)}
+
+        return {}
 
     def _named_senses(self, noun: Noun) -> dict[str, Sense]:
         """Return the tables, columns and values that a word names, by symbol."""
@@ -158,6 +166,7 @@ class QuestionWords:
         table = self._table_sense(noun)
         if table is not None:
             senses["tab"] = table
+
         kinds: tuple[tuple[str, Callable[[Link], bool]], ...] = (
             ("mcol", self.is_measure),
             ("dcol", self.is_date),
@@ -168,9 +177,11 @@ class QuestionWords:
             column = self._column_sense(noun, symbol, accept)
             if column is not None:
                 senses[symbol] = column
+
         value = self._settled_column([link for _, link in noun.values]) or noun.value
         if value is not None:
             senses["val"] = Sense(_value_cost(noun, value), value)
+
         return senses
 
     def _table_sense(self, noun: Noun) -> Sense | None:
@@ -179,9 +190,13 @@ class QuestionWords:
             return Sense(-costs.SLIGHT, table)
         if table is None or not (noun.is_table or table.quality >= costs.CLEAR):
             entity = self._entity_named(noun)
-            return Sense(-costs.SLIGHT, entity) if entity is not None else None
+            if entity is not None:
+                return Sense(-costs.SLIGHT, entity)
+
+            return None
         if noun.is_table:
             return Sense(0.0, table)
+
         cost = costs.SECOND + max(0.0, _best_score(noun) - table.quality)
         return Sense(cost, table) if cost <= costs.DEAREST else None
 
@@ -190,6 +205,7 @@ class QuestionWords:
         link = noun.column
         if link is None or noun.is_table or noun.is_value or table.quality < costs.CLEAR:
             return False
+
         return link.table != table.table and table.table in self._referenced_by(link)
 
     def _column_sense(
@@ -200,15 +216,18 @@ class QuestionWords:
         scored = [one for one in scored if not self._is_opposite(one[1])]
         if not scored:
             return None
+
         score, link = scored[0]
         rivals = self._rivals(scored)
         chosen = self._settled_column([link for _, link in noun.columns])
         if chosen is not None:
             if not accept(chosen):
                 return None
+
             link = chosen
             rivals = ()
             score = _best_score(noun)
+
         cost = costs.WORSE * max(0.0, _best_score(noun) - score)
         if noun.is_value:
             cost += costs.SECOND
@@ -218,8 +237,12 @@ class QuestionWords:
             cost += self._cost_as_measure(noun, link)
         elif noun.is_table:
             cost += costs.SECOND
+
         cost += costs.PART * max(0.0, costs.WHOLE - link.quality)
-        return Sense(cost, link, rivals) if cost <= costs.DEAREST else None
+        if cost <= costs.DEAREST:
+            return Sense(cost, link, rivals)
+
+        return None
 
     def _is_limit_of(self, noun: Noun, link: Link) -> bool:
         """Tell whether a measure of another table only has the table's name in its own.
@@ -228,12 +251,14 @@ class QuestionWords:
         """
         if not noun.is_table or noun.table is None or link.table == noun.table.table:
             return False
+
         return link.quality < costs.CLEAR_FIGURE and noun.table.quality >= costs.WHOLE_NAME
 
     def _is_opposite(self, link: Link) -> bool:
         """Tell whether a word for a state shares a character with the column that tells its end."""
         if link.derived is not None or link.quality >= costs.WHOLE_NAME:
             return False
+
         return says_other_than_end(self.column_of(link), link.spelling)
 
     def _entity_named(self, noun: Noun) -> Link | None:
@@ -241,13 +266,16 @@ class QuestionWords:
         link = noun.column
         if link is None or noun.is_value:
             return None
+
         is_part_of_name = costs.CLEAR <= link.quality < costs.WHOLE_NAME
         if not is_part_of_name or not self.display(link):
             return None
+
         says_name = (link.column or "").endswith(link.spelling)
         is_entity = self.facts(link.table).is_entity
         if says_name or not is_entity or _is_adjective(link.spelling):
             return None
+
         return Link("table", link.table, None, None, link.quality, link.spelling)
 
     def _rivals(self, scored: Sequence[tuple[float, Link]]) -> tuple[Link, ...]:
@@ -262,6 +290,7 @@ class QuestionWords:
     def _is_rival(self, best: Link, other: Link) -> bool:
         if other.table == best.table or abs(other.quality - best.quality) > _SAME_QUALITY:
             return False
+
         return not self._same_key(best, other)
 
     def _settled_column(self, links: Sequence[Link]) -> Link | None:
@@ -277,9 +306,11 @@ class QuestionWords:
         """
         if not noun.is_table or noun.table is None:
             return 0.0
+
         is_of_another = self.facts(noun.table.table).is_entity and link.table != noun.table.table
         if is_of_another or link.quality < noun.table.quality - _LESS_CLEAR:
             return costs.SECOND
+
         return -costs.SLIGHT
 
     def _same_key(self, first: Link, second: Link) -> bool:
@@ -293,6 +324,7 @@ class QuestionWords:
             return True
         if first.table in of_second:
             return True
+
         return not of_first.isdisjoint(of_second)
 
     def _referenced_by(self, link: Link) -> set[TableKey]:
@@ -313,7 +345,10 @@ class QuestionWords:
 
     def kind(self, link: Link) -> str:
         """Return the kind of values of the link's column."""
-        return "number" if link.derived else kind_of(self.column_of(link))
+        if link.derived:
+            return "number"
+
+        return kind_of(self.column_of(link))
 
     def is_measure(self, link: Link) -> bool:
         """Tell whether totals or averages of the link's column mean something."""
@@ -323,12 +358,14 @@ class QuestionWords:
         """Tell whether the link's column holds dates or years."""
         if self.kind(link) in ("date", "timestamp"):
             return True
+
         return link.derived is None and is_year(self.column_of(link))
 
     def is_flag(self, link: Link) -> bool:
         """Tell whether the link's column holds yes and no."""
         if link.derived is not None:
             return False
+
         return self.kind(link) == "boolean" or flag_codes(self.column_of(link)) is not None
 
     def _is_other(self, link: Link) -> bool:
@@ -374,6 +411,7 @@ class QuestionWords:
         while word is not None and word.noun is None and word.mark.means(*passed):
             place += step
             word = self.word_at(place)
+
         return word
 
     def texts(self, *kinds: str) -> list[str]:
@@ -388,12 +426,14 @@ class QuestionWords:
         """Return the tables of the events that a verb names; none for any other word."""
         if not word.mark.means("verb"):
             return []
+
         verb = key_of(word.mark.text, stems=True).rstrip(_DONE)
         found: dict[TableKey, None] = {}
         for name in EVENTS_OF_VERBS.get(verb, ()):
             for link in self.lexicon.find(name):
                 if link.kind == "table" and link.quality >= costs.CLEAR:
                     found[link.table] = None
+
         return list(found)
 
     def named_tables(self) -> list[TableKey]:
@@ -405,6 +445,7 @@ class QuestionWords:
                 continue
             if noun.is_table:
                 found.append(noun.table.table)
+
         return found
 
 
@@ -464,6 +505,7 @@ class Match:
         found = self.get(*symbols.split("|"))
         if found is None:
             raise KeyError(symbols)
+
         return found
 
     def all(self, *symbols: str) -> list[MatchedItem]:
@@ -497,6 +539,7 @@ def doubts(*items: MatchedItem | None) -> tuple[tuple[str, tuple[Link, ...]], ..
     for item in items:
         if item is not None and item.rivals:
             found.append((item.word.mark.text, (item.link, *item.rivals)))
+
     return tuple(found)
 
 
@@ -529,6 +572,7 @@ def _plain_senses(mark: Mark) -> dict[str, Sense]:
         senses["lit"] = Sense()
     if mark.is_unknown:
         senses["unk"] = Sense()
+
     return senses
 
 
@@ -540,6 +584,7 @@ def _value_cost(noun: Noun, value: Link) -> float:
     """Return the cost of taking a word for a stored value."""
     if noun.is_value:
         return 0.0
+
     column = noun.column
     is_listed = column is not None and (column.table, column.column) == (value.table, value.column)
     # A comment that lists the values of its column does not give it their names.

@@ -94,9 +94,11 @@ class Lexicon:
         )
         for number, table in enumerate(catalog.tables):
             self._add_table(number, table)
+
         equal: dict[object, int] = {}
         for number, table in enumerate(catalog.tables):
             self._add_columns(number, table, equal)
+
         self.intents, self.adjectives = phrases.said_words(catalog, self._own)
         self._beginnings = frozenset(owner[:1] for owner in self._owners)
         self._longest_owner = max(map(len, self._owners), default=0)
@@ -124,6 +126,7 @@ class Lexicon:
                 # after all columns.
                 at = AFTER_COLUMNS if link.derived else columns.get(link.column or "", 0)
                 senses.add_shared(key, sense_of(link, place + at))
+
         for owner in {key_of(name, stems=True) for name in owner_names(table)} - {""}:
             self._owners[owner].append(number)
 
@@ -143,10 +146,13 @@ class Lexicon:
                 places = equal[column, traits] = self._places.new()
                 for key, link in self._best(phrases.column_phrases(table, column)):
                     self._own.add(key, sense_of(link, places))
+
                 for key, link in self._best(phrases.borrowed_column_phrases(table, column)):
                     self._borrowed.add(key, sense_of(link, places))
+
             self._places.add(places, (number << COLUMN_BITS) + index)
             found.append(places)
+
         self._columns.append(tuple(found))
 
     def _best(self, named: Iterable[tuple[str, Link]]) -> Iterator[tuple[str, Link]]:
@@ -155,6 +161,7 @@ class Lexicon:
         for phrase, link in named:
             if link.quality < self._least and link.kind == "column":
                 continue
+
             key = key_of(phrase, stems=True)
             sense = (
                 link.spelling if link.spelling == key else key,
@@ -163,6 +170,7 @@ class Lexicon:
             known = best.get(sense)
             if known is None or known.quality < link.quality:
                 best[sense] = link
+
         return ((key, link) for (key, _), link in best.items())
 
     # --------------------------------------------------------------------------
@@ -180,6 +188,7 @@ class Lexicon:
             found = self._found(stem_key, near)
         if not found:
             return ()
+
         inflected = [
             link if link.spelling == key else link.rated(link.quality - _inflection(link, key))
             for link in found
@@ -197,6 +206,7 @@ class Lexicon:
         """
         if self._crowded.isdisjoint(stem_keys):
             return ()
+
         named: dict[TableKey, None] = {}
         for key in sorted(stem_keys, key=len, reverse=True):  # the longest say the most
             if key not in self._crowded:
@@ -205,9 +215,11 @@ class Lexicon:
                         link.table for link in self._found(key, ()) if link.quality >= _CLEAR
                     )
                 )
+
         near = dict.fromkeys(list(named)[: _MOST_NEAR // 2])
         for table in tuple(near):
             near.update(dict.fromkeys((*self.graph.above(table), *self.graph.below(table))))
+
         return tuple(near)[:_MOST_NEAR]
 
     def _found(self, stem_key: str, near: tuple[TableKey, ...]) -> tuple[Link, ...]:
@@ -216,9 +228,11 @@ class Lexicon:
         borrowed = self._borrowed.of(stem_key)
         if not own and not borrowed and not owned:
             return ()
+
         found: dict[_Identity, Link] = {}
         for link in self._placed([*own, *owned], near):
             _take(found, link)
+
         clear = {identity for identity, link in found.items() if link.quality >= _CLEAR}
         for link in self._placed(borrowed, near):
             # Whether something of the same kind goes by that name itself; of columns, another one.
@@ -227,6 +241,7 @@ class Lexicon:
                 for one in clear
             )
             _take(found, link.rated(link.quality - _BORROWED_BESIDE_OWN) if has_rival else link)
+
         links = tuple(found.values())
         self._known.put((stem_key, near), links)
         return links
@@ -248,6 +263,7 @@ class Lexicon:
         """Return what the phrase means as the name of a table and one of its columns."""
         if stem_key[:1] not in self._beginnings:
             return []
+
         found: list[Sense] = []
         close = {self._numbers[key] for key in near}
         for owner, rest in _cuts(stem_key, self._longest_owner):
@@ -262,6 +278,7 @@ class Lexicon:
                 for index, places in enumerate(self._columns[number]):
                     if places in called:
                         found += self._owned_by(number, index, stem_key)
+
         return found
 
     def _owned_by(self, number: int, index: int, stem_key: str) -> Iterator[Sense]:
@@ -281,6 +298,7 @@ class Lexicon:
         for key, (kind, quality, spelling, *_) in self._spoken():
             if quality >= _CLEARLY_NAMED and kind != "value":
                 spoken.setdefault(key, spelling)
+
         return LikeNames(tuple(spoken.values()))
 
     def words_like(self, word: str) -> list[str]:
@@ -300,6 +318,7 @@ class Lexicon:
         for table in self._tables:
             things[table.name, table.comment] = table
             things |= {(column.name, column.comment): column for column in table.columns}
+
         names = map(called, things.values())
         return LikeNames(
             sorted({word for name in names for word in (name.zh, *name.en.lower().split())})
@@ -330,9 +349,11 @@ class Lexicon:
         for key, senses in self._own.items():
             for sense in senses:
                 yield key, sense
+
         count = sum(map(len, self._columns))
         if count <= _MOST_OWNED_NAMES:
             yield from self._owned_senses()
+
         for key, senses in self._borrowed.items():
             clear_kinds = self._clear_kinds(key)
             for sense in senses:
@@ -354,6 +375,7 @@ class Lexicon:
         for kind, quality, *_ in self._own.of(key):
             if quality >= _CLEAR:
                 kinds.add(kind)
+
         return kinds
 
     def prepare(self) -> None:
@@ -385,6 +407,7 @@ def _cuts(stem_key: str, longest: int) -> Iterator[tuple[str, str]]:
     for boundary in _BOUNDARY.finditer(stem_key, 1, longest + 2):
         if boundary.start() > longest:
             return
+
         yield stem_key[: boundary.start()], stem_key[boundary.end() :]
 
 
@@ -394,8 +417,12 @@ def _inflection(link: Link, key: str) -> float:
     """
     if link.kind == "value" and key.endswith("ed") != link.spelling.endswith("ed"):
         return _OTHER_THING  # `opened` is not open, and "bookings" are not what is booked
+
     is_event = link.kind == "column" and link.spelling.endswith("ed") and " " not in link.spelling
-    return _OTHER_WORD if is_event and not key.endswith("ed") else _INFLECTION
+    if is_event and not key.endswith("ed"):
+        return _OTHER_WORD
+
+    return _INFLECTION
 
 
 def _lexicon(index: CatalogIndex) -> Lexicon:
@@ -417,10 +444,12 @@ def lexicon_for(inquiry: Inquiry) -> Lexicon:
     lexicon = lexicon_of(inquiry.catalog)
     if not inquiry.found_values:
         return lexicon
+
     said = defaultdict[str, list[Link]](list)
     for found in inquiry.found_values:
         if found.is_meant:
             said[found.said].append(_looked_up(found, lexicon))
+
     knowing = copy(lexicon)
     knowing.said = tuple((words, tuple(links)) for words, links in said.items())
     knowing.offered = tuple(

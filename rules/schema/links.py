@@ -36,11 +36,10 @@ class Link:
     @property
     def factor(self) -> str | None:
         """Return the column it is multiplied by, if any."""
-        return (
-            self.derived.removeprefix("times:")
-            if self.derived and self.derived.startswith("times:")
-            else None
-        )
+        if self.derived and self.derived.startswith("times:"):
+            return self.derived.removeprefix("times:")
+
+        return None
 
     @property
     def identity(self) -> tuple[str, TableKey, str | None, str | None, str | None]:

@@ -73,10 +73,13 @@ def table_phrases(
         # Part of a view's name is more likely a figure and a group: "revenue per service area".
         partial = 0.25 if penalty and quality < 0.97 else 0.0
         yield phrase, _link(table, None, quality - penalty - partial, phrase)
+
     if name_in_module is not None:
         yield name_in_module, _link(table, None, _IN_MODULE - penalty, name_in_module)
+
     for column in _bare_measures(facts):
         yield from _bare_measure(facts, column, names)
+
     yield from _line_amount(facts)
     for metric in metrics:
         yield from _metric(metric, facts)
@@ -106,6 +109,7 @@ def column_phrases(table: Table, column: Column) -> Phrases:
     ):  # says the age, where no column does
         for phrase in _AGES:
             yield phrase, _link(table, column, 0.75 - penalty, phrase, "age")
+
     yield from _values(table, column, penalty)
 
 
@@ -151,6 +155,7 @@ def _named(table: Table, column: Column, names: dict[str, float], penalty: float
     for phrase, quality in names.items():
         if key_of(phrase, stems=True) in stored:
             continue
+
         # "revenue total" in a view's column is more likely a figure of the table below it, added
         # up.
         summed = 0.45 if penalty and _AGGREGATED.search(phrase) else 0.0
@@ -162,6 +167,7 @@ def _link(
 ) -> Link:
     if column is None:
         return Link("table", table.key, None, None, quality, phrase)
+
     return Link("column", table.key, column.name, None, quality, phrase, derived)
 
 
@@ -182,8 +188,10 @@ def _bare_measure(facts: Facts, column: Column, names: Mapping[str, float]) -> P
     for phrase, quality in _mass_names(facts, column, names):
         mass_quality = max(quality * 0.95, _MASS_QUALITY)
         yield phrase, _link(table, column, mass_quality - penalty, phrase)
+
     if not _is_amount(column):
         return
+
     sells = _is_of_sales(table)
     records_events = bool(facts.dates)
     may_be_money = records_events or sells
@@ -204,6 +212,7 @@ def _mass_names(
     """
     if not _is_amount(column) and len(facts.measures) > 1:
         return
+
     for phrase, quality in names.items():
         if quality >= 0.5 and key_of(phrase.split(" ")[-1], stems=True) in _MASS_NOUNS:
             yield phrase, quality
@@ -215,6 +224,7 @@ def _is_amount(column: Column) -> bool:
     names = [column.name] if has_han(column.name) else comment_names(column.comment)
     if _PARTIAL & {*words} or any(_PARTIAL_HAN.search(name) for name in names):
         return False
+
     return (
         key_of(column.name) in _BARE_MEASURES
         or bool(_AMOUNT & {*words[-1:]})
@@ -231,16 +241,19 @@ def _line_amount(facts: Facts) -> Phrases:
     """Yield the money of an order line that stores only price and quantity: their product."""
     if not facts.edges or facts.is_entity:
         return
+
     prices = list(filter(_is_price, facts.measures))
     counts = list(filter(_is_quantity, facts.measures))
     if len(prices) != 1 or len(counts) != 1:
         return
+
     (price,) = prices
     (count,) = counts
     for column in facts.measures:
         is_other = column not in (price, count)
         if is_other and _is_amount(column):
             return
+
     quality = 0.71 - _penalty(facts.table)
     for phrase in _MONEY_NAMES:
         yield phrase, _link(facts.table, price, quality, phrase, f"times:{count.name}")
@@ -253,6 +266,7 @@ def _is_price(column: Column) -> bool:
 def _is_quantity(column: Column) -> bool:
     if not _COUNTED.isdisjoint(english_words(column.name)):
         return True
+
     return _COUNT_HAN in _texts(column)
 
 
@@ -269,9 +283,11 @@ def _values(table: Table, column: Column, penalty: float) -> Phrases:
     ]
     if (absent := _undone_value(column)) is not None:
         found += negated_names(bare_names(table, column), absent)
+
     is_exact = _is_exact(table, column)
     for value, phrase, _ in meant_values(column):
         yield phrase, Link("value", table.key, column.name, value, 1.0 - penalty, key_of(phrase))
+
     for value, phrase, quality in found:
         yield (
             phrase,
@@ -303,13 +319,14 @@ def _undone_value(column: Column) -> str | None:
     codes = flag_codes(column)
     if codes is not None:
         return codes[1]
-    return (
-        "false"
-        if kind == "boolean"
-        else "null"
-        if kind in ("date", "timestamp") and column.nullable
-        else None
-    )
+
+    if kind == "boolean":
+        return "false"
+
+    if kind in ("date", "timestamp") and column.nullable:
+        return "null"
+
+    return None
 
 
 def said_words(
@@ -328,12 +345,15 @@ def said_words(
             for key in map(key_of, words.all):
                 intents[key] = intents[f"{_ARTICLE} {key}"] = Intent("super", sign + key)
                 figures[key] = (*figures.get(key, ()), link)
+
         for unit in (meaning.unit.zh, meaning.unit.en) if meaning.unit is not None else ():
             if key_of(unit) not in INTENTS and key_of(unit, stems=True) not in names:
                 intents.setdefault(key_of(unit), Intent("unit"))
+
     for table in catalog.tables:
         for verb in table.meaning.verbs.all if table.meaning is not None else ():
             intents.setdefault(key_of(verb, stems=True), Intent("verb"))
+
     return intents, figures
 
 
@@ -342,5 +362,6 @@ def _figures(catalog: Catalog) -> Iterator[tuple[ColumnMeaning | Metric, Link]]:
         for column in table.columns:
             if column.meaning is not None:
                 yield column.meaning, column_link(table.key, column.name)
+
     for metric in catalog.metrics:
         yield metric, Link("column", metric.table, metric.name, None, 1.0, metric.name, METRIC)

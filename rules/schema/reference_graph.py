@@ -89,9 +89,11 @@ class Graph:
         """
         if start == target and via is None:
             return ()
+
         shortest = self._shortest_paths(start, target, via)
         if not shortest:
             return None
+
         return self._obvious(shortest, target)
 
     def _shortest_paths(self, start: TableKey, target: TableKey, via: str | None) -> list[Path]:
@@ -101,6 +103,7 @@ class Graph:
             path = queue.popleft()
             if found and len(path) >= len(found[0]):
                 break  # paths come by their lengths, so all further ones are longer
+
             for longer in self._longer_paths(path, start):
                 last = longer[-1]
                 is_through = via is None or via in last.columns
@@ -108,12 +111,14 @@ class Graph:
                     found.append(longer)
                 elif last.parent != start:
                     queue.append(longer)
+
         return found
 
     def _longer_paths(self, path: Path, start: TableKey) -> Iterator[Path]:
         """Yield the paths with one step more that lead to no table from which they have come."""
         if len(path) >= _MAX_STEPS:
             return
+
         here = path[-1].parent if path else start
         passed = {step.child for step in path}
         for edge in self._facts[here].edges:
@@ -132,15 +137,18 @@ class Graph:
         known = self._reached.get((direction, start))
         if known is not None:
             return known
+
         distances: dict[TableKey, float] = {}
         heap: list[tuple[float, TableKey]] = [(0.0, start)]
         while heap:
             distance, key = heapq.heappop(heap)
             if key in distances or distance > _MAX_STEPS:
                 continue
+
             distances[key] = distance
             for edge, other in self._neighbours(direction, key):
                 heapq.heappush(heap, (distance + _cost(edge), other))
+
         self._reached[direction, start] = distances
         return distances
 
@@ -159,6 +167,7 @@ class Graph:
         for key, steps in self.below(first).items():
             if key in below_second:
                 found[key] = steps + below_second[key]
+
         return found
 
     def meeting(
@@ -183,13 +192,16 @@ class Graph:
             candidates = [one for one in candidates if one.key != first]
         if not candidates:
             return None
+
         best, *others = sorted(candidates)
         rivals = [other.key for other in others if self._are_rivals(best, other)]
         if rivals:
             raise AmbiguousPath(second, tuple((key, "") for key in (best.key, *rivals)))
+
         to_first = self.up(best.key, first)
         if to_first is None or self.up(best.key, second) is None:
             return None
+
         return Meeting(best.key, to_first)
 
     def _candidates(
@@ -199,9 +211,11 @@ class Graph:
         for key, steps in self._through_below(first, second).items():
             if self._facts[key].table.kind != "table":
                 continue
+
             misses_said = bool(said) and said.isdisjoint(self.above(key))
             is_third = key not in (first, second)
             candidates.append(_Candidate(misses_said, steps, is_third, key))
+
         return candidates
 
     def _are_rivals(self, best: _Candidate, other: _Candidate) -> bool:
@@ -215,6 +229,7 @@ class Graph:
             return False
         if other.key in self.below(best.key):
             return False
+
         return best.key not in self.below(other.key)
 
     def is_linked_closer(self, first: TableKey, second: TableKey, path: Path) -> bool:
@@ -231,11 +246,13 @@ class Graph:
         pair = (first, second)
         with suppress(KeyError):  # another thread may forget it meanwhile
             return self._distances[pair]
+
         sums = list(self._through_below(first, second).values())
         above_second = self.above(second)
         for key, steps in self.above(first).items():
             if key in above_second:
                 sums.append(steps + above_second[key] + _MEETING_ABOVE)
+
         distance = min(sums, default=None)
         self._distances.put(pair, distance)
         return distance
@@ -246,6 +263,7 @@ class Graph:
         if scores.count(best) > 1:
             choices = tuple((path[0].child, path[0].columns[0]) for path in paths)
             raise AmbiguousPath(target, choices)
+
         return paths[scores.index(best)]
 
     def _default_score(self, path: Path) -> tuple[int, bool, int, bool]:
@@ -268,6 +286,7 @@ def is_default(edge: Edge) -> bool:
     """
     if edge.is_preferred or edge.columns == edge.parent_columns:
         return True
+
     default_names = _default_names(edge.parent[1])
     return any(column.lower() in default_names for column in edge.columns)
 

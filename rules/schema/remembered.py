@@ -21,4 +21,5 @@ class Remembered(dict[K, V]):
         if len(self) >= self._most:
             with suppress(KeyError, RuntimeError):  # another thread was faster
                 del self[next(iter(self))]
+
         self[key] = value

@@ -46,7 +46,10 @@ class Places:
 
     def of(self, sense: Sense) -> Sequence[int]:
         """Return where the thing stands."""
-        return (sense[-1],) if sense[-1] >= 0 else self._places[~sense[-1]]
+        if sense[-1] >= 0:
+            return (sense[-1],)
+
+        return self._places[~sense[-1]]
 
     def found(
         self, senses: Sequence[Sense], near: Collection[int], most: int
@@ -65,6 +68,7 @@ class Places:
                 for place, index in placed
             ]
             placed = [(place, index) for *_, index, place in heapq.nsmallest(most, ranked)]
+
         return ((place, senses[index]) for place, index in sorted(placed))
 
 
@@ -106,6 +110,7 @@ class Senses:
         found = self._senses.get(key)
         if found is None:
             return ()
+
         return found if isinstance(found, list) else (found,)
 
     def items(self) -> Iterator[tuple[str, Sequence[Sense]]]:
@@ -130,4 +135,5 @@ class Senses:
             if known[2] == sense[2] and known[:-1] == sense[:-1]:
                 self._places.add(known[-1], sense[-1])
                 return
+
         self.add(key, (*sense[:-1], self._places.new(sense[-1])))

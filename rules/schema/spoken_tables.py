@@ -47,6 +47,7 @@ def spoken_tables(tables: Mapping[TableKey, Facts]) -> SpokenTables:
             things.append(facts.table)
         else:
             events.append(facts.table)
+
     return SpokenTables(
         verbs=_leading_to(events, _verbs, _VERB),
         verb_characters=_leading_to(events, _verb_characters, _VERB_CHARACTER),
@@ -62,11 +63,13 @@ def _leading_to(
     for table in tables:
         for word in words_of(table):
             found[word].add(table.key)
+
     links: dict[str, Link] = {}
     for word, keys in found.items():
         if len(keys) == 1:
             (key,) = keys
             links[word] = Link("table", key, None, None, quality, word)
+
     return links
 
 
@@ -78,6 +81,7 @@ def _verbs(table: Table) -> Iterator[str]:
     for name in (table.name, *comment_names(table.comment)):
         if has_han(name):
             continue
+
         nouns = core_words(english_words(name))
         if nouns:
             yield from verbs_of(nouns[-1])
@@ -103,4 +107,5 @@ def _han_names(table: Table) -> list[str]:
     for name, quality in table_names(table).items():
         if quality >= _WHOLE and has_han(name):
             names.append(name)
+
     return names

@@ -79,9 +79,11 @@ def kind_of(column: Column) -> Kind:
     """
     if date_form(column) is not None:
         return "date"
+
     kind = _kind_of_type(column.type)
     if kind is not None:
         return kind
+
     return "text" if column.values else "other"
 
 
@@ -91,6 +93,7 @@ def _kind_of_type(type_: str) -> Kind | None:
     for pattern, kind in _KINDS:
         if re.match(pattern, spelled):
             return kind
+
     return None
 
 
@@ -104,10 +107,12 @@ def date_form(column: Column) -> str | None:
         return None
     if not _SPELLED.match(column.type.lower()):
         return None
+
     for form, pattern in _DATE_FORMS.items():
         is_form = re.compile(pattern).fullmatch
         if all(map(is_form, column.values)):
             return form
+
     return None
 
 
@@ -120,6 +125,7 @@ def is_due(column: Column) -> bool:
     """Tell whether a date says when something should be, and is there before it has come."""
     if not _DUE.isdisjoint(english_words(column.name)):
         return True
+
     return _DUE_HAN.search(_said(column, column.name)) is not None
 
 
@@ -128,6 +134,7 @@ def is_later(column: Column) -> bool:
     words = _stemmed(english_words(column.name))
     if not words.isdisjoint(_OUTCOMES):
         return True
+
     return _OUTCOMES_HAN.search(_said(column)) is not None
 
 
@@ -141,9 +148,11 @@ def tells_end(column: Column) -> bool:
     """Tell whether the column says that something has ended, or when: not how much is left."""
     if kind_of(column) == "number" and not _is_flag_word(column):
         return False
+
     words = english_words(column.name)
     if not _ENDINGS.isdisjoint(words):
         return True
+
     return _ENDINGS_HAN.search(_said(column, column.name)) is not None
 
 
@@ -155,6 +164,7 @@ def says_other_than_end(column: Column, said: str) -> bool:
     found = _ENDINGS_HAN.search(f"{column.name} {_said(column)}")
     if found is None or found.group() in said:
         return False
+
     return not set(found.group()).isdisjoint(said)
 
 
@@ -191,6 +201,7 @@ def flag_codes(column: Column) -> tuple[str, str] | None:
     kind = kind_of(column)
     if kind not in ("number", "text"):
         return None
+
     labels = labels_of(column.comment)
     if labels:
         return flag_of(dict(labels))
@@ -198,12 +209,14 @@ def flag_codes(column: Column) -> tuple[str, str] | None:
         return None
     if kind == "number":
         return ("1", "0")
+
     return flag_of({value: value for value in column.values})
 
 
 def _is_called_flag(column: Column) -> bool:
     if _FLAG.search(column.name) or _is_flag_word(column):
         return True
+
     return any(name.startswith(_FLAG_HAN) for name in comment_names(column.comment))
 
 
@@ -225,6 +238,7 @@ def is_averaged(column: Column) -> bool:
         return False
     if _ends_in(column, _AVERAGED) or _begins_with(column, _UNIT):
         return True
+
     return _AVERAGED_HAN.search(name) is not None
 
 
@@ -235,6 +249,7 @@ def is_level(table: Table, column: Column) -> bool:
     """
     if _are_of_moments(english_words(column.name)) or _are_of_moments(stems(table.name)):
         return True
+
     names = (_said(column, column.name), *comment_names(table.comment))
     return any(map(_LEVELS_HAN.search, names))
 
@@ -244,6 +259,7 @@ def _are_of_moments(words: Iterable[str]) -> bool:
     words = [stem(word) for word in words]
     if len(words) > 1 and words[-1] in _LEVEL_AMOUNTS:
         words.pop()
+
     return not _LEVELS.isdisjoint(words[-1:])
 
 
@@ -251,6 +267,7 @@ def is_score(column: Column) -> bool:
     """Tell whether the column holds what somebody thinks of a thing: of several, the average."""
     if _ends_in(column, _SCORES):
         return True
+
     return _SCORES_HAN.search(_said(column, column.name)) is not None
 
 
@@ -269,6 +286,7 @@ def needs_cast(column: Column) -> bool:
     """Tell whether text operators apply to the column only after a cast (enums, domains, uuid)."""
     if kind_of(column) not in ("text", "other"):
         return False
+
     return not _SPELLED.match(column.type.lower())
 
 
@@ -278,6 +296,7 @@ def is_year(column: Column) -> bool:
         return False
     if english_words(column.name)[-1:] == _YEAR:
         return True
+
     return any(map(_YEAR_HAN.search, (column.name, _said(column))))
 
 
@@ -336,6 +355,7 @@ class Facts:
         """Tell whether nothing but the filter leaves rows out."""
         if self.filter is None:
             return False
+
         return self.deleted is None or self.deleted in self.filtered
 
     @cached_property
@@ -355,11 +375,14 @@ class Facts:
         """
         if self.display:
             return self.display
+
         for column in self.table.columns:
             if self._is_own_number(column):
                 return (column.name,)
+
         if self.key:
             return self.key
+
         return (self.table.columns[0].name,)
 
     def _is_own_number(self, column: Column) -> bool:
@@ -368,6 +391,7 @@ class Facts:
             return False
         if not _ends_in(column, _NUMBER_WORDS):
             return False
+
         *words, _number = english_words(column.name)
         own = _NUMBERED.union(stems(self.table.name))
         return _stemmed(words) <= own
@@ -376,6 +400,7 @@ class Facts:
         """Tell whether the column's values name things rather than measure them."""
         if self.key == (column.name,) or column.name in self.reference_columns:
             return True
+
         is_code = _ends_in(column, _CODE_WORDS) or _CODE_HAN.search(_said(column)) is not None
         return is_code and not self.is_count(column)
 
@@ -383,6 +408,7 @@ class Facts:
         """Tell whether the column says how many there are of something."""
         if _COUNTED.search(column.name):
             return True
+
         return _COUNTED_HAN.search(_said(column)) is not None
 
     @cached_property
@@ -394,9 +420,11 @@ class Facts:
         """
         if not self.keeps_amounts:
             return None
+
         for column in self.measures:
             if self.is_count(column) and self._is_called_like_rows(column):
                 return column
+
         return None
 
     @property
@@ -409,9 +437,11 @@ class Facts:
         words = english_words(column.name)
         if len(words) == 1:  # but "quantity"
             return True
+
         called = _said(column)
         if _COUNTED_HAN.search(called):
             return _COUNTED_HAN.sub("", called) in comment_names(self.table.comment)
+
         return stems(" ".join(words[:-1])) == stems(self.table.name)
 
     def is_measure(self, column: Column) -> bool:
@@ -422,6 +452,7 @@ class Facts:
             return False
         if _ends_in(column, _CODED):
             return False
+
         return _CODED_HAN.search(_said(column, column.name)) is None
 
     @cached_property
@@ -438,9 +469,11 @@ class Facts:
         """Tell whether rows are people."""
         if len(self.display) > 1:
             return True
+
         words = _stemmed(english_words(self.table.name))
         if not words.isdisjoint(_PEOPLE):
             return True
+
         names = (self.table.name, *self.display, *comment_names(self.table.comment))
         return _PEOPLE_SAID.search(" ".join(names).lower()) is not None
 
@@ -452,6 +485,7 @@ class Facts:
         """
         if not self.display:
             return False
+
         return self.has_names or not all(map(self._is_number, self.display))
 
     @property
@@ -463,6 +497,7 @@ class Facts:
         column = self.table.column(name)
         if column is None:
             return False
+
         return kind_of(column) != "text" or self.is_identifier(column)
 
     @property
@@ -473,4 +508,5 @@ class Facts:
         """
         if self.is_entity or len(self.key) < 2:
             return False
+
         return not set(self.key).isdisjoint(self.dates)

@@ -53,6 +53,7 @@ def _deletion_column(table: Table) -> str | None:
         by_comment = any(map(_DELETED_HAN.search, (column.comment or "", column.name)))
         if (_DELETED.match(column.name) or by_comment) and kind_of(column) in kinds:
             return column.name
+
     return None
 
 
@@ -68,6 +69,7 @@ def _display(table: Table, edges: list[Edge]) -> tuple[str, ...]:
     parts = _name_parts(texts)
     if parts:
         return parts
+
     points_up = any(edge.parent != edge.child for edge in edges)
     own = set(stems(table.name))
     best: Column | None = None
@@ -76,6 +78,7 @@ def _display(table: Table, edges: list[Edge]) -> tuple[str, ...]:
         score = _display_score(column, table, own, points_up=points_up)
         if score > best_score:
             best, best_score = column, score
+
     return (best.name,) if best is not None else ()
 
 
@@ -90,11 +93,13 @@ def _columns_of_parts(table: Table) -> set[str]:
         words = english_words(column.name)
         if len(words) > 1 and kind_of(column) == "text":
             by_first.setdefault(words[0], []).append(column.name)
+
     own = set(english_words(table.name))
     found: set[str] = set()
     for first, names in by_first.items():
         if len(names) >= _LEAST_OF_PART and not {first, stem(first)} & (own | set(map(stem, own))):
             found.update(names)
+
     return found
 
 
@@ -104,6 +109,7 @@ def _name_parts(texts: list[Column]) -> tuple[str, ...]:
     for first, last in itertools.product(_GIVEN, _FAMILY):
         if first in by_words and last in by_words:
             return (by_words[first], by_words[last])
+
     return ()
 
 
@@ -118,6 +124,7 @@ def _display_score(column: Column, table: Table, own: set[str], *, points_up: bo
         if _HAN_NAME.search(name):
             is_own = _names_own_rows(name, table, points_up=points_up)
             return 9 if is_own else of_other
+
     words = english_words(column.name)
     last = words[-1] if words else ""
     is_called_in_han = any(map(has_han, called))
@@ -132,6 +139,7 @@ def _display_score(column: Column, table: Table, own: set[str], *, points_up: bo
         # a code that rows may lack, as the coupon_code of an order, is that of something else
         is_own = set(map(stem, words[:-1])) <= own
         return 2 if is_own or not column.nullable else 0
+
     return 0
 
 
@@ -140,6 +148,7 @@ def _names_own_rows(name: str, table: Table, *, points_up: bool) -> bool:
     rest = _HAN_NAME.sub("", name)
     if not rest:
         return True
+
     owner = "".join((*comment_names(table.comment)[:1], table.name))
     of_line = points_up and _LINES_HAN.search(owner)
     return not of_line and not set(rest).isdisjoint(owner)
@@ -151,6 +160,7 @@ def _score_of_rest(words: set[str], own: set[str]) -> int:
         return 10
     if words <= _WHOLE_NAMES:
         return 8
+
     return 6 if words & own else 0
 
 
@@ -167,6 +177,7 @@ def _dates(table: Table, deleted: str | None) -> tuple[str, ...]:
             ranked.append((0, column.name))
         elif column.name != deleted and _is_date(column):
             ranked.append((_rank_of_date(column, own), column.name))
+
     ranked.sort(key=lambda item: item[0])
     return tuple(name for _rank, name in ranked)
 
@@ -174,6 +185,7 @@ def _dates(table: Table, deleted: str | None) -> tuple[str, ...]:
 def _is_date(column: Column) -> bool:
     if kind_of(column) not in ("date", "timestamp"):
         return False
+
     return not is_housekeeping(column)
 
 
@@ -183,9 +195,11 @@ def _rank_of_date(column: Column, own: set[str]) -> int:
         return 3
     if is_outcome(column) or is_birth_date(column):
         return 4
+
     words = set(english_words(column.name))
     if words <= _PLAIN_DATES or not own.isdisjoint(map(stem, words)):
         return 1
+
     return 2
 
 
@@ -202,6 +216,7 @@ def _meant(facts: Facts) -> Facts:
         return facts
     if meaning.label_columns:
         facts = replace(facts, display=meaning.label_columns, has_names=facts.is_entity)
+
     said = [
         Edge(facts.table.key, join.columns, join.target, join.target_columns, is_preferred=True)
         for join in meaning.joins
@@ -227,6 +242,7 @@ def _modules_of(catalog: Catalog) -> set[str]:
         is_table = (word,) in names
         if count > 1 and not is_table:
             modules.add(word)
+
     return modules - _ADJECTIVES
 
 
@@ -275,6 +291,7 @@ class Schema:
                 "numeric",
                 meaning=ColumnMeaning(metric.names, metric.description, metric.unit),
             )
+
         return column
 
     def metric(self, key: TableKey, name: str | None) -> Metric:
@@ -296,7 +313,10 @@ class Schema:
         `crm`.
         """
         words = core_words(english_words(table.name))
-        return " ".join(words[1:]) if len(words) > 1 and stem(words[0]) in self._modules else None
+        if len(words) > 1 and stem(words[0]) in self._modules:
+            return " ".join(words[1:])
+
+        return None
 
     def _facts_of(self, table: Table) -> Facts:
         edges = [
@@ -327,6 +347,7 @@ class Schema:
             target, column = self.catalog.tables[found.target], table.column(found.column)
             if found.candidates > 1 or column is None or len(target.primary_key) != 1:
                 continue
+
             identity = target.column(target.primary_key[0])
             is_record = found.is_role and _RECORDING & set(
                 map(stem, english_words(column.name)[:1])
@@ -337,6 +358,7 @@ class Schema:
                         table.key, (column.name,), target.key, target.primary_key, is_declared=False
                     )
                 )
+
         own = self._self_edge(table, declared)
         return [*edges, own] if own is not None else edges
 
@@ -346,9 +368,11 @@ class Schema:
         """
         if len(table.primary_key) != 1:
             return None
+
         identity = table.column(table.primary_key[0])
         if identity is None or kind_of(identity) != "number":
             return None
+
         for column in table.columns:
             if column.name in declared or column.name == identity.name:
                 continue
@@ -356,4 +380,5 @@ class Schema:
                 return Edge(
                     table.key, (column.name,), table.key, table.primary_key, is_declared=False
                 )
+
         return None

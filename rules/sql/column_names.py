@@ -32,7 +32,10 @@ class SelectItem:
         return str(_LAST_NAME.findall(self.sql)[0])
 
     def __str__(self) -> str:
-        return f"{self.sql} AS {quoted(self.alias)}" if self.alias else self.sql
+        if self.alias:
+            return f"{self.sql} AS {quoted(self.alias)}"
+
+        return self.sql
 
 
 def disambiguated(groups: list[tuple[str, list[SelectItem]]]) -> list[list[SelectItem]]:
@@ -44,19 +47,23 @@ def disambiguated(groups: list[tuple[str, list[SelectItem]]]) -> list[list[Selec
     often: Counter[str] = Counter()
     for _, outputs in groups:
         often.update(output.bare for output in outputs)
+
     found = []
     for table, outputs in groups:
         named = []
         for output in outputs:
             has_namesake = often[output.bare] > 1
             named.append(_told_apart(output, table) if has_namesake else output)
+
         found.append(named)
+
     return found
 
 
 def _told_apart(output: SelectItem, table: str) -> SelectItem:
     if output.alias is not None:
         return output
+
     return SelectItem(output.sql, f"{table}_{output.bare}".replace('"', ""))
 
 
@@ -66,6 +73,7 @@ def group_name(dimension: Dimension) -> str:
         return dimension.bucket
     if dimension.part is not None:
         return PARTS[dimension.part].name
+
     return str(dimension.column)
 
 
@@ -81,7 +89,11 @@ def measure_alias(measure: Measure, query: Query) -> str:
         name = f"running_{name}"
     if measure.is_share:
         name = f"{name}_percent"
-    return f"{measure.table[1]}_{name}" if _has_namesake(measure, query) else name
+
+    if _has_namesake(measure, query):
+        return f"{measure.table[1]}_{name}"
+
+    return name
 
 
 def _measure_name(measure: Measure) -> str:
@@ -89,12 +101,15 @@ def _measure_name(measure: Measure) -> str:
         return f"{measure.table[1]}_count"
     if measure.function == "metric":
         return measure.column
+
     column = measure.column
     if measure.times is not None:
         column = f"{measure.column}_x_{measure.times}"
+
     percent = ""
     if measure.percent is not None:
         percent = number(measure.percent).replace(".", "_")
+
     return FUNCTIONS[measure.function].name.replace("{percent}", percent).replace("{}", column)
 
 
@@ -102,6 +117,7 @@ def _has_namesake(measure: Measure, query: Query) -> bool:
     """Tell whether the query has the same measure of a column of another table."""
     if measure.column is None:
         return False
+
     same = [
         other
         for other in query.measures

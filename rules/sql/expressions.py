@@ -36,6 +36,7 @@ def literal(value: str) -> str:
     escaped = value.replace("\x00", "").replace("'", "''")
     if "\\" not in escaped:
         return f"'{escaped}'"
+
     doubled = escaped.replace("\\", "\\\\")
     return f"E'{doubled}'"
 
@@ -58,6 +59,7 @@ def moment_sql(moment: Moment) -> str:
         return f"DATE '{moment.day.isoformat()}'"
     if moment.trunc == "day":
         return _from_today(moment)
+
     first = f"date_trunc('{moment.trunc}', CURRENT_DATE)"
     shifts = _shift(moment.months, "month") + _shift(moment.days, "day")
     return f"({first}{shifts})::date" if shifts else f"{first}::date"
@@ -69,6 +71,7 @@ def _from_today(moment: Moment) -> str:
         return f"(CURRENT_DATE{shifts})::date"
     if moment.days:
         return f"CURRENT_DATE {_sign(moment.days)} {abs(moment.days)}"
+
     return "CURRENT_DATE"
 
 
@@ -76,9 +79,11 @@ def _shift(count: int, unit: str) -> str:
     """Return the interval of `count` units with its sign; nothing for none."""
     if not count:
         return ""
+
     amount = abs(count)
     if unit == "month" and amount % _MONTHS_OF_YEAR == 0:
         amount, unit = amount // _MONTHS_OF_YEAR, "year"
+
     plural = "s" if amount > 1 else ""
     return f" {_sign(count)} INTERVAL '{amount} {unit}{plural}'"
 
@@ -89,7 +94,10 @@ def _sign(count: int) -> str:
 
 def spelled(operand: Operand) -> str:
     """Return a number or text as a literal."""
-    return number(operand) if isinstance(operand, Decimal) else literal(str(operand))
+    if isinstance(operand, Decimal):
+        return number(operand)
+
+    return literal(str(operand))
 
 
 def comparison(
@@ -115,11 +123,13 @@ def comparison(
     if operator in _PATTERNS:
         template, form = _PATTERNS[operator]
         return template.format(sql, like_pattern(str(operands[0]), form))
+
     values = [spell(operand) for operand in operands]
     if operator == "between":
         return f"{sql} BETWEEN {values[0]} AND {values[1]}"
     if operator in ("in", "not in"):
         return f"{sql} {operator.upper()} ({', '.join(values)})"
+
     sign = "<>" if operator == "!=" else operator
     return f"{sql} {sign} {values[0]}"
 
@@ -130,6 +140,7 @@ def _within(sql: str, operator: Operator, operands: tuple[Operand, ...]) -> str:
     for operand in operands:
         if isinstance(operand, Period):
             ranges.append(_range_sql(sql, operand))
+
     text = ranges[0] if len(ranges) == 1 else any_of(f"({one})" for one in ranges)
     return f"NOT ({text})" if operator == "not during" else text
 
@@ -140,6 +151,7 @@ def _negative_or_null(sql: str, operator: Operator, operands: tuple[Operand, ...
         return f"{sql} IS DISTINCT FROM {spelled(operands[0])}"
     if operator == "not during":
         return f"({comparison(sql, 'during', operands)}) IS NOT TRUE"
+
     return f"({comparison(sql, operator, operands)} OR {sql} IS NULL)"
 
 
@@ -150,7 +162,10 @@ def any_of(conditions: Iterable[str]) -> str:
 
 def as_operand(condition: str) -> str:
     """Return the condition in brackets where `AND` beside it would bind more tightly."""
-    return f"({condition})" if re.search(r"\bor\b", condition, re.IGNORECASE) else condition
+    if re.search(r"\bor\b", condition, re.IGNORECASE):
+        return f"({condition})"
+
+    return condition
 
 
 def as_stored(operand: Operand, kind: str) -> Operand:
@@ -159,6 +174,7 @@ def as_stored(operand: Operand, kind: str) -> Operand:
         return Decimal(operand)
     if kind in ("text", "other") and isinstance(operand, Decimal):
         return number(operand)
+
     return operand
 
 
@@ -170,11 +186,18 @@ def not_deleted(column: Column, sql: str) -> str:
     """
     kind = kind_of(column)
     if kind == "boolean":
-        return f"{sql} IS NOT TRUE" if column.nullable else f"NOT {sql}"
+        if column.nullable:
+            return f"{sql} IS NOT TRUE"
+
+        return f"NOT {sql}"
     if kind in ("date", "timestamp"):
         return f"{sql} IS NULL"
     if kind == "number":
-        return f"coalesce({sql}, 0) = 0" if column.nullable else f"{sql} = 0"
+        if column.nullable:
+            return f"coalesce({sql}, 0) = 0"
+
+        return f"{sql} = 0"
+
     kept = next((value for value in _FALSE_TEXT if value in column.values), "0")
     return f"coalesce({sql}, {literal(kept)}) = {literal(kept)}"
 
@@ -185,4 +208,5 @@ def _range_sql(sql: str, period: Period) -> str:
         bounds.append(f"{sql} >= {moment_sql(period.start)}")
     if period.end is not None:
         bounds.append(f"{sql} < {moment_sql(period.end)}")
+
     return " AND ".join(bounds) or "TRUE"

@@ -59,15 +59,19 @@ class RestrictedTables(JoinedTables):
                 above.append(condition)
             else:
                 beside.append((table, condition))
+
         needs = _existence(query.related, beside)
         self._join_compared(above, alternatives)
         if needs or self._tests_alternatives_by_exists(query):
             self._must_qualify = True
+
         for condition in above:
             self._add(self.condition(condition), self._is_of_kept([condition]))
+
         for either in query.either:
             is_of_kept = not either.related and self._is_of_kept(either.conditions)
             self._add(self._either(either), is_of_kept)
+
         self._conditions_of_base += [self._exists(related) for related in needs]
         if sides:
             self._conditions_of_base.append(any_of(self.all_of(side) for side in sides))
@@ -77,6 +81,7 @@ class RestrictedTables(JoinedTables):
     def _tests_alternatives_by_exists(self, query: Query) -> bool:
         if any(either.related for either in query.either):
             return True
+
         return any(self._is_apart(condition) for condition in _alternatives(query))
 
     def _join_compared(
@@ -88,6 +93,7 @@ class RestrictedTables(JoinedTables):
             compares_columns = len(alternative.columns) > 1
             if compares_columns and self._beside(alternative) is None:
                 joined.append(alternative)
+
         for condition in joined:
             for ref in condition.columns:
                 self._join(ref.table, ref.via)
@@ -104,6 +110,7 @@ class RestrictedTables(JoinedTables):
             for ref in condition.columns:
                 if not self.is_kept(ref.table, ref.via):
                     return False
+
         return True
 
     def _beside(self, condition: Condition) -> TableKey | None:
@@ -111,6 +118,7 @@ class RestrictedTables(JoinedTables):
         for ref in condition.columns:
             if self._path(ref.table, ref.via) is None:
                 return ref.table
+
         return None
 
     def _is_apart(self, condition: Condition) -> bool:
@@ -134,9 +142,11 @@ class RestrictedTables(JoinedTables):
         """Write the condition without joining a table for it."""
         if not self._is_apart(condition):
             return self.condition(condition)
+
         beside = self._beside(condition)
         if beside is None:
             return self._exists_above(condition)
+
         return self._exists(Related(beside, (condition,)))
 
     def _exists_above(self, condition: Condition) -> str:
@@ -186,11 +196,13 @@ class RestrictedTables(JoinedTables):
                 found += self._without_deleted(key, facts.deleted, alias)
             if default is not None:
                 found.append(as_operand(self._written(default, alias)))
+
         return found
 
     def _without_deleted(self, key: TableKey, deleted: str, alias: str) -> list[str]:
         if key in self._query.with_deleted:
             return []
+
         column = self._schema.column(key, deleted)
         return [not_deleted(column, self._qualified(alias, deleted))]
 
@@ -199,6 +211,7 @@ class RestrictedTables(JoinedTables):
         facts = self._schema.facts[key]
         if key in self._query.with_deleted and facts.has_one_default:
             return True
+
         return any((key, column) in self._spoken_of for column in facts.filtered)
 
     def condition(self, condition: Condition) -> str:
@@ -207,17 +220,20 @@ class RestrictedTables(JoinedTables):
         operator = condition.operator
         if operator in _AVERAGE_SIGNS:
             return f"{self.numeric(ref)} {_AVERAGE_SIGNS[operator]} ({self._average(ref)})"
+
         compares_columns = len(condition.columns) > 1
         if operator in DURING:
             sql = self.dated(ref)
         else:
             sql = self._compared(ref, operator, compares_columns)
+
         operands = tuple(as_stored(operand, self._kind(ref)) for operand in condition.operands)
         is_nullable = self._schema.column(ref.table, ref.column).nullable
 
         def spelled_here(operand: Operand) -> str:
             if isinstance(operand, ColumnRef):
                 return self._compared(operand, operator, True)
+
             return spelled(operand)
 
         # A comparison with another column holds for no NULL, not even a negative one.
@@ -230,6 +246,7 @@ class RestrictedTables(JoinedTables):
             return PARTS[ref.part].kind
         if ref.is_age:
             return "number"
+
         return kind_of(self._schema.column(ref.table, ref.column))
 
     def _compared(self, ref: ColumnRef, operator: Operator, compares_columns: bool) -> str:
@@ -244,8 +261,12 @@ class RestrictedTables(JoinedTables):
             return self.dated(ref)
         if operator in ("null", "not null"):
             return self.column(ref)
+
         is_cast = needs_cast(self._schema.column(ref.table, ref.column))
-        return f"{self.column(ref)}::text" if is_cast else self.column(ref)
+        if is_cast:
+            return f"{self.column(ref)}::text"
+
+        return self.column(ref)
 
     def _average(self, ref: ColumnRef) -> str:
         inner = self._inner(ref.table)
@@ -257,6 +278,7 @@ class RestrictedTables(JoinedTables):
         meeting = self._graph.meeting(self._base, related.table, self._query.through, below=True)
         if meeting is None or not meeting.to_first:
             raise LookupError(f"nothing connects {self._base} with {related.table}")
+
         inner = self._inner(meeting.at)
         last = meeting.to_first[-1]
         inner.include([(related.table, None), (last.child, None)], frozenset())
@@ -272,6 +294,7 @@ class RestrictedTables(JoinedTables):
         lines = [f"FROM {self._named(self._kept)}", *self._joins(kept)]
         if not self._kept:
             return lines
+
         others = {path: alias for path, alias in self._nodes.items() if path not in kept}
         return [*lines, *self._outer_join(others)]
 
@@ -281,6 +304,7 @@ class RestrictedTables(JoinedTables):
         if len(tables) > 1:
             tables[0] = f"({tables[0]}"
             tables[-1] = f"{tables[-1]})"
+
         tables[0] = f"LEFT JOIN {tables[0]}"
         conditions = [*self._conditions_of_base, *self._not_deleted(nodes)]
         ties = " AND ".join([self._tie(self._kept), *conditions])
@@ -302,8 +326,10 @@ def _existence(
         places = _places_of(condition, table, related)
         for at in places:
             found[at] = replace(found[at], conditions=(*found[at].conditions, condition))
+
         if not places:
             others[table] = (*others.get(table, ()), condition)
+
     return [*found, *(Related(table, conditions) for table, conditions in others.items())]
 
 
@@ -315,6 +341,7 @@ def _places_of(condition: Condition, table: TableKey, related: Sequence[Related]
         is_free = is_period or not one.conditions
         if one.table == table and is_free:
             places.append(at)
+
     return places
 
 
@@ -322,6 +349,7 @@ def _sides(query: Query) -> list[tuple[Condition, ...]]:
     """Return the conditions of both sets of rows whose figures are compared."""
     if query.comparison is None:
         return []
+
     return [query.comparison.first, query.comparison.second]
 
 
@@ -330,8 +358,10 @@ def _alternatives(query: Query) -> list[Condition]:
     found: list[Condition] = []
     for either in query.either:
         found += either.conditions
+
     for side in _sides(query):
         found += side
+
     return found
 
 

@@ -42,6 +42,7 @@ def names_of(measure: Measure, statement: SelectStatement) -> tuple[str, str]:
     short = _short(measure, statement)
     if statement.query.comparison is not None:
         return f"{short}_first", f"{short}_second"
+
     return f"{short}_before", statement.alias(measure)
 
 
@@ -72,6 +73,7 @@ def compared(statement: SelectStatement) -> str:
         first_name, second_name = names_of(measure, statement)
         outputs.append(SelectItem(statement.aggregate_sql(measure, first), first_name))
         outputs.append(SelectItem(statement.aggregate_sql(measure, second), second_name))
+
     return statement.selected(outputs)
 
 
@@ -81,6 +83,7 @@ def grown(statement: SelectStatement) -> str:
     dated = [one for one in query.dimensions if one.bucket is not None]
     if len(dated) != 1 or any(one.is_share or one.per for one in query.measures):
         raise Unrenderable("growth is that of plain figures by one date")
+
     bucket = dated[0]
     earlier = _earlier_buckets(query, bucket)
     inner = statement.of(
@@ -90,6 +93,7 @@ def grown(statement: SelectStatement) -> str:
     shown = []
     if earlier.shown_from is not None:
         shown.append(f"{quoted(group_name(bucket))} >= {moment_sql(earlier.shown_from)}")
+
     by_date = Order(column=ColumnRef(bucket.table, str(bucket.column)), descending=False)
     ordered = replace(query, order=query.order or (by_date,))
     return with_changes(statement.of(ordered), figures, shown)
@@ -103,6 +107,7 @@ def _figures_with_earlier(
     for dimension in statement.query.dimensions:
         if dimension != bucket:
             groups += inner.group_columns(dimension)
+
     reach = f"RANGE BETWEEN '{step}' PRECEDING AND '{step}' PRECEDING"
     window = over(groups, inner.group_columns(bucket), [reach])
     outputs = inner.dimension_outputs()
@@ -110,6 +115,7 @@ def _figures_with_earlier(
         figure = inner.aggregate_sql(measure)
         before, after = names_of(measure, statement)
         outputs += [SelectItem(figure, after), SelectItem(f"max({figure}) {window}", before)]
+
     return outputs
 
 
@@ -139,13 +145,16 @@ def _earlier_buckets(query: Query, dated: Dimension) -> _EarlierBuckets:
     condition = _only_period(query, column)
     if condition is None:
         return unchanged
+
     (period,) = condition.operands
     if not isinstance(period, Period) or period.start is None or not _begins(period.start, unit):
         return unchanged
+
     try:
         start = period.start.shifted(back, -count)
     except (ValueError, OverflowError):  # before the calendar
         return unchanged
+
     wider = replace(condition, operands=(replace(period, start=start, grain=None),))
     widened = tuple(wider if one == condition else one for one in conditions)
     return _EarlierBuckets(step, widened, period.start)
@@ -157,8 +166,10 @@ def _only_period(query: Query, column: ColumnRef) -> Condition | None:
     for condition in query.conditions:
         if condition.operator == "during" and condition.column == column:
             found.append(condition)
+
     if len(found) != 1 or len(found[0].operands) != 1:
         return None
+
     return found[0]
 
 
@@ -180,6 +191,7 @@ def _begins(moment: Moment, unit: Unit) -> bool:
         return False
     if unit == "week":
         return moment.months == 0 and moment.days % _DAYS_OF_WEEK == 0
+
     return moment.days == 0 and moment.months % _MONTHS.get(unit, 1) == 0
 
 
@@ -197,14 +209,17 @@ def with_changes(statement: SelectStatement, figures: str, shown: Iterable[str] 
     are_numbers = all(_is_number(one, statement) for one in query.measures)
     if query.top_per or query.columns or query.distinct or not are_numbers:
         raise Unrenderable("only figures change")
+
     groups = statement.group_names()
     outputs = [SelectItem(name) for names in groups for name in names]
     for measure in query.measures:
         outputs += _shown_changes(measure, statement)
+
     having = []
     for one in query.having:
         sql = _changes(one.measure, statement)[one.change].sql
         having.append(comparison(sql, one.operator, one.operands))
+
     where = clause("WHERE", [*shown, *having], "\n  AND ")
     keys = [key for one in query.order for key in _sort_keys(statement, one, groups)]
     lines = [
@@ -222,6 +237,7 @@ def _shown_changes(measure: Measure, statement: SelectStatement) -> list[SelectI
     after, *changes = _changes(measure, statement).values()
     if statement.query.comparison is not None:
         return [before, after, *changes]
+
     return [after, before, *changes]
 
 
@@ -236,10 +252,12 @@ def _sort_keys(statement: SelectStatement, order: Order, groups: list[list[str]]
         dimensions = statement.query.dimensions
         shown = [(one.table, one.column, one.via) for one in dimensions]
         names = groups[shown.index((order.column.table, order.column.column, order.column.via))]
+
     return [name + direction(order.descending) for name in names]
 
 
 def _is_number(measure: Measure, statement: SelectStatement) -> bool:
     if measure.function in _COUNTS or measure.is_age:
         return True
+
     return kind_of(statement.schema.column(measure.table, str(measure.column))) == "number"

@@ -25,7 +25,10 @@ def table_name(catalog: Catalog, key: TableKey) -> str:
     """Return the table's name, with its schema unless the search path leads to this very table."""
     schema, name = key
     found = next((one for one in catalog.search_path if (one, name) in catalog.by_key), None)
-    return quoted(name) if found == schema else f"{quoted(schema)}.{quoted(name)}"
+    if found == schema:
+        return quoted(name)
+
+    return f"{quoted(schema)}.{quoted(name)}"
 
 
 class JoinedTables:
@@ -60,6 +63,7 @@ class JoinedTables:
         path = self._path(table, via)
         if not path:
             raise LookupError(f"{self._base} belongs to no {table}")
+
         self._kept = path
 
     @property
@@ -101,21 +105,27 @@ class JoinedTables:
         self._needed = list(dict.fromkeys([(self._base, None), *needed]))
         if not self._lower_root(preferred):
             return False
+
         self._nodes[()] = self._new_alias(self._root)
         if any(self._path(table, via) is None for table, via in self._needed):
             return False
+
         for table, via in self._needed:
             self._join(table, via)
+
         return True
 
     def _lower_root(self, preferred: frozenset[TableKey]) -> bool:
         for table, via in self._needed:
             if self._path(table, via) is not None:
                 continue
+
             meeting = self._graph.meeting(self._root, table, preferred)
             if meeting is None:
                 return False
+
             self._root = meeting.at
+
         return True
 
     def is_keyed_by_meeting(self) -> bool:
@@ -130,11 +140,14 @@ class JoinedTables:
             is_other_side = path is not None and path[: len(base)] != base
             if path and is_other_side:
                 sides.append(path)
+
         columns: set[str] = set()
         for path in sides:
             if len(path) != 1:  # the root itself refers to both sides
                 return False
+
             columns.update(path[0].columns)
+
         key = self._schema.facts[self._root].key
         return set(key) == columns
 
@@ -148,7 +161,11 @@ class JoinedTables:
             return path
         if len(path) < _ROUNDABOUT or self._root != self._base:
             return path
-        return None if self._graph.is_linked_closer(self._root, table, path) else path
+
+        if self._graph.is_linked_closer(self._root, table, path):
+            return None
+
+        return path
 
     def _join(self, table: TableKey, via: str | None) -> str:
         """Join the table and those on the way to it, and return its alias."""
@@ -157,6 +174,7 @@ class JoinedTables:
         for length in range(1, len(path) + 1):
             if path[:length] not in self._nodes:
                 self._nodes[path[:length]] = self._new_alias(path[length - 1].parent)
+
         return self._nodes[path]
 
     def _new_alias(self, table: TableKey) -> str:
@@ -168,6 +186,7 @@ class JoinedTables:
         while alias in self._taken or quoted(alias) != alias:
             count += 1
             alias = f"{initials}{count}"
+
         self._taken.add(alias)
         return alias
 
@@ -179,13 +198,18 @@ class JoinedTables:
         """
         if ref.part is not None:
             return self._part_of_date(ref, PARTS[ref.part])
+
         sql = self._qualified(self._join(ref.table, ref.via), ref.column)
-        return f"date_part('year', age({sql}))" if ref.is_age else sql
+        if ref.is_age:
+            return f"date_part('year', age({sql}))"
+
+        return sql
 
     def _part_of_date(self, ref: ColumnRef, part: CalendarPart) -> str:
         has_time = kind_of(self._schema.column(ref.table, ref.column)) != "date"
         if part.of_clock and not has_time:
             raise LookupError(f"{ref.column} has no {ref.part}")
+
         return part.sql.format(self.dated(replace(ref, part=None)))
 
     @property
@@ -193,13 +217,19 @@ class JoinedTables:
         return len(self._nodes) > 1 or self._must_qualify
 
     def _qualified(self, alias: str, column: str) -> str:
-        return f"{alias}.{quoted(column)}" if self._is_qualified else quoted(column)
+        if self._is_qualified:
+            return f"{alias}.{quoted(column)}"
+
+        return quoted(column)
 
     def dated(self, ref: ColumnRef) -> str:
         """Return the column as a date or timestamp that can be cut and compared."""
         sql = self.column(ref)
         form = date_form(self._schema.column(ref.table, ref.column))
-        return f"to_date({sql}, '{form}')" if form is not None else sql
+        if form is not None:
+            return f"to_date({sql}, '{form}')"
+
+        return sql
 
     def numeric(self, ref: ColumnRef) -> str:
         """Return the column as a number that can be aggregated and compared."""
@@ -212,7 +242,10 @@ class JoinedTables:
         return self._written(text, self._join(table, None))
 
     def _written(self, text: str, alias: str) -> str:
-        return expression(text).of(alias) if self._is_qualified else text
+        if self._is_qualified:
+            return expression(text).of(alias)
+
+        return text
 
     def _kept_nodes(self) -> dict[Path, str]:
         """Return the tables that are joined first, with their aliases.
@@ -227,11 +260,15 @@ class JoinedTables:
         for path in nodes:
             if path not in ((), self._kept):
                 lines.append(f"JOIN {self._named(path)} ON {self._tie(path)}")
+
         return lines
 
     def _named(self, path: Path) -> str:
         name = table_name(self._schema.catalog, self._table_at(path))
-        return f"{name} AS {self._nodes[path]}" if self._is_qualified else name
+        if self._is_qualified:
+            return f"{name} AS {self._nodes[path]}"
+
+        return name
 
     def _table_at(self, path: Path) -> TableKey:
         return path[-1].parent if path else self._root

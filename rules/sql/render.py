@@ -32,6 +32,7 @@ def render(query: Query, schema: Schema, graph: Graph) -> str:
     text = _text(SelectStatement(query, schema, graph))
     if query.counts_rows:
         return f"SELECT count(*) AS row_count\nFROM {nested(text)} AS matching"
+
     return text
 
 
@@ -53,6 +54,7 @@ def _text(statement: SelectStatement) -> str:
         return _average_of_groups(statement)
     if query.top_per:
         return _top_of_groups(statement)
+
     return statement.text()
 
 
@@ -83,12 +85,14 @@ def _average_of_groups(statement: SelectStatement) -> str:
     measure = query.measures[0]
     if len(query.measures) > 1 or query.having or measure.per is None:
         raise Unrenderable("an average of groups stands alone")
+
     plain = replace(measure, per=None)
     dimensions = (*query.dimensions, measure.per)
     inner = statement.of(replace(query, measures=(plain,), dimensions=dimensions, order=()))
     columns: list[str] = []
     for dimension in dimensions:
         columns += inner.group_columns(dimension)
+
     outputs = [SelectItem(sql, f"g{index}") for index, sql in enumerate(columns)]
     body = inner.selected([*outputs, SelectItem(inner.aggregate_sql(plain), "figure")])
     outer = outputs[: len(outputs) - len(inner.group_columns(measure.per))]
@@ -108,6 +112,7 @@ def _renamed(inner: SelectStatement, query: Query, outer: list[SelectItem]) -> l
     names: dict[str, str] = {}
     for dimension in query.dimensions:
         names |= {output.sql: output.name for output in inner.shown(dimension)}
+
     return [f"{one.alias} AS {names[one.sql]}" for one in outer if one.sql in names]
 
 
@@ -124,6 +129,7 @@ def _top_of_groups(statement: SelectStatement) -> str:
         by = statement.aggregate_sql(order.measure)
     else:
         by = statement.frame.column(order.column or query.columns[0])
+
     ties = _tie_breakers(statement)
     function = "row_number" if ties else "rank"
     rank = f"{function}() {over(partition, [by + direction(order.descending), *ties])}"
@@ -147,8 +153,12 @@ def _tie_breakers(statement: SelectStatement) -> list[str]:
         return []
     if query.dimensions:
         return statement.group_columns(query.dimensions[-1])[:1]
+
     second = query.order[1].column if len(query.order) > 1 else None
-    return [statement.frame.column(second)] if second is not None else []
+    if second is not None:
+        return [statement.frame.column(second)]
+
+    return []
 
 
 def _share_of_top(statement: SelectStatement, count: int) -> str:
@@ -157,6 +167,7 @@ def _share_of_top(statement: SelectStatement, count: int) -> str:
     adds_up = len(query.measures) == 1 and query.measures[0].function in ("sum", "count")
     if not adds_up or not query.dimensions:
         raise Unrenderable("only of a sum or count of groups some have a part")
+
     measure = query.measures[0]
     figure = statement.aggregate_sql(measure)
     place = f"row_number() {over(order=[figure + direction(True)])}"
@@ -176,21 +187,26 @@ def _several_bases(statement: SelectStatement, bases: list[_Base]) -> str:
     is_of_groups = any(measure.per or measure.is_share for measure in query.measures)
     if query.having or query.top_per or is_of_groups:
         raise Unrenderable("figures of several tables only stand side by side")
+
     parts = [_part_of_base(statement, bases, index) for index in range(len(bases))]
     names: dict[Measure, str] = {}
     for part in parts:
         names |= dict.fromkeys(part.statement.query.measures, part.name)
+
     figures = []
     for measure in query.measures:
         alias = quoted(statement.alias(measure))
         figures.append((names[measure], alias, alias))
+
     lines = _joined(parts, figures)
     if not query.dimensions:
         return lines
+
     keys = []
     if query.order and query.order[0].measure is not None:
         first = query.order[0]
         keys.append(quoted(statement.alias(query.order[0].measure)) + direction(first.descending))
+
     keys.append(parts[0].statement.group_names()[0][0])
     return "\n".join([lines, *order_and_limit(keys, query)])
 
@@ -242,6 +258,7 @@ def _of_sides(statement: SelectStatement, sides: Comparison) -> str:
         first_name, second_name = names_of(measure, statement)
         figures.append((first.name, alias, quoted(first_name)))
         figures.append((second.name, alias, quoted(second_name)))
+
     return _joined([first, second], figures)
 
 
@@ -259,6 +276,7 @@ def _part_of_side(statement: SelectStatement, name: str, side: tuple[Condition, 
     )
     if any(one.per for one in query.measures):
         return _Part(name, part, _average_with_keys(part))
+
     return _Part(name, part, part.text(with_keys=True))
 
 
@@ -267,6 +285,7 @@ def _average_with_keys(part: SelectStatement) -> str:
     dimensions = part.query.dimensions
     if any(one.column is None for one in dimensions):
         raise Unrenderable("averages of groups are not kept apart by the keys of other groups")
+
     keyed = [
         shown[0]
         for dimension, shown in zip(dimensions, part.group_names(), strict=True)
@@ -297,6 +316,7 @@ def _joined(parts: list[_Part], figures: list[tuple[str, str, str]]) -> str:
     if not statement.query.dimensions:
         alone = [f"(SELECT {column} FROM {part}) AS {name}" for part, column, name in figures]
         return f"{with_}SELECT {', '.join(alone)}"
+
     keys = [str(one.alias) for one in statement.key_outputs()]
     shown: list[str] = []
     for dimension, names in zip(statement.query.dimensions, statement.group_names(), strict=True):
@@ -305,9 +325,11 @@ def _joined(parts: list[_Part], figures: list[tuple[str, str, str]]) -> str:
             shown += names
         else:
             shown += [_first_known(name, parts) for name in names]
+
     for part_name, column, name in figures:
         alias = f" AS {name}" if name != column else ""
         shown.append(f"{part_name}.{column}{alias}")
+
     joins = [f"FULL JOIN {part.name} USING ({', '.join(keys)})" for part in parts[1:]]
     return "\n".join([f"{with_}SELECT {', '.join(shown)}", f"FROM {parts[0].name}", *joins])
 

@@ -56,10 +56,12 @@ class SelectStatement:
         preferred = query.through | {related.table for related in query.related}
         if not frame.include(needed, preferred):
             raise Unrenderable(f"nothing connects {base} with {needed}")
+
         self._refuse_repeated_rows(frame)
         self._refuse_partial_sums(frame, base)
         if query.all_of is not None:
             self._keep_all(frame, query.all_of)
+
         frame.restrict(query, self._own_filter())
         return frame
 
@@ -70,8 +72,10 @@ class SelectStatement:
         for order in query.order:
             if order.column is not None:
                 columns.append(order.column)
+
         for measure in query.measures:
             columns += [condition.column for condition in measure.share_of]
+
         groups = (*query.dimensions, *query.top_per)
         needed = [(group.table, group.via) for group in groups]
         needed += [(column.table, column.via) for column in columns]
@@ -97,6 +101,7 @@ class SelectStatement:
         )
         if not adds_up or self._facts(base).is_entity:
             return
+
         alternatives = [one for either in query.either for one in either.conditions]
         if frame.has_beside([*query.conditions, *alternatives]):
             raise Unrenderable(
@@ -109,12 +114,14 @@ class SelectStatement:
         filters = {self.filter_of(measure) for measure in measures}
         if len(filters) > 1:
             raise Unrenderable("figures of different rows are compared")
+
         return filters.pop() if filters else None
 
     def filter_of(self, measure: Measure) -> str | None:
         """Return the condition that a metric puts on its rows; None for any other figure."""
         if measure.function != "metric":
             return None
+
         return self.schema.metric(measure.table, measure.column).filter
 
     def _keep_all(self, frame: RestrictedTables, table: TableKey) -> None:
@@ -131,6 +138,7 @@ class SelectStatement:
         """Tell whether the shown columns of a group are never NULL and tell it from all others."""
         if dimension.column is None:
             return not self._facts(dimension.table).key
+
         return not self.schema.column(dimension.table, dimension.column).nullable
 
     def key_outputs(self) -> list[SelectItem]:
@@ -143,6 +151,7 @@ class SelectStatement:
                 found += self._columns(dimension, self._facts(dimension.table).key)
             else:  # as text, in which NULL equals NULL
                 found.append(f"ROW({self._dimension_sql(dimension)})::text")
+
         return [SelectItem(sql, f"key{index}") for index, sql in enumerate(found)]
 
     def text(self, *, with_keys: bool = False) -> str:
@@ -196,6 +205,7 @@ class SelectStatement:
         if dimension.column is None:
             names = self._facts(dimension.table).shown
             return [SelectItem(sql) for sql in self._columns(dimension, names)]
+
         name = group_name(dimension)
         alias = name if name != dimension.column else None
         return [SelectItem(self._dimension_sql(dimension), alias)]
@@ -204,6 +214,7 @@ class SelectStatement:
         """Tell whether the figure is a floating-point number, which can't be rounded to digits."""
         if measure.column is None or measure.function == "metric":
             return False
+
         type_ = self.schema.column(measure.table, measure.column).type
         return is_float_type(type_) or measure.is_age or FUNCTIONS[measure.function].is_float
 
@@ -212,9 +223,11 @@ class SelectStatement:
         ref = ColumnRef(dimension.table, dimension.column, dimension.via, part=dimension.part)
         if dimension.bucket is None:
             return self.frame.column(ref)
+
         column = self.frame.dated(ref)
         if dimension.bucket != "day":
             return f"date_trunc('{dimension.bucket}', {column})::date"
+
         is_day = kind_of(self.schema.column(dimension.table, dimension.column)) == "date"
         return column if is_day else f"{column}::date"
 
@@ -228,7 +241,9 @@ class SelectStatement:
                 alias = f"{column.column}_{PARTS[column.part].name}"
             elif is_twin:
                 alias = f"{column.table[1]}_{column.column}"
+
             outputs.append(SelectItem(self.frame.column(column), alias))
+
         return outputs
 
     def _measure_sql(self, measure: Measure) -> str:
@@ -243,6 +258,7 @@ class SelectStatement:
             whole = plain
         if not measure.is_share:
             return part
+
         return percentage(part, whole, self.is_float(measure))
 
     def _running_sql(self, measure: Measure, plain: str) -> tuple[str, str]:
@@ -251,13 +267,16 @@ class SelectStatement:
         dated = [one for one in dimensions if one.bucket is not None]
         if measure.function not in ("sum", "count") or len(dated) > 1 or not dimensions:
             raise Unrenderable("only sums and counts of groups are added up")
+
         others = []
         for dimension in dimensions:
             if dimension not in dated:
                 others += self.group_columns(dimension)
+
         if dated:
             running = over(others, self.group_columns(dated[0]))
             return f"sum({plain}) {running}", f"sum({plain}) {over(others)}"
+
         running = over((), [plain + direction(True), *others])
         return f"sum({plain}) {running}", f"sum({plain}) {over()}"
 
@@ -273,6 +292,7 @@ class SelectStatement:
         if measure.function == "metric":
             metric = self.schema.metric(measure.table, measure.column)
             return self.frame.expression(measure.table, metric.expression)
+
         percent = measure.percent if measure.percent is not None else Decimal(50)
         call = FUNCTIONS[measure.function].sql.replace("{at}", number(percent / 100))
         plain = call.replace("{}", self._measured_sql(measure)) + filtered
@@ -288,6 +308,7 @@ class SelectStatement:
             column = self.frame.numeric(ColumnRef(table, name))
         if measure.times is None:
             return column
+
         return f"{column} * {self.frame.numeric(ColumnRef(table, measure.times))}"
 
     def _has_empty_groups(self) -> bool:
@@ -301,17 +322,26 @@ class SelectStatement:
 
     def _count_rows_sql(self, measure: Measure) -> str:
         if not self.frame.multiplies:
-            return f"count({self.frame.presence()})" if self.frame.keeps_all else "count(*)"
+            if self.frame.keeps_all:
+                return f"count({self.frame.presence()})"
+
+            return "count(*)"
+
         key = self._facts(measure.table).key
         if not key:
             raise Unrenderable(f"{measure.table} has no key to count by")
+
         columns = ", ".join(self.frame.column(ColumnRef(measure.table, name)) for name in key)
-        return f"count(DISTINCT {columns})" if len(key) == 1 else f"count(DISTINCT ({columns}))"
+        if len(key) == 1:
+            return f"count(DISTINCT {columns})"
+
+        return f"count(DISTINCT ({columns}))"
 
     def group_columns(self, dimension: Dimension) -> list[str]:
         """Return the columns of GROUP BY: the dimension's, or the key and names of its table."""
         if dimension.column is not None:
             return [self._dimension_sql(dimension)]
+
         facts = self._facts(dimension.table)
         return self._columns(dimension, dict.fromkeys((*facts.key, *facts.shown)))
 
@@ -325,18 +355,23 @@ class SelectStatement:
             return [quoted(self.alias(order.measure)) + direction(order.descending)]
         if order.column is not None:
             return [self.frame.column(order.column) + direction(order.descending)]
+
         first, *others = self.query.dimensions
         keys = [f"{one.sql} DESC" if order.descending else one.sql for one in self.shown(first)]
         for dimension in others:
             if dimension.is_of_time:
                 keys += [one.sql for one in self.shown(dimension)]
+
         return keys
 
 
 def percentage(part: str, whole: str, is_float: bool = False) -> str:
     """Write the part in percent of the whole, NULL where the whole is 0."""
     quotient = f"100.0 * {part} / nullif({whole}, 0)"
-    return f"round(({quotient})::numeric, 4)" if is_float else f"round({quotient}, 4)"
+    if is_float:
+        return f"round(({quotient})::numeric, 4)"
+
+    return f"round({quotient}, 4)"
 
 
 def over(groups: Iterable[str] = (), order: Iterable[str] = (), reach: Iterable[str] = ()) -> str:
@@ -362,6 +397,7 @@ def order_and_limit(keys: Iterable[str], query: Query) -> list[str]:
     lines = clause("ORDER BY", keys)
     if query.limit is not None:
         lines.append(f"LIMIT {query.limit}")
+
     return lines
 
 
@@ -372,4 +408,5 @@ def _is_wrong_if_repeated(measure: Measure) -> bool:
     if measure.function == "count" and measure.column is None:
         # rows are counted by their key then
         return False
+
     return FUNCTIONS[measure.function].is_wrong_if_repeated

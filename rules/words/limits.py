@@ -24,6 +24,7 @@ def shortened(inquiry: Inquiry) -> Inquiry:
         history = tuple(replace(turn, question=turn.question[: MOST_CHARS + 1]) for turn in history)
     if question == inquiry.question and history is inquiry.history:
         return inquiry
+
     return replace(inquiry, question=question, history=history)
 
 

@@ -55,11 +55,13 @@ def chinese_number(text: str) -> int | None:
         return None
     if _DIGITS.keys() >= set(text):
         return int("".join(str(_DIGITS[char]) for char in text))
+
     total = section = digit = 0
     for char in text:
         if char in _DIGITS:
             digit = _DIGITS[char]
             continue
+
         place = _PLACES[char]
         if place < 10**4:
             section += (digit or 1) * place
@@ -69,7 +71,9 @@ def chinese_number(text: str) -> int | None:
         else:
             total = (total or 1) * place
             section = 0
+
         digit = 0
+
     return total + section + digit
 
 
@@ -80,6 +84,7 @@ def numerals_of(atoms: tuple[Atom, ...]) -> list[Numeral]:
         base = _base_at(atoms, start)
         if base is not None:
             found.append(_scaled(atoms, base))
+
     return found
 
 
@@ -88,9 +93,11 @@ def _base_at(atoms: tuple[Atom, ...], start: int) -> Numeral | None:
     if atom.kind == "number":
         if _is_negative(atoms, start):
             return Numeral(start - 1, start + 1, -Decimal(atom.key))
+
         return Numeral(start, start + 1, Decimal(atom.key))
     if atom.kind == "word" and atom.key in ENGLISH_NUMBERS:
         return Numeral(start, start + 1, Decimal(ENGLISH_NUMBERS[atom.key]))
+
     return _chinese_at(atoms, start)
 
 
@@ -98,6 +105,7 @@ def _is_negative(atoms: tuple[Atom, ...], start: int) -> bool:
     """Tell whether a minus stands right before the number, and not between two words."""
     if start == 0 or atoms[start - 1].key != "-" or not atoms[start].glued:
         return False
+
     return not _glued_to_word(atoms, start - 1)
 
 
@@ -106,18 +114,22 @@ def _chinese_at(atoms: tuple[Atom, ...], start: int) -> Numeral | None:
     is_within = start > 0 and _is_numeral(atoms[start - 1])
     if is_within or not _is_numeral(atoms[start]):
         return None
+
     end = start
     while end < len(atoms) and _is_numeral(atoms[end]):
         end += 1
+
     text = "".join(atom.text for atom in atoms[start:end])
     value = chinese_number(text)
     if value is None:
         return None
+
     scale = 1
     if len(text) > 1:
         scale = _PLACES.get(text[-1], 1)
     if scale <= 10:
         scale = 1
+
     return Numeral(start, end, Decimal(value), scale=scale)
 
 
@@ -135,12 +147,16 @@ def _scaled(atoms: tuple[Atom, ...], base: Numeral) -> Numeral:
         following = atoms[base.end : base.end + length]
         if len(following) < length:
             continue
+
         scale = _SCALES.get("".join(atom.key for atom in following))
         if scale is None:
             continue
+
         first = following[0]
         if first.glued or first.key not in _GLUED:
             return Numeral(base.start, base.end + length, base.value * scale, scale=scale)
+
     if base.end < len(atoms) and atoms[base.end].key in _PERCENT:
         return Numeral(base.start, base.end + 1, base.value, is_percent=True)
+
     return base

@@ -25,7 +25,11 @@ def kind_of_doubt(question: str) -> Doubt | None:
         match = pattern.search(question)
         if match:
             rest = re.sub(r"[\W_]+", "", question[: match.start()] + question[match.end() :])
-            return doubt if _POINTS.search(question) or len(rest) <= 2 else None
+            if _POINTS.search(question) or len(rest) <= 2:
+                return doubt
+
+            return None
+
     return None
 
 
@@ -62,6 +66,7 @@ def course_asked(question: str, unit: str | None, rows: int) -> Course | None:
         left = pattern.sub(" ", left)
         if found and asked is None:
             asked = "change" if names_before else course
+
     rest = re.sub(r"[\W_]+", "", _BESIDE.sub(" ", left))
     return asked if not rest else None
 
@@ -76,4 +81,5 @@ def _without(
     for named in ("any", unit or "", a_year_ago):
         if named in said and said[named].search(question):
             return said[named].sub(" ", question), True
+
     return question, False

@@ -97,10 +97,12 @@ def part_of_speech(word: str, language: Lang) -> Speech:
     """
     if language == "en":
         return _english(word.lower())
+
     said = [part.speech for part in segmented(word)]
     for speech in reversed(said):
         if speech != "particle":
             return speech
+
     return "particle" if said else "unknown"
 
 
@@ -111,6 +113,7 @@ def segmented(text: str) -> tuple[TaggedWord, ...]:
     for said, tag in _tagged(text):
         speech = _CLOSED["zh"].get(said) or _kind(tag, _CHINESE_TAGS)
         words.append(TaggedWord(said, speech))
+
     return tuple(_named(_doubled(words)))
 
 
@@ -123,6 +126,7 @@ def _doubled(words: Iterable[TaggedWord]) -> list[TaggedWord]:
             joined[-1] = TaggedWord(word.text * 2, "verb")
         else:
             joined.append(word)
+
     return joined
 
 
@@ -136,6 +140,7 @@ def _named(words: Sequence[TaggedWord]) -> Iterator[TaggedWord]:
         else:
             name = "".join(word.text for word in words[start:end])
             yield TaggedWord(name, "proper noun")
+
         start = end
 
 
@@ -145,9 +150,11 @@ def _end_of_name(words: Sequence[TaggedWord], start: int) -> int:
     first = words[start]
     if first.speech != "proper noun" or len(first.text) > 1:
         return end
+
     limit = min(start + _LONGEST_NAME, len(words))
     while end < limit and _may_be_given(words[end]):
         end += 1
+
     return end
 
 
@@ -172,6 +179,7 @@ def is_verb(word: str) -> bool:
     """
     if _tag(word) in ("VB", "VBP"):
         return True
+
     return word in _tags() and may_be_verb(word)
 
 
@@ -198,10 +206,12 @@ def _verbs(noun: str) -> Iterator[str]:
     yield from _IRREGULAR.get(noun, ())
     if is_verb(noun):
         yield noun
+
     for ending, verb_endings in _ENDINGS.items():
         left = noun.removesuffix(ending)
         if left == noun or len(left) < _LEAST_LEFT:
             continue
+
         for verb_ending in verb_endings:
             verb = left + verb_ending.removeprefix(_NOTHING)
             if is_verb(verb):
@@ -219,6 +229,7 @@ def _english(word: str) -> Speech:
     closed = _CLOSED["en"].get(word)
     if closed is not None:
         return closed
+
     return _kind(_tag(word), _PENN_TAGS)
 
 
@@ -228,6 +239,7 @@ def _kind(tag: str, kinds: Mapping[str, Speech]) -> Speech:
         beginning = tag[:size]
         if beginning in kinds:
             return kinds[beginning]
+
     return "unknown"
 
 
@@ -236,10 +248,12 @@ def _tag(word: str) -> str:
     tags = _tags()
     if word in tags:
         return tags[word]
+
     base = lemma(word)
     tag = tags.get(base, "")
     if tag == "VB" and word.endswith(_PAST):
         return "VBN"
+
     return tag
 
 
@@ -248,6 +262,7 @@ def _forms(base: str) -> Iterator[str]:
     stems = [base]
     if base:
         stems = [base.removesuffix("e"), base + base[-1], base]
+
     for stem in stems:
         yield stem + _PAST
         yield stem + "ing"
@@ -278,4 +293,5 @@ def _read_tags() -> dict[str, str]:
         # A form in lower case counts before one that is only capitalised.
         if form.islower() or (form.istitle() and lowered not in tags):
             tags[lowered] = tag
+
     return tags

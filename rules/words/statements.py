@@ -78,17 +78,21 @@ def pasted_sql(question: str, catalog: Catalog | None = None) -> str | None:
     if commented is not None:
         is_sql = pasted_sql(text[commented.end() :], catalog) is not None
         return text if is_sql else None
+
     for pattern in _STATEMENTS:
         match = pattern.search(text)
         if match:
             return _statement(text, match.start())
+
     if _looks_like_select(text):
         return None if _is_accident(text, catalog) else text
     if _is_statement(text, catalog):
         return text
+
     after = re.split(r"[:：]", text, maxsplit=1)[-1].strip()  # an introduction such as "请执行："
     if after == text or len(after) < _FEWEST_CHARS:
         return None
+
     return pasted_sql(after, catalog)
 
 
@@ -98,6 +102,7 @@ def _looks_like_select(text: str) -> bool:
         return False
     if match.group("table") == "(":
         return True
+
     return _SQL_REST.match(match.group("rest")) is not None
 
 
@@ -113,15 +118,18 @@ def _is_statement(text: str, catalog: Catalog | None) -> bool:
     select = _select(text)
     if select is None or not _nodes_with("fromClause", select):
         return False
+
     known = _KnownNames(catalog, select)
     targets = _nodes_with("ResTarget", select)
     for target in targets:
         if _is_called(target) and not known.has_columns(target):
             return False
+
     if _OPERATORS.search(text):
         return True
     if any(map(_is_joined, targets)):
         return False
+
     known.columns.update(map(_given_name, targets))
     return known.has_tables(select) and known.has_columns(select)
 
@@ -133,9 +141,11 @@ def _is_accident(text: str, catalog: Catalog | None) -> bool:
     """
     if catalog is None or not catalog.tables or _SIGNS.search(text):
         return False
+
     select = _select(text)
     if select is None:
         return False
+
     return not _KnownNames(catalog, select).has_any(select)
 
 
@@ -143,12 +153,15 @@ def _select(text: str) -> dict[str, Any] | None:
     """Return the tree of the query that the text is."""
     if len(text) > _MOST_CHARS or not _BEGINS.match(text):
         return None
+
     try:
         statements = parse(text)
     except (InvalidSql, ValidationFailed):
         return None
+
     if len(statements) != 1:
         return None
+
     (statement,) = statements
     return statement.node if statement.kind == "SelectStmt" else None
 
@@ -171,6 +184,7 @@ def _nodes_with(field: str, tree: Any) -> list[dict[str, Any]]:
     for node in _nodes(tree):
         if field in node:
             found.append(node)
+
     return found
 
 
@@ -204,6 +218,7 @@ def _columns(tree: Any) -> Iterator[str]:
     for node in _nodes(tree):
         if "ColumnRef" not in node:
             continue
+
         last = node["ColumnRef"]["fields"][-1:]
         if last and "String" in last[0]:
             yield last[0]["String"]["sval"].lower()
@@ -217,6 +232,7 @@ class _KnownNames:
         self.columns: set[str] = set()
         if catalog is not None:
             self._add_catalog(catalog)
+
         for node in _nodes(select):
             if "ResTarget" in node and not _is_called(node):
                 self.columns.add(_given_name(node))
@@ -237,4 +253,5 @@ class _KnownNames:
     def has_any(self, tree: Any) -> bool:
         if not self.tables.isdisjoint(_tables(tree)):
             return True
+
         return not self.columns.isdisjoint(_columns(tree))

@@ -88,4 +88,5 @@ def signs_of_talk(question: str) -> int:
     signs += bool(_ONESELF.search(bare)) + bool(_YOURSELF.search(bare))
     if language_of(text) == "en":
         signs += bool(_STATEMENT.search(_FRAMES.sub("show ", text))) + bool(_WHETHER.search(text))
+
     return signs

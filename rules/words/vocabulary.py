@@ -76,6 +76,7 @@ def _entries(words: Words, table: str) -> Iterator[tuple[Intent, tuple[str, ...]
             raise words.error(
                 f"{table}.{place}", "is of no kind that `rules/words/vocabulary.py` knows"
             )
+
         yield Intent(kind, "" if arg == _NO_ARGUMENT else arg), phrases
 
 
@@ -95,7 +96,9 @@ def intents_of(table: str, *files: Words) -> dict[str, Intent]:
                         f"{table}.{intent.kind}",
                         f"says {phrase!r}, which {intents[key]} has already",
                     )
+
                 intents[key] = intent
+
     articled = {
         f"the {key}": intent
         for key, intent in intents.items()
@@ -126,5 +129,6 @@ def common_phrases() -> Iterator[str]:
                 if intent.kind != "verb"
                 for phrase in said
             )
+
     for names in (calendar.month_name, calendar.day_name, calendar.month_abbr, calendar.day_abbr):
         yield from names

@@ -66,12 +66,14 @@ def write_request(question: str) -> str | None:
         return "DROP"
     if ordered is not None:
         return ordered
+
     ordered = _first(_HAN_CLAUSE, text) or _first(_BUILDS, text)
     if ordered is not None:
         return ordered
     if _ASKS.search(text):
         removals = [order for order in _HAN if order[0] in _REMOVALS]
         return _first(removals, text)
+
     return _first(_HAN, text)
 
 
@@ -79,4 +81,5 @@ def _first(orders: Iterable[tuple[str, re.Pattern[str]]], text: str) -> str | No
     for name, pattern in orders:
         if pattern.search(text):
             return name
+
     return None

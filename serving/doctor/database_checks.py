@@ -59,6 +59,7 @@ def _database_findings(
     yield from _role(f"{check}.role", connection)
     if options.row_context:
         yield _row_security(f"{check}.row_security", connection)
+
     yield _grants(f"{check}.grants", connection)
     yield clock_state(f"{check}.clock", _clock_ahead_s(connection))
 
@@ -70,6 +71,7 @@ def _engine(check: str, engine: Engine) -> CheckResult:
     is_old = engine.name == "PostgreSQL" and major.isdigit() and int(major) < _OLDEST
     if not is_old:
         return passed(check, said)
+
     advice = Text(
         f"没有在 {_OLDEST} 之前的版本上试过，请升级。",
         f"Versions before {_OLDEST} were not tried: upgrade the server.",
@@ -85,8 +87,10 @@ def _abilities(check: str, capabilities: Capabilities) -> Iterator[CheckResult]:
             "Nothing needs to be done; docs/databases.md says how engines differ.",
         )
         yield warned(f"{check}.engine", notice, advice)
+
     if Lack.PLAN_FORMAT not in capabilities.lacks:
         yield passed(f"{check}.plan", Text("EXPLAIN 可用。", "EXPLAIN works."))
+
     yield passed(
         f"{check}.stopping",
         Text(
@@ -101,6 +105,7 @@ def _role(check: str, connection: Connection) -> Iterator[CheckResult]:
     for danger in dangers:
         said = Text(f"{danger.zh}。", f"{danger.en[0].upper()}{danger.en[1:]}.")
         yield warned(check, said, _ROLE_ADVICE)
+
     if not dangers:
         yield passed(check, Text("账号只能读取。", "The role can only read."))
 
@@ -109,6 +114,7 @@ def _row_security(check: str, connection: Connection) -> CheckResult:
     with connection.cursor() as cursor:
         cursor.execute(_BYPASSES)
         row = cursor.fetchone()
+
     if row and row[0]:
         said = Text(
             "已设 ROW_CONTEXT，但账号绕过行级安全策略：每个人都看到所有行。",
@@ -116,6 +122,7 @@ def _row_security(check: str, connection: Connection) -> CheckResult:
             "rows.",
         )
         return failed(check, said, _ROLE_ADVICE)
+
     said = Text("账号受行级安全策略约束。", "The role is subject to row-level security.")
     return passed(check, said)
 
@@ -126,6 +133,7 @@ def _grants(check: str, connection: Connection) -> CheckResult:
         return failed(check, reading.said(), reading.advice())
     if reading.closed:
         return warned(check, reading.said(), reading.advice())
+
     return passed(check, reading.said())
 
 
@@ -136,8 +144,10 @@ def _clock_ahead_s(connection: Connection) -> float:
         cursor.execute("SELECT pg_catalog.clock_timestamp()")
         row = cursor.fetchone()
         after = datetime.now(UTC)
+
     if row is None:
         return 0.0
+
     middle = before + (after - before) / 2
     return float((row[0] - middle).total_seconds())
 
@@ -146,6 +156,7 @@ def clock_state(check: str, ahead_s: float) -> CheckResult:
     """Judge by how many seconds the database's clock is ahead."""
     if abs(ahead_s) <= _TOO_FAR_S:
         return passed(check, Text("与本机时钟一致。", "Its clock agrees with this machine's."))
+
     said = Text(
         f"数据库的时钟与本机相差 {ahead_s:.0f} 秒。",
         f"The database's clock is {ahead_s:.0f} s ahead of this machine's.",

@@ -82,6 +82,7 @@ def examine(
     found += _served(settings)
     if with_model:
         found += asyncio.run(check_model(settings))
+
     return found
 
 
@@ -89,6 +90,7 @@ def _secret_files(settings: Settings) -> list[Path]:
     files = [Path(".env").absolute(), settings.api_keys_path]
     if settings.databases_file:
         files.append(Path(settings.databases_file).expanduser().absolute())
+
     return files
 
 
@@ -99,11 +101,13 @@ def _served(settings: Settings) -> list[CheckResult]:
         check = next(name for kind, name in _START_FAILURES.items() if isinstance(error, kind))
         said = Text(f"服务不能启动：{error}", f"The service can't start. {error}")
         return [failed(check, said, _MEND)]
+
     try:
         found: list[CheckResult] = []
         for database in services.asked.all():
             if database.name != FILES:  # made by Citu itself, with roles of its own
                 found += _database(database, settings)
+
         found += asyncio.run(_store_and_semantic_files(services, settings, found))
         return found
     finally:
@@ -116,11 +120,13 @@ def _database(database: AskedDatabase, settings: Settings) -> list[CheckResult]:
         return examine_database(database.name, source(), database.datasource.options)
     if not settings.data_path.exists():
         return [passed(f"database.{database.name}", _NOT_MADE)]
+
     try:
         url = source.start()
     except EmbeddedServerError as error:
         said = Text(f"内嵌服务器不能运行：{error}", str(error))
         return [failed(f"database.{database.name}", said, _MEND)]
+
     return examine_database(database.name, url, database.datasource.options)
 
 
@@ -136,6 +142,7 @@ async def _store_and_semantic_files(
             is_asked = database.name != FILES and check not in unreachable
             if is_asked and _is_made(database, settings):
                 found += await _meanings(services, database)
+
         return found
     finally:
         await services.aclose()
@@ -150,6 +157,7 @@ async def _store(services: Services, settings: Settings) -> CheckResult:
     is_configured = settings.redis_url or settings.app_database_url
     if not is_configured and not settings.data_path.exists():
         return passed("store.reachable", _NOT_MADE)
+
     try:
         await services.store.ping()
     except CituError as error:
@@ -158,6 +166,7 @@ async def _store(services: Services, settings: Settings) -> CheckResult:
             "Check REDIS_URL or APP_DATABASE_URL; until then conversations are not kept.",
         )
         return failed("store.reachable", error.text, advice)
+
     name = services.store.name
     return passed(
         "store.reachable", Text(f"对话保存在 {name}。", f"Conversations are kept in {name}.")
@@ -172,6 +181,7 @@ async def _meanings(services: Services, database: AskedDatabase) -> list[CheckRe
     except CituError as error:
         advice = Text("查看数据库服务器的日志。", "Look into the server's log.")
         return [failed(f"database.{name}.catalog", error.text, advice)]
+
     problems = datasources.row_problems(name)
     meanings = database.meanings.problems if database.meanings is not None else None
     files = {"files.semantic": meanings, "files.row_rules": problems.rules}
@@ -182,6 +192,7 @@ def _misfits(name: str, files: Mapping[str, Iterable[object] | None]) -> Iterato
     for check, problems in files.items():
         if problems is None:
             continue
+
         listed = "; ".join(str(problem) for problem in problems)
         if listed:
             said = Text(f"不符合数据库 {name}：{listed}", f"It does not fit {name}: {listed}")

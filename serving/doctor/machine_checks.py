@@ -26,6 +26,7 @@ def python_version(version: tuple[int, int] = sys.version_info[:2]) -> CheckResu
     oldest, newest = (".".join(map(str, version)) for version in _TRIED_PYTHON)
     if first <= version <= last:
         return passed("versions.python", Text(f"Python {name}。", f"Python {name}."))
+
     return warned(
         "versions.python",
         Text(f"没有在 Python {name} 上试过。", f"Python {name} was not tried."),
@@ -43,6 +44,7 @@ def port_state(host: str, port: int) -> CheckResult:
         if _answers(host, port):
             said = Text(f"Citu 已在端口 {port} 上回答。", f"Citu answers on port {port} already.")
             return passed("machine.port", said)
+
         said = Text(f"不能在 {host}:{port} 监听。", f"{host}:{port} can't be listened on.")
         return failed("machine.port", said, Text(f"{error}（PORT、HOST）", str(error)))
 
@@ -62,6 +64,7 @@ def room_for(folder: Path) -> CheckResult:
     existing = folder
     while not existing.exists():
         existing = existing.parent
+
     return room_of(folder, shutil.disk_usage(existing).free)
 
 
@@ -78,6 +81,7 @@ def room_of(folder: Path, free: int) -> CheckResult:
         return failed("machine.disk", said, advice)
     if free < _LITTLE_BYTES:
         return warned("machine.disk", said, advice)
+
     return passed("machine.disk", said)
 
 

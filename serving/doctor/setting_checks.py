@@ -44,6 +44,7 @@ def readable_settings(environ: Mapping[str, str]) -> tuple[Settings, list[CheckR
             found.append(failed("settings.value", said, Text(str(error), str(error))))
         else:
             usable[name] = environ[name]
+
     return Settings.from_env(usable), found
 
 
@@ -78,6 +79,7 @@ def _is_foreign(name: str) -> bool:
     upper = name.upper()
     if upper in _FOREIGN_NAMES or upper.endswith(_FOREIGN_ENDING):
         return True
+
     return upper.startswith(_FOREIGN)
 
 
@@ -86,6 +88,7 @@ def _meant(name: str, likeness: float) -> str | None:
         return _OTHER_NAMES[name]
     if _is_foreign(name):
         return None
+
     return next(iter(get_close_matches(name, _NAMES, 1, likeness)), None)
 
 
@@ -223,6 +226,7 @@ def _without_keys(settings: Settings) -> CheckResult:
             "ALLOW_ANONYMOUS=true: everybody who can connect may ask.",
         )
         return warned("address.keys", said, advice)
+
     said = Text(
         f"HOST={settings.host} 对外开放但没有 API 密钥：服务不会启动。",
         f"HOST={settings.host} is open to others and there are no API keys: the service won't "

@@ -42,7 +42,9 @@ class ResultAnalysis:
             sentence = finding["text"]
             if is_last:
                 sentence += _METHOD.to(lang).format(finding["method"])
+
             told.append(sentence)
+
         return tuple(told)
 
 
@@ -69,6 +71,7 @@ def analysing(analyst: Analyst, database: Database) -> Analyse:
         except CituError as error:  # the question is answered without it
             _log.info("the last result was not analysed: %s", error.error_type)
             return ResultAnalysis()
+
         return ResultAnalysis(_telling(body["findings"]), tuple(body["warnings"]))
 
     return analyse
@@ -82,6 +85,7 @@ def _telling(findings: list[dict[str, Any]]) -> tuple[dict[str, Any], ...]:
         counted[finding["kind"]] = counted.get(finding["kind"], 0) + 1
         if counted[finding["kind"]] <= _MOST_OF_KIND:
             kept.append(finding)
+
     return tuple(kept[:_MOST])
 
 
@@ -90,4 +94,5 @@ def last_sql(inquiry: Inquiry) -> str | None:
     for turn in reversed(inquiry.history):
         if turn.sql is not None:
             return turn.sql
+
     return None

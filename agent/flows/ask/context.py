@@ -79,6 +79,7 @@ class AskContext:
             return await self.database.explain(sql)
         if self.behaviour.forbidden_check:
             await self.database.inspect(sql)
+
         return None
 
 

@@ -59,6 +59,7 @@ async def offered(draft: NoSql, database: Database) -> Offers:
                 await _try(draft.examples, database, examples, _MOST_EXAMPLES)
     except TimeoutError:
         _log.info("some offers were not tried in time")
+
     return Offers(tuple(choices), tuple(rewrites), tuple(examples))
 
 
@@ -77,10 +78,12 @@ async def finds_rows(sql: str, database: Database) -> bool:
         plan = await database.explain(sql)
         if plan.total_cost > _QUICK:
             return False
+
         first_row = await database.run(_first_row_of(sql))
     except CituError as error:
         _log.info("an offer could not be tried: %s", error.error_type)
         return False
+
     return not looks_empty(first_row)
 
 
@@ -92,7 +95,10 @@ def said(offers: Offers, lang: Lang) -> str:
     """Return a sentence that offers the rewrites, or else the examples; empty without any."""
     pattern = _SAID if offers.rewrites else _SAID_EXAMPLES
     quoted = [_QUOTED.to(lang).format(one) for one in offers.rewrites or offers.examples]
-    return pattern.to(lang).format(_OR.to(lang).join(quoted)) if quoted else ""
+    if quoted:
+        return pattern.to(lang).format(_OR.to(lang).join(quoted))
+
+    return ""
 
 
 async def splits(inquiry: Inquiry, database: Database) -> tuple[str, ...]:
@@ -102,6 +108,7 @@ async def splits(inquiry: Inquiry, database: Database) -> tuple[str, ...]:
     """
     if not is_about_last(inquiry):
         return ()
+
     await LEXICON.ready(inquiry.catalog)
     found: list[str] = []
     try:
@@ -110,6 +117,7 @@ async def splits(inquiry: Inquiry, database: Database) -> tuple[str, ...]:
             await _try(offers, database, found, _MOST_SPLITS)
     except TimeoutError:
         _log.info("some offers were not tried in time")
+
     return tuple(found)
 
 
@@ -149,12 +157,14 @@ class FollowUps:
         """Begin to try them, if `result` has rows and comes from the SQL they were composed for."""
         if self._composed is None or sql != self._sql or looks_empty(result):
             return
+
         self._tried = asyncio.create_task(self._try(self._composed, result.row_count))
 
     async def within(self, seconds: float) -> tuple[str, ...]:
         """Wait at most `seconds` and return the questions that were found to work."""
         if self._tried is not None:
             await asyncio.wait({self._tried}, timeout=seconds)
+
         return tuple(self._planned)
 
     async def _try(self, composed: asyncio.Task[tuple[NextQuestion, ...]], row_count: int) -> None:
@@ -165,6 +175,7 @@ class FollowUps:
         ]
         if not offers or await self._are_planned(offers) or len(offers) == 1:
             return
+
         for offer in offers:
             if not await self._are_planned([offer]):
                 return
@@ -176,6 +187,7 @@ class FollowUps:
         except CituError as error:
             _log.info("follow-ups could not be planned: %s", error.error_type)
             return False
+
         self._planned += [offer.question for offer in offers]
         return True
 
@@ -184,6 +196,7 @@ def _together(statements: Sequence[str]) -> str:
     """Return a statement that costs as much and has as many rows as all of them."""
     if len(statements) == 1:
         return statements[0]
+
     return "\nUNION ALL\n".join(
         f"SELECT 1 FROM (\n{sql}\n) AS tried_{number}" for number, sql in enumerate(statements, 1)
     )
@@ -197,9 +210,12 @@ async def _composed_for(inquiry: Inquiry, sql: str) -> tuple[NextQuestion, ...]:
     await LEXICON.ready(inquiry.catalog)
     if not is_quick(inquiry):
         return await asyncio.to_thread(_all_composed, inquiry, sql)
+
     found = []
     for question in next_questions(inquiry, sql):
         if question is not None:
             found.append(question)
+
         await asyncio.sleep(0)  # let other tasks run between two questions
+
     return tuple(found)

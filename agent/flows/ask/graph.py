@@ -83,6 +83,7 @@ def compiled_graph() -> Graph:
             )
         else:
             graph.add_node(name, node, input_schema=_STATE)
+
     graph.add_edge(START, "classify_question")
     graph.add_edge("agent_sql_execution", LAST_NODE)
     graph.add_edge("agent_chat", LAST_NODE)

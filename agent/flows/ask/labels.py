@@ -43,9 +43,11 @@ def _classified(update: AskUpdate) -> StepDescription:
 def _generated(update: AskUpdate) -> StepDescription:
     if not update["sql_generation_success"]:
         return _not_generated(update)
+
     excerpt = " ".join(update["sql"].split())
     if len(excerpt) > _SQL_EXCERPT_CHARS:
         excerpt = excerpt[:_SQL_EXCERPT_CHARS] + "…"
+
     proven = Text("验证通过，准备执行", "Proven valid, ready to run")
     if update.get("reused"):
         proven = Text(
@@ -54,6 +56,7 @@ def _generated(update: AskUpdate) -> StepDescription:
         )
     if update.get("sql_repair_applied"):
         proven = Text("修复一次后验证通过，准备执行", "Valid after one repair, ready to run")
+
     return StepDescription(
         Text(f"SQL生成成功: {excerpt}", f"SQL written: {excerpt}"),
         _with_estimate(proven, update.get("plan")),
@@ -63,6 +66,7 @@ def _generated(update: AskUpdate) -> StepDescription:
 def _with_estimate(said: Text, plan: PlanEstimate | None) -> Text:
     if plan is None or not plan.is_shown:
         return said
+
     return Text(
         f"{said.zh}（预计 {plan.rows:,} 行，成本 {plan.total_cost:,.0f}）",
         f"{said.en} (estimate: {plan.rows:,} rows, cost {plan.total_cost:,.0f})",
@@ -78,6 +82,7 @@ def _refused(error: CituError) -> StepDescription:
 def _not_generated(update: AskUpdate) -> StepDescription:
     if "error" in update:
         return _refused(update["error"])
+
     prompt = update["user_prompt"]
     return StepDescription(Text("未能生成SQL", "No SQL could be written"), Text(prompt, prompt))
 
@@ -85,6 +90,7 @@ def _not_generated(update: AskUpdate) -> StepDescription:
 def _executed(update: AskUpdate) -> StepDescription:
     if "error" in update:
         return _refused(update["error"])
+
     count = update["query_result"].row_count
     sub_status = Text("查询执行完成", "The query has run")
     if update.get("sql_repair_applied"):
@@ -96,6 +102,7 @@ def _executed(update: AskUpdate) -> StepDescription:
         )
     elif "summary" in update:
         sub_status = Text("摘要已生成", "The summary is written")
+
     return StepDescription(
         Text(
             f"查询完成，返回 {count} 行数据",

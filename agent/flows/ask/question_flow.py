@@ -69,11 +69,13 @@ class QuestionFlow:
         }
         if "sql" in known:
             summary["sql"] = known["sql"]
+
         plan = known["plan"].shown() if "plan" in known else None
         if plan is not None:
             summary["plan"] = plan
         if "error" in known:
             summary["validation_error_type"] = known["error"].error_type
+
         return summary | _details(known)
 
     def ending(self, state: Mapping[str, Any]) -> FlowAnswer | FlowFailure:
@@ -83,6 +85,7 @@ class QuestionFlow:
             is_proven = known["sql_generation_success"]
             node = "agent_sql_execution" if is_proven else "agent_sql_generation"
             return FlowFailure(known["error"], node)
+
         found = known["classification"]
         return FlowAnswer(
             {
@@ -116,4 +119,5 @@ def _details(known: AskState) -> dict[str, Any]:
         details["example"] = {"example_id": used.example.example_id, "trust": used.example.trust}
     if parts := known.get("prompt_parts"):
         details["prompt_parts"] = parts
+
     return details

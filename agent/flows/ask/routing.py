@@ -36,6 +36,7 @@ async def _hybrid(inquiry: Inquiry, context: AskContext) -> SkillResult[Classifi
     by_rules = await context.rules.classify(inquiry)
     if by_rules.value.confidence >= SURE or not context.has_model:
         return by_rules
+
     return await context.skills.classify(inquiry)
 
 
@@ -43,6 +44,7 @@ async def _llm_only(inquiry: Inquiry, context: AskContext) -> SkillResult[Classi
     found = await context.skills.classify(inquiry)
     if context.has_model:
         return found
+
     warnings = (*found.warnings, _NO_MODEL.to(inquiry.lang))
     return SkillResult(found.value, found.usage, warnings)
 
@@ -65,4 +67,7 @@ def after_classification(update: AskUpdate) -> QuestionType:
 
 def after_sql_generation(update: AskUpdate) -> Literal["continue_execution", "return_to_user"]:
     """Execute only proven SQL; everything else goes back to the user, never to chat."""
-    return "continue_execution" if update["sql_generation_success"] else "return_to_user"
+    if update["sql_generation_success"]:
+        return "continue_execution"
+
+    return "return_to_user"

@@ -44,6 +44,7 @@ class Repair:
         """
         if not self.prompt_parts:
             return {}
+
         return {"repair_sql": dict(self.prompt_parts)}
 
     @property
@@ -53,7 +54,11 @@ class Repair:
             return SUCCESS
         if isinstance(self.error, ForbiddenStatement | ForbiddenObject):
             return FORBIDDEN
-        return FAILED if isinstance(self.error, InvalidSql) else NOT_VALID
+
+        if isinstance(self.error, InvalidSql):
+            return FAILED
+
+        return NOT_VALID
 
     def refused(self, error: StatementRejected) -> "Repair":
         """Return the repair with the error that the mended statement met later."""
@@ -75,6 +80,7 @@ async def repaired(sql: str, error: InvalidSql, inquiry: Inquiry, context: AskCo
         reply = await context.skills.repair_sql(inquiry, sql, error)
     except LlmUnavailable:
         return Repair(sql, error=error)
+
     draft = reply.value
     repair = Repair(
         sql,
@@ -85,8 +91,10 @@ async def repaired(sql: str, error: InvalidSql, inquiry: Inquiry, context: AskCo
     )
     if isinstance(draft, NoSql):
         return repair
+
     try:
         plan = await context.validate(draft.text)
     except StatementRejected as still:
         return replace(repair, sql=draft.text, error=still)
+
     return replace(repair, sql=draft.text, plan=plan, error=None)

@@ -81,6 +81,7 @@ class EtlContext:
         """Return the update with what the model has used so far, and what is to be said of it."""
         if self.roles is None:
             return update
+
         model = self.roles.model
         warnings = [*update.get("warnings", []), *model.warnings(state["lang"])]
         return {**update, "usage": model.usage(state), "warnings": warnings}

@@ -21,6 +21,7 @@ async def decided_before(meaning: str, state: EtlState, context: EtlContext) -> 
     analysis = (await binding_of(state, context)).analysis
     if not analysis.ambiguities:
         return []
+
     examples = await context.experience.decisive(meaning)
     decided: list[Json] = []
     for _ in range(_MOST_ROUNDS):
@@ -28,8 +29,10 @@ async def decided_before(meaning: str, state: EtlState, context: EtlContext) -> 
         decided += found
         if not found:
             break
+
         changed: EtlState = {**state, "decided": decided}
         analysis = (await binding_of(changed, context)).analysis
+
     used = {one["example_id"] for one in decided}
     context.experience.used([one for one in examples if one.example_id in used])
     return decided
@@ -49,6 +52,7 @@ def _decisions(
             decision["example_id"] = example.example_id
             decision["is_own"] = example.author == owner
             found.append(decision)
+
     return found
 
 

@@ -56,12 +56,14 @@ def _method(state: EtlState) -> str:
     for code in state.get("code", []):
         if layers[code["node"]] != "ODS":
             methods.add(code["method"])
+
     methods.discard("user")
     analysis = state.get("analysis", {})
     if "llm" in (state.get("plan_method"), analysis.get("method")):
         methods.add("llm")
     if len(methods) > 1:
         return "mixed"
+
     return "llm" if "llm" in methods else "rules"
 
 
@@ -77,6 +79,7 @@ def response_of(state: EtlState) -> str:
         sentences += [one["message"] for one in _errors(state)]
     if "tests" in state:
         sentences.append(summary_of(state))
+
     return SEPARATOR.to(lang).join(sentences)
 
 
@@ -93,13 +96,17 @@ def summary_of(state: EtlState) -> str:
     if assumptions:
         texts = SEPARATOR.to(lang).join(_assumed(one, lang) for one in assumptions)
         sentences.append(ASSUMED.to(lang).format(texts=texts))
+
     return SEPARATOR.to(lang).join(sentences)
 
 
 def _assumed(assumption: Json, lang: Lang) -> str:
     text = str(assumption["text"])
     figures = figures_of(Assumption.model_validate(assumption), lang)
-    return ASSUMED_OF.to(lang).format(text=text, figures=figures) if figures else text
+    if figures:
+        return ASSUMED_OF.to(lang).format(text=text, figures=figures)
+
+    return text
 
 
 def _built(state: EtlState, lang: Lang) -> list[str]:
@@ -112,16 +119,21 @@ def _built(state: EtlState, lang: Lang) -> list[str]:
         sentences.append(BUILT.to(lang).format(target=_relation(state), **said))
     if target["grain"]:
         sentences.append(GRAIN.to(lang).format(grain=", ".join(target["grain"])))
+
     sampled = (tests.get("scratch") or {}).get("tables", {})
     cut = [name for name, table in sampled.items() if not table["is_whole"]]
     if cut:
         sentences.append(SAMPLED.to(lang).format(tables=", ".join(cut)))
+
     return sentences
 
 
 def _relation(state: EtlState) -> str:
     artefact = state.get("artefact")
-    return artefact["target"]["relation"] if artefact else str(state["plan"]["target"])
+    if artefact:
+        return str(artefact["target"]["relation"])
+
+    return str(state["plan"]["target"])
 
 
 def _tested(tests: Json, lang: Lang) -> list[str]:
@@ -129,15 +141,18 @@ def _tested(tests: Json, lang: Lang) -> list[str]:
     sentences: list[str] = []
     if counts["pass"]:
         sentences.append(TESTS.to(lang).format(passed=counts["pass"]))
+
     failing = [one["id"] for one in tests["tests"] if one["status"] == "fail"]
     if failing:
         named = ", ".join(failing[:_FAILING])
         sentences.append(TESTS_FAILED.to(lang).format(failed=len(failing), named=named))
+
     mutants = tests.get("mutants")
     if mutants and mutants["tried"]:
         sentences.append(MUTANTS.to(lang).format(**mutants))
         if mutants["survivors"]:
             sentences.append(SURVIVORS.to(lang).format(count=len(mutants["survivors"])))
+
     return sentences
 
 
@@ -146,6 +161,7 @@ def shown_tests(tests: Json) -> dict[str, int]:
     counts = dict.fromkeys(("pass", "fail", "skipped"), 0)
     for test in tests["tests"]:
         counts[test["status"]] += 1
+
     return counts
 
 
@@ -161,4 +177,5 @@ def states_of_nodes(state: EtlState) -> list[dict[str, Any]]:
         name = node["name"]
         reached = [stage for stage, names in stages if name in names]
         shown.append({"name": name, "state": reached[0] if reached else "planned"})
+
     return shown

@@ -38,9 +38,11 @@ def references_of(experience: Experience) -> list[ReferenceSql]:
             failures = [one for one in experience.lessons if one.asked == example.asked]
             references.append(_reference(example, failures))
             shown.add(example.asked)
+
     for lesson in experience.lessons:
         if lesson.asked not in shown:
             references.append(ReferenceSql(summary=lesson.question, failures=[_failure(lesson)]))
+
     return references
 
 

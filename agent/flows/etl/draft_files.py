@@ -58,11 +58,13 @@ async def keep_files(
     archive = await asyncio.to_thread(_written, draft, bound, proof, analysis, state)
     if len(archive.data) > _MOST_BYTES or len(archive.files) > _MOST_FILES:
         raise StateTooLarge(_MOST_BYTES)
+
     question = context.question
     preview = await _preview(draft, bound, proof, state, context)
     if preview is not None:
         sql = f"SELECT * FROM {quoted(draft.target.relation)}"
         context.write(StepResult(_PREVIEW_ID, sql, {"query_result": preview}))
+
     kept = KeptArtefact(archive.data, to_bytes(preview) if preview is not None else b"")
     await context.artefacts.keep(question.owner, question.conversation_id, question.run_id, kept)
     address = f"/api/v0/runs/{question.run_id}/artefact"
@@ -103,10 +105,12 @@ async def _preview(
     """Return the target's first rows, with values of persons hidden."""
     if proof.preview is None:
         return None
+
     catalog = await context.database.catalog()
     personal = personal_columns(bound)
     if draft.target.is_further and personal:
         personal = frozenset(proof.preview.columns)  # any of them may hold what is personal
+
     found = _without_persons(proof.preview, personal)
     found = replace(found, column_types=tuple(map(_short, found.column_types)))
     sql = f"SELECT * FROM {quoted(draft.target.relation)}"
@@ -119,11 +123,13 @@ def _without_persons(result: QueryResult, personal: Collection[str]) -> QueryRes
     places = [place for place, name in enumerate(result.columns) if name in personal]
     if not places:
         return result
+
     rows = [list(row) for row in result.rows]
     for row in rows:
         for place in places:
             if row[place] is not None:
                 row[place] = _HIDDEN
+
     return replace(result, rows=tuple(rows))
 
 

@@ -79,6 +79,7 @@ class FinishedDraft:
             return False
         if self.feedback.rating == "satisfied":
             return True
+
         return self.feedback.rating == "skip" and self.is_corrected and self.is_proven
 
 
@@ -130,6 +131,7 @@ class DraftLearning:
         feedback = finished.feedback
         if feedback is None:
             return await self._learn_of_failure(finished, is_allowed=refusal is None)
+
         example: EtlExample | None = None
         lesson: EtlLesson | None = None
         notices: list[Text] = []
@@ -140,14 +142,17 @@ class DraftLearning:
                 notices += [_because(NO_REFERENCE, reason)] if reason else []
         elif feedback.rating != "skip":
             notices.append(refusal)
+
         learning = self._learning(finished, feedback, example, lesson, teaches=refusal is None)
         if await self._learned.keep(learning) == "full":
             return LearntOfDraft(notices=(*notices, LEARNT_FULL))
+
         return LearntOfDraft(await self._shown(example, lesson), tuple(notices))
 
     def _why_not(self, question: Question) -> Text | None:
         if not self._learns:
             return NOT_LEARNING
+
         # Who rates it may be another request than the one that asked.
         is_credible = question.is_credible and question.actor.is_vouched_for
         return None if is_credible else UNKNOWN_USER
@@ -158,6 +163,7 @@ class DraftLearning:
         lesson = self._lesson(finished) if is_allowed else None
         if lesson is None:
             return LearntOfDraft()
+
         await self._learned.add(self._datasource, [lesson])
         return LearntOfDraft(await self._shown(None, lesson))
 
@@ -192,10 +198,12 @@ class DraftLearning:
         chars = len(finished.sql) + sum(len(sql) for _, sql in finished.code)
         if len(question.question) > MAX_QUESTION_CHARS or chars > MAX_DRAFT_CHARS:
             return None, TOO_LARGE
+
         try:
             proof = await proven(finished.sql, database, self._definitions, at_any_cost=True)
         except StatementRejected as error:
             return None, error.text
+
         return self._proven_example(finished, proof), None
 
     def _proven_example(self, finished: FinishedDraft, proof: Proof) -> EtlExample:
@@ -225,6 +233,7 @@ class DraftLearning:
         question, failure = finished.question, finished.failure
         if failure is None or len(question.question) > MAX_QUESTION_CHARS:
             return None
+
         sql = finished.sql if len(finished.sql) <= MAX_DRAFT_CHARS else None
         cause = failure.root_cause[:MAX_SENTENCE_CHARS]
         hint = failure.avoidance_hint[:MAX_SENTENCE_CHARS]

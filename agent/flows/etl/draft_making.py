@@ -43,6 +43,7 @@ async def binding_of(state: EtlState, context: EtlContext) -> BindingResult:
     memory = context.memory
     if key not in memory.bindings:
         memory.bindings[key] = await _bound(intent, state, context)
+
     return memory.bindings[key]
 
 
@@ -69,6 +70,7 @@ def _intent_of(state: EtlState) -> Json | None:
     if analysis.get("method") == "llm":
         read: Json = analysis["intent"]
         return read
+
     return state["given_intent"]
 
 
@@ -79,6 +81,7 @@ async def _bound(intent: Json | None, state: EtlState, context: EtlContext) -> B
         earlier = earlier_turns(state)
         answers = answers_of(state)
         return await analysed_sentence(state["question"], catalog, answers, options, earlier)
+
     given = UserIntent.model_validate(intent)
     return await asyncio.to_thread(bind_intent, given, catalog, answers_of(state), options)
 
@@ -100,6 +103,7 @@ async def bound_intent(state: EtlState, context: EtlContext) -> BoundIntent:
     result = await binding_of(state, context)
     if result.bound is None:
         raise Conflict(_CHANGED)
+
     return result.bound
 
 
@@ -113,6 +117,7 @@ async def rules_draft(state: EtlState, context: EtlContext) -> Draft:
     drafts = context.memory.drafts
     if "" not in drafts:
         drafts[""] = await asyncio.to_thread(_by_rules, bound, state["lang"])
+
     return drafts[""]
 
 
@@ -130,10 +135,12 @@ async def draft_of(state: EtlState, context: EtlContext) -> Draft:
     base = unwritten_draft(state, rules)
     if base is rules and not changed:
         return rules
+
     key = json.dumps([state["plan"], changed], sort_keys=True)
     drafts = context.memory.drafts
     if key not in drafts:
         drafts[key] = await asyncio.to_thread(with_user_sql, base, changed)
+
     return drafts[key]
 
 
@@ -145,13 +152,17 @@ def unwritten_draft(state: EtlState, rules: Draft) -> Draft:
         return with_further(rules, step)
     if state.get("plan_method") == "llm":
         return planned_draft(plan, rules)
+
     return rules
 
 
 def further_step(state: EtlState) -> FurtherStep | None:
     """Return the step behind the intent that a model has to write, if there is one."""
     given = state.get("analysis", {}).get("further")
-    return None if given is None else FurtherStep.model_validate(given)
+    if given is None:
+        return None
+
+    return FurtherStep.model_validate(given)
 
 
 def code_of(draft: Draft) -> list[Json]:
@@ -160,6 +171,7 @@ def code_of(draft: Draft) -> list[Json]:
     for model in draft.models:
         sql = sql_of(model)
         code.append({"node": model.name, "sql": sql, "method": "rules", "attempts": 1})
+
     return code
 
 

@@ -81,6 +81,7 @@ class EtlFlow:
             summary["tests"] = shown_tests(known["tests"])
         if "attempts" in known:
             summary["attempts"] = dict(known["attempts"])
+
         return summary
 
     def ending(self, state: Mapping[str, Any]) -> FlowAnswer:
@@ -115,4 +116,5 @@ class EtlFlow:
         if further_step(state) is not None:
             # Follow-ups would change the intent alone, and lose what comes behind it.
             return {"agent": self.name, "intent": None, "decisions": decisions}
+
         return {"agent": self.name, "intent": intent, "decisions": decisions}

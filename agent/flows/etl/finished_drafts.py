@@ -40,6 +40,7 @@ async def finished_draft(state: EtlState, context: EtlContext) -> FinishedDraft:
     if is_corrected:
         written = cast(EtlState, {**state, "code": state["code_written"]})
         sql_before = await asyncio.to_thread(one_query, await draft_of(written, context))
+
     # As rendered: what users write in comments is not kept.
     code = [(one["node"], one["sql"]) for one in await asyncio.to_thread(code_of, draft)]
     given = state.get("feedback")
@@ -90,6 +91,7 @@ def _failure(
         return analysed(case)
     if sql != sql_before:
         return analysed(Case(lang=state["lang"], sql=sql_before, corrected=sql))
+
     return None
 
 
@@ -97,12 +99,15 @@ def _refusal(failure: Json | None) -> CituError | None:
     """Return the error that ended the build."""
     if failure is None:
         return None
+
     message = failure["message"]
     if failure["error_type"] == QueryTimeout.error_type:
         return QueryTimeout(Text(message, message))
+
     sqlstate = failure["sqlstate"]
     if sqlstate is not None and sqlstate.startswith(_ABOUT_VALUES):
         message = _QUOTED.sub('"…"', message)
+
     return InvalidSql(message, sqlstate=sqlstate)
 
 
@@ -118,6 +123,7 @@ def _found(state: EtlState, *, is_explained: bool) -> FailureFinding | None:
     found = failed_tests(failing) or reviewed_issue(_issues(errors))
     if found is None and not is_explained:
         found = reviewed_issue(_issues(issues))
+
     return found
 
 

@@ -45,6 +45,7 @@ def _field(ambiguity: Ambiguity, lang: Lang) -> dict[str, Any]:
     field = {"type": "string", "title": ambiguity.prompt, "x-kind": ambiguity.kind}
     if not ambiguity.choices:
         return {**field, "minLength": 1, "maxLength": 200}
+
     values = [choice.value for choice in ambiguity.choices]
     labels = [choice.label for choice in ambiguity.choices]
     return {
@@ -97,4 +98,7 @@ def feedback_question(
 def _sql_field(sql: str) -> dict[str, Any]:
     field = {"type": "string", "minLength": 1, "maxLength": _MOST_SQL_CHARS}
     # SQL that is longer than may be sent back is no text to begin with.
-    return {**field, "default": sql} if len(sql) <= _MOST_SQL_CHARS else field
+    if len(sql) <= _MOST_SQL_CHARS:
+        return {**field, "default": sql}
+
+    return field

@@ -102,8 +102,11 @@ def compiled_graph(checkpoints: BaseCheckpointSaver[str]) -> Graph:
     )
     for name, node in NODES.items():
         graph.add_node(name, node)
+
     for name, (decide, successors) in DECISIONS.items():
         graph.add_conditional_edges(name, decide, successors)  # type: ignore[arg-type]
+
     for start, end in EDGES:
         graph.add_edge(start, end)
+
     return graph.compile(checkpointer=checkpoints)

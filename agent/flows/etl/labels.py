@@ -15,6 +15,7 @@ def _known(update: EtlUpdate) -> StepDescription:
     names = ", ".join(update["knowledge"]["tables"])
     if not names:
         return StepDescription(Text("没有识别到表", "No table is known yet"), _DONE)
+
     return StepDescription(Text(f"涉及的表: {names}", f"Tables: {names}"), _DONE)
 
 
@@ -22,10 +23,12 @@ def _analysed(update: EtlUpdate) -> StepDescription:
     analysis = update.get("analysis", {})
     if "status" in update or not analysis:
         return StepDescription(Text("请求无法继续", "The request ends here"), _DONE)
+
     count = len(analysis["ambiguities"])
     if count:
         things = "thing" if count == 1 else "things"
         return StepDescription(Text(f"{count} 处需要确认", f"{count} {things} to decide"), _DONE)
+
     steps = len(analysis["intent"]["operations"])
     return StepDescription(
         Text(f"{steps} 个操作，没有歧义", f"{steps} operations, nothing is open"), _DONE
@@ -47,6 +50,7 @@ def _reviewed(update: EtlUpdate) -> StepDescription:
     codes = ", ".join(dict.fromkeys(issue["code"] for issue in issues))
     if not codes:
         return StepDescription(Text("评审通过，没有问题", "Passed; nothing was found"), _DONE)
+
     verdict = update["review"]["verdict"]
     said = Text("通过", "passed") if verdict == "pass" else Text("未通过", "failed")
     return StepDescription(Text(f"评审{said.zh}: {codes}", f"The plan {said.en}: {codes}"), _DONE)
@@ -62,6 +66,7 @@ def _developed(update: EtlUpdate) -> StepDescription:
 def _tested(update: EtlUpdate) -> StepDescription:
     if update["tests"]["status"] == "not_run":
         return StepDescription(Text("没有构建和测试", "Neither built nor tested"), _DONE)
+
     counts = shown_tests(update["tests"])
     return StepDescription(
         Text(
@@ -83,6 +88,7 @@ def _learnt(update: EtlUpdate) -> StepDescription:
         return StepDescription(Text("已保存为参考草稿", "Kept as a reference"), _DONE)
     if learned["lesson"] is not None:
         return StepDescription(Text("已记录教训", "A lesson is kept"), _DONE)
+
     return StepDescription(Text("没有可学习的内容", "Nothing was learnt"), _DONE)
 
 

@@ -84,6 +84,7 @@ class RoleModel:
         """
         if self.is_away:
             return False
+
         session = self._begun(state)
         self._attempts += 1
         try:
@@ -96,6 +97,7 @@ class RoleModel:
             self._leave(filled(MODEL_DOWN, error.text))
         else:
             self._note(task)
+
         return task.is_done()
 
     def _note(self, task: RoleTask) -> None:
@@ -121,6 +123,7 @@ class RoleModel:
     def _begun(self, state: EtlState) -> ToolSession:
         if self._session is None:
             self._session = self._session_of(Spent(Usage(**state.get("usage", {}))))
+
         return self._session
 
     def _leave(self, why: Text) -> None:
@@ -158,6 +161,7 @@ class _Attempt:
             exchange = await self._answered(reply, offer)
             if self._task.is_done() or exchange is None:
                 return
+
             self._transcript = self._transcript.with_exchange(exchange)
 
     def _offer(self) -> ToolOffer:
@@ -165,6 +169,7 @@ class _Attempt:
         names = [self._task.tool.name]
         if self._rounds < self._task.most_rounds:
             names += self._task.lookups
+
         actor = self._session.question.actor
         found = [tool for tool in self._registry.allowed(actor) if tool.name in names]
         tools = tuple(tool.definition for tool in found)
@@ -186,11 +191,13 @@ class _Attempt:
             told[call.id] = result.text
             if self._task.is_done():
                 return None
+
             is_taken = result.error_type is None
             if call.name == self._task.tool.name:
                 has_handed_in = has_handed_in or is_taken
             else:
                 has_looked = has_looked or is_taken
+
         return self._next(reply, told, has_looked=has_looked, has_handed_in=has_handed_in)
 
     def _next(
@@ -199,19 +206,27 @@ class _Attempt:
         if has_handed_in:
             self._parts += 1
             self._wrong = 0
-            return closed(reply, told) if self._parts < self._task.most_handed_in else None
+            if self._parts < self._task.most_handed_in:
+                return closed(reply, told)
+
+            return None
         if has_looked:
             self._rounds += 1
             return closed(reply, told)
         if not reply.tool_calls:
             return self._reminded(reply)
+
         self._wrong += 1
-        return closed(reply, told) if self._wrong <= self._task.most_wrong else None
+        if self._wrong <= self._task.most_wrong:
+            return closed(reply, told)
+
+        return None
 
     def _reminded(self, reply: Completion) -> Exchange | None:
         """Return the exchange that says, once, that text is not read."""
         if self._is_reminded or not reply.text.strip():
             return None
+
         self._is_reminded = True
         return Exchange(reply, said=_CALL_IT.format(name=self._task.tool.name))
 

@@ -77,4 +77,5 @@ def _texts(data: dict[str, Any]) -> dict[str, str]:
     for key, value in data.items():
         text = json.dumps(safe_values(value), ensure_ascii=False)
         written[key] = cut_off(text, _MOST_CHARS)
+
     return written

@@ -11,6 +11,7 @@ def after_analysis(state: EtlState) -> str:
     """Ask what is open, unless the run ends here."""
     if "status" in state:
         return "impossible"
+
     return "clarify" if state["analysis"]["ambiguities"] else "ready"
 
 
@@ -18,13 +19,18 @@ def after_review(state: EtlState) -> str:
     """Go on with a plan that passed; a model's plan is made again, at last by the rules."""
     if state["review"]["verdict"] == "pass":
         return "passed"
-    return "rework" if state.get("plan_method") == "llm" else "failed"
+
+    if state.get("plan_method") == "llm":
+        return "rework"
+
+    return "failed"
 
 
 def after_tests(state: EtlState) -> str:
     """Have failing SQL of a model written again, and proven drafts judged by the user."""
     if _is_repairable(state):
         return "repair"
+
     options = state["options"]
     is_judged = options.get("interactive", True) and options.get("feedback", True)
     is_modified = state.get("attempts", {}).get("modified", 0) > 0
@@ -58,4 +64,7 @@ def after_feedback(state: EtlState) -> str:
     is_modified = state["feedback"]["rating"] == "need_modification"
     has_sql = bool(state["feedback"].get("modified_sql"))
     has_tries = state.get("attempts", {}).get("modified", 0) <= MOST_MODIFICATIONS
-    return "modified" if is_modified and has_sql and has_tries else "rated"
+    if is_modified and has_sql and has_tries:
+        return "modified"
+
+    return "rated"

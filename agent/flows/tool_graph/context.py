@@ -39,6 +39,7 @@ class ToolGraphContext:
     def _is_due(self, name: str) -> bool:
         if name == GENERATE:
             return self.scratchpad.knows_schema
+
         return name != EXECUTE or self.scratchpad.to_run is not None
 
 

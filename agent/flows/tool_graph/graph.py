@@ -110,6 +110,8 @@ def compiled_graph() -> Graph:
             )
         else:
             graph.add_node(name, node, input_schema=_STATE)
+
     for start, end in EDGES:
         graph.add_edge(start, end)
+
     return compiled(graph)

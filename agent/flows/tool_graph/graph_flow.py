@@ -77,6 +77,7 @@ class ToolGraphFlow:
             plan = known["plan"].shown()
             if plan:
                 summary["plan"] = plan
+
         return summary
 
     def ending(self, state: Mapping[str, Any]) -> FlowAnswer:

@@ -13,6 +13,7 @@ _DONE = Text("完成", "Done")
 def _initialized(update: ToolGraphUpdate) -> StepDescription:
     if "limit" in update:
         return StepDescription(Text("无法继续", "The question can't go on"), update["limit"])
+
     return StepDescription(Text("已读取会话与权限", "Conversation and rights are known"), _DONE)
 
 
@@ -30,6 +31,7 @@ def _thought(update: ToolGraphUpdate) -> StepDescription:
         )
     if "is_answered" in update:
         return StepDescription(Text("回答已生成", "The answer is written"), _DONE)
+
     names = ", ".join(call.spelled_name for call in update["pending"])
     return StepDescription(
         Text(f"下一步: {names}", f"Next: {names}"), Text("已决定下一步", "The next step is decided")
@@ -41,6 +43,7 @@ def _called(update: ToolGraphUpdate) -> StepDescription:
     steps = update["steps"]
     if not steps:
         return StepDescription(Text("没有执行任何调用", "No call was run"), _DONE)
+
     count = len(steps)
     said = Text(f"{count} 次调用", f"{count} {'call' if count == 1 else 'calls'}")
     return StepDescription(steps[-1].summary, said)
@@ -58,6 +61,7 @@ def _saved(update: ToolGraphUpdate) -> StepDescription:
             ),
             _DONE,
         )
+
     return StepDescription(Text("没有需要保存的内容", "Nothing to keep"), _DONE)
 
 

@@ -75,6 +75,7 @@ async def memory_search(state: ToolGraphState, runtime: GraphRuntime) -> ToolGra
     scratchpad.inquiry = inquiry
     if prompt.has_whole_schema:
         scratchpad.was_shown_tables()
+
     return {
         "inquiry": inquiry,
         "dialogue": Dialogue.begin(prompt),
@@ -95,6 +96,7 @@ async def think(state: ToolGraphState, runtime: GraphRuntime) -> ToolGraphUpdate
     context = runtime.context
     if state.get("pending"):
         return _before_calls({"pending": state["pending"], "execution_path": ["think"]}, context)
+
     done, offer = ToolGraphUpdate(execution_path=["think"]), _offer(context)
     try:
         replied = await reply_to(_so_far(state), context.session, offer, context.given.write)
@@ -103,7 +105,9 @@ async def think(state: ToolGraphState, runtime: GraphRuntime) -> ToolGraphUpdate
     except PromptTooLong:
         if not context.session.found:
             raise
+
         return {**done, "limit": _NO_ROOM}
+
     return _replied(
         {**done, "dialogue": replied.dialogue, "reply": replied.reply}, replied, offer, context
     )
@@ -113,6 +117,7 @@ def _so_far(state: ToolGraphState) -> Dialogue:
     """Return the dialogue with the latest reply and the results of its calls."""
     if "reply" not in state:
         return state["dialogue"]
+
     return state["dialogue"].with_exchange(closed(state["reply"], state["results"]))
 
 
@@ -124,6 +129,7 @@ def _offer(context: ToolGraphContext) -> ToolOffer | None:
     tools = tuple(tool.definition for tool in context.offered())
     if not tools:
         return None
+
     return ToolOffer(tools, choice="none" if context.session.is_last_model_call else "auto")
 
 
@@ -133,13 +139,17 @@ def _replied(
     calls = replied.reply.tool_calls
     if not calls:
         return {**update, "is_answered": True}
+
     update |= {
         "pending": calls,
         "results": {},
         "offered": offer.names if offer is not None else frozenset(),
     }
     limit = context.session.limit_before_model()  # no reply could tell what comes of these calls
-    return _before_calls(update, context) if limit is None else {**update, "limit": limit}
+    if limit is None:
+        return _before_calls(update, context)
+
+    return {**update, "limit": limit}
 
 
 def _before_calls(update: ToolGraphUpdate, context: ToolGraphContext) -> ToolGraphUpdate:
@@ -168,6 +178,7 @@ async def generate_sql(state: ToolGraphState, runtime: GraphRuntime) -> ToolGrap
     update = _written(state, "generate_sql", (result,))
     if scratchpad.statement is not None:
         update |= {"sql": scratchpad.statement.sql, "plan": scratchpad.statement.plan}
+
     return update
 
 
@@ -196,10 +207,12 @@ async def execute_tools(state: ToolGraphState, runtime: GraphRuntime) -> ToolGra
         limit = context.session.limit_before_tool()
         if limit is not None or call.name in NODE_OF:
             break
+
         result = await _answered(call, state, runtime)
         results.append(result)
         if call.name in _READ_THE_SCHEMA and result.error_type is None:
             context.scratchpad.was_shown_tables()
+
     update = _written(state, "execute_tools", tuple(results))
     return update if limit is None else {**update, "limit": limit}
 
@@ -251,6 +264,7 @@ async def save_memory(state: ToolGraphState, runtime: GraphRuntime) -> ToolGraph
     update: ToolGraphUpdate = {"is_kept": False, "execution_path": ["save_memory"]}
     if statement is None or found is None or looks_empty(found.result) or not _may_keep(context):
         return update
+
     context.scratchpad.candidates.append(
         ExampleCandidate(statement.instruction, found.sql, found.call_id)
     )
@@ -295,6 +309,7 @@ async def finalize(state: ToolGraphState, runtime: GraphRuntime) -> ToolGraphUpd
             text = await found_so_far(inquiry, session, context.given.rules, text, emit)
     else:
         await _keep_candidates(context)
+
     ended = ToolAnswer(text, inquiry, [*state["execution_path"], "finalize"], warnings)
     return {
         "answer": await asyncio.to_thread(completed_body, ended, session, today=date.today()),

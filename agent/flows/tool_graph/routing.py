@@ -21,6 +21,7 @@ def after_think(update: ToolGraphUpdate) -> str:
     """
     if "limit" in update or "is_answered" in update:
         return FINALIZE
+
     return NODE_OF.get(update["pending"][0].name, TOOLS)
 
 

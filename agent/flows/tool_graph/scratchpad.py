@@ -53,6 +53,7 @@ class Scratchpad:
         """Return the accepted statement, unless it has been run."""
         if self.statement is None or self.statement.sql in self.runs:
             return None
+
         return self.statement
 
     def was_shown_tables(self) -> None:

@@ -107,10 +107,12 @@ def _query_schema(given: ToolAgentContext, scratchpad: Scratchpad) -> Tool[Query
         words = _search_words(wanted, names, context)
         if words:
             calls.append((search, {"words": words}))
+
         results = await _all_looked_up(calls, given, context)
         found = [result for result in results if result.error_type is None]
         if found:
             scratchpad.was_shown_tables()
+
         first = (found or results)[0]
         return replace(first, text=_joined_texts(results, len(names)))
 
@@ -131,6 +133,7 @@ def _joined_texts(results: Sequence[ToolResult], count: int) -> str:
     texts = [result.text for result in results]
     if count > _MOST_TABLES:
         texts.append(_TOO_MANY_TABLES)
+
     return "\n\n".join(texts)
 
 
@@ -144,6 +147,7 @@ def _search_words(wanted: QuerySchema, names: Sequence[str], context: ToolContex
     words = (wanted.words or "").strip()
     if words or names:
         return words
+
     return context.question.question
 
 
@@ -156,6 +160,7 @@ async def _all_looked_up(
     for tool, arguments in calls:
         if tool is not None:
             results.append(await _looked_up(tool, arguments, given, context))
+
     return results
 
 
@@ -179,12 +184,15 @@ def _generate_sql(given: ToolAgentContext, scratchpad: Scratchpad) -> Tool[Gener
             written = await _written(arguments.instruction, given, scratchpad)
             if isinstance(written, ToolResult):
                 return written
+
             sql = written
+
         given_sql, sql = sql, await _transformed(sql, given, context)
         try:
             plan = await context.database.explain(sql)
         except InvalidSql as error:
             return await not_valid(error, sql, context.database)
+
         scratchpad.statement = AcceptedStatement(arguments.instruction, sql, plan)
         is_new = is_written or sql != given_sql
         return _accepted(scratchpad.statement, scratchpad.runs.get(sql), is_new=is_new)
@@ -217,6 +225,7 @@ async def _written(
     # The answer needs a call of the model as well.
     if session.is_last_model_call or session.limit_before_model() is not None:
         return ToolResult(f"{_LIMIT}: {_NO_CALL_LEFT.en}", _NO_CALL_LEFT, _LIMIT)
+
     assert inquiry is not None, "the tool is offered once the schema is known"
     try:
         reply = await given.skills.write_sql(_narrowed(inquiry, instruction))
@@ -226,14 +235,17 @@ async def _written(
     except LlmUnavailable:
         session.spend(Usage(1))
         raise
+
     session.spend(reply.usage)
     # A statement by rules is not what the model asked for.
     if given.skills.name == given.rules.name:
         return ToolResult(f"{_FAILED}: write the statement yourself.", _NOT_WRITTEN, _FAILED)
+
     draft = reply.value
     if isinstance(draft, NoSql):
         told = f"{_NO_SQL}: {draft.reason}: {one_line(draft.prompt, _MOST_EXPLANATION)}"
         return ToolResult(told, _NOT_WRITTEN, _NO_SQL)
+
     return draft.text
 
 
@@ -241,6 +253,7 @@ def _narrowed(inquiry: Inquiry, instruction: str) -> Inquiry:
     """Return the inquiry about one step of the question."""
     if instruction.strip() == inquiry.question.strip():
         return inquiry
+
     return replace(inquiry, question=f"{instruction}\n(for the question: {inquiry.question})")
 
 
@@ -253,9 +266,11 @@ def _accepted(statement: AcceptedStatement, ran_by: str | None, *, is_new: bool)
     if ran_by is not None:
         lines.append(f"It was run by the call {ran_by}; use that result.")
         return ToolResult("\n".join(lines), _RAN_BEFORE)
+
     lines.append(f"Call {EXECUTE} to run it.")
     if not statement.plan.is_shown:
         return ToolResult("\n".join(lines), _ACCEPTED_UNTOLD)
+
     numbers = (f"{statement.plan.rows:,}", f"{statement.plan.total_cost:,.0f}")
     return ToolResult(
         "\n".join(lines), Text(_ACCEPTED.zh.format(*numbers), _ACCEPTED.en.format(*numbers))
@@ -275,6 +290,7 @@ def _execute_current_sql(scratchpad: Scratchpad, *, samples: bool) -> Tool[Execu
             return ToolResult(
                 f"{_NOTHING_TO_RUN}: call {GENERATE} first.", _NOTHING, _NOTHING_TO_RUN
             )
+
         scratchpad.runs[statement.sql] = context.call_id  # once, also when it fails
         return await queried(EXECUTE, statement.sql, context, samples=samples, is_planned=True)
 

@@ -32,7 +32,10 @@ class ToolLoopNode(Protocol):
 
 def after_thinking(update: ToolLoopUpdate) -> str:
     """Go to the model's calls, or to the end."""
-    return "use_tools" if "limit" not in update and update["reply"].tool_calls else LAST_NODE
+    if "limit" not in update and update["reply"].tool_calls:
+        return "use_tools"
+
+    return LAST_NODE
 
 
 def after_tools(update: ToolLoopUpdate) -> str:
@@ -49,6 +52,7 @@ def compiled_graph() -> Graph:
     graph.add_node("prepare", prepare, input_schema=_STATE)
     for name, node, decide, labels in _DECIDING:
         graph.add_node(name, deciding(node, decide), input_schema=_STATE, destinations=dict(labels))
+
     graph.add_node(LAST_NODE, finalize, input_schema=_STATE)
     graph.add_edge(START, "prepare")
     graph.add_edge("prepare", "think")

@@ -22,9 +22,11 @@ def _prepared(update: ToolLoopUpdate) -> StepDescription:
 def _thought(update: ToolLoopUpdate) -> StepDescription:
     if "limit" in update:
         return StepDescription(update["limit"], Text("停止", "Stopped"))
+
     calls = update["reply"].tool_calls
     if not calls:
         return StepDescription(Text("回答已生成", "The answer is written"), _DONE)
+
     named = ", ".join(
         f"{name} × {count}" if count > 1 else name for name, count in _counted(update).items()
     )

@@ -62,6 +62,7 @@ class LoopFlow:
         }
         if "sql" in known:
             summary["sql"] = known["sql"]
+
         return summary
 
     def ending(self, state: Mapping[str, Any]) -> FlowAnswer | FlowFailure:

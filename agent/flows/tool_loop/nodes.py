@@ -62,11 +62,14 @@ async def think(state: ToolLoopState, runtime: Node) -> ToolLoopUpdate:
     except PromptTooLong:
         if not session.found:
             raise
+
         return {**done, "limit": _NO_ROOM}
+
     update: ToolLoopUpdate = {**done, "reply": replied.reply, "dialogue": replied.dialogue}
     if replied.reply.tool_calls and (limit := session.limit_before_model()) is not None:
         update["limit"] = limit  # no reply could tell what comes of these calls
         session.leave_out(replied.reply.tool_calls, runtime.context.registry)
+
     return update
 
 
@@ -82,11 +85,13 @@ async def use_tools(state: ToolLoopState, runtime: Node) -> ToolLoopUpdate:
             update["limit"] = limit
             session.leave_out(reply.tool_calls[number:], registry)
             break
+
         result = await session.call(call, registry, runtime.context.write, offered)
         told[call.id] = result.text
         update["failures"] += result.error_type is not None
         if result.found is not None:
             update["sql"] = result.found.sql
+
     update["dialogue"] = state["dialogue"].with_exchange(closed(reply, told))
     return update
 
@@ -101,6 +106,7 @@ async def finalize(state: ToolLoopState, runtime: Node) -> ToolLoopUpdate:
         warnings = [limit_warning(state["limit"], inquiry.lang), *warnings]
         with emitting(context.session.question.stream_tokens, context.write) as emit:
             text = await found_so_far(inquiry, context.session, context.rules, text, emit)
+
     ended = ToolAnswer(text, inquiry, path, warnings)
     return {
         "answer": await asyncio.to_thread(
@@ -120,4 +126,5 @@ def _offer(context: ToolAgentContext) -> ToolOffer | None:
     )
     if not tools:
         return None
+
     return ToolOffer(tools, choice="none" if context.session.is_last_model_call else "auto")

@@ -192,9 +192,11 @@ class FeedbackService:
         )
         if await self._learned.keep(learning) == "full":
             learnt = replace(learnt, example=None, lesson=None, notices=(*learnt.notices, _FULL))
+
         self._observer.metric("feedback", 1, {"verdict": given.rating})
         if self._tell is not None:
             self._tell(given.run_id, given.rating, user_id)
+
         return await self._body(given, learnt, source)
 
     async def _learnt(self, rated: _RatedAnswer) -> _Learnt:
@@ -213,6 +215,7 @@ class FeedbackService:
             return replace(learnt, example=None, lesson=None, notices=(_NOT_LEARNING,))
         if not given.is_credible:
             return replace(learnt, example=None, lesson=None, notices=(_UNKNOWN_USER,))
+
         return learnt
 
     async def _corrected(self, sql: str, rated: _RatedAnswer) -> _Learnt:
@@ -226,10 +229,12 @@ class FeedbackService:
     async def _confirmed(self, sql: str, rated: _RatedAnswer) -> _Learnt:
         if not rated.answered.is_one_query:
             return _Learnt(notices=(_SEVERAL,))
+
         try:
             proof = await rated.proven(sql)
         except StatementRejected as error:  # the tables, or the user's rights, have changed since
             return _Learnt(notices=(_refused_now(error),))
+
         return await self._example(sql, proof, "feedback", rated)
 
     async def _example(
@@ -238,11 +243,13 @@ class FeedbackService:
         answered, source = rated.answered, rated.source
         if len(answered.question) > MAX_QUESTION_CHARS or len(sql) > MAX_SQL_CHARS:
             return _Learnt(notices=(_TOO_LARGE,))
+
         catalog = await source.database_of(rated.given.actor).catalog()
         if not await self._is_complete(
             Inquiry(answered.question, answered.lang, catalog, history=answered.before)
         ):
             return _Learnt(notices=(_DEPENDS,))
+
         author = rated.given.actor.owner
         example = Example(
             example_id=example_id(source.name, author, answered.question, sql),
@@ -274,6 +281,7 @@ class FeedbackService:
         analysis = analysed(await _examined(case, rated))
         if analysis is None or len(answered.question) > MAX_QUESTION_CHARS:
             return None
+
         author = given.actor.owner
         cause, hint = _short(analysis.root_cause), _short(analysis.avoidance_hint)
         return Lesson(
@@ -310,6 +318,7 @@ class FeedbackService:
     ) -> dict[str, Any]:
         if result is None or given.modified_sql is None:
             return {}
+
         catalog = await source.database_of(given.actor).catalog()
         return shown_result(given.modified_sql, result, catalog, given.lang)
 
@@ -325,12 +334,14 @@ async def _examined(case: Case, rated: _RatedAnswer) -> Case:
     """Return the case with what guard and EXPLAIN say of its statement now."""
     if case.sql is None:
         return case
+
     try:
         proof = await rated.proven(case.sql)
     except (StatementRejected, QueryTimeout) as error:
         return replace(case, refusal=error)
     except DatabaseUnavailable:
         return case
+
     return replace(case, plan=proof.plan)
 
 
@@ -353,8 +364,7 @@ def _refused_now(error: CituError) -> Text:
 
 
 def _short(sentence: str) -> str:
-    return (
-        sentence
-        if len(sentence) <= MAX_SENTENCE_CHARS
-        else sentence[: MAX_SENTENCE_CHARS - 1] + "…"
-    )
+    if len(sentence) <= MAX_SENTENCE_CHARS:
+        return sentence
+
+    return sentence[: MAX_SENTENCE_CHARS - 1] + "…"

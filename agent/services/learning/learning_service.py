@@ -82,10 +82,12 @@ class LearningService:
     async def _may_read(self, item: Example | Lesson, actor: Actor) -> bool:
         if item.author == actor.owner or item.sql is None:
             return True
+
         try:
             await self._source.database_of(actor).inspect(item.sql)
         except StatementRejected:
             return False
+
         return True
 
     async def _is_of_part(self, item: Example | Lesson, actor: Actor) -> bool:
@@ -97,6 +99,7 @@ class LearningService:
             return True
         if not isinstance(item, Example):
             return False
+
         catalog = await self._source.database_of(actor).catalog()
         return bool(item.tables) and set(item.tables) <= catalog.by_key.keys()
 
@@ -109,6 +112,7 @@ class LearningService:
                 items, cursor = await self.page(kind, wanted, actor, _EXPORT_PAGE, cursor)
                 for item in items:
                     yield item
+
                 if cursor is None:
                     break
 
@@ -129,6 +133,7 @@ class LearningService:
             raise NotFound(_UNKNOWN)
         if not await self._is_of_part(found, reviewer):
             raise NotFound(_UNKNOWN)
+
         reviewed = await self._learned.review(
             self._source.name, item_id, reviewer.owner, verdict, seen=seen
         )
@@ -140,6 +145,7 @@ class LearningService:
             raise Conflict(_FULL, retryable=False)
         if reviewed.outcome == "changed":
             raise Conflict(_changed(reviewed.item), retryable=False)
+
         return shown(reviewed.item)
 
     async def delete(self, kind: Kind, item_id: str, actor: Actor, *, is_reviewer: bool) -> None:
@@ -153,6 +159,7 @@ class LearningService:
         item = await self._found(kind, item_id)
         if not await self._is_of_part(item, actor):
             raise NotFound(_UNKNOWN)
+
         is_shared = trust_of(item) in SHARED
         if not is_reviewer and is_shared:
             raise Forbidden(_SHARED)
@@ -165,6 +172,7 @@ class LearningService:
         item = await self._learned.find(self._source.name, item_id)
         if item is None or isinstance(item, Example) != (kind == "example"):
             raise NotFound(_UNKNOWN)
+
         return item
 
     async def take(self, lines: str, actor: Actor, lang: Lang) -> dict[str, Any]:
@@ -185,6 +193,7 @@ class LearningService:
                 outcomes = await intake.take(lines)
         except TimeoutError as exc:
             raise QueryTimeout(_TOO_LONG) from exc
+
         return {"lines": [_line(outcome, lang) for outcome in outcomes], "counts": counts(outcomes)}
 
 

@@ -33,6 +33,7 @@ def classification_of(reply: str, lang: Lang) -> tuple[Classification, tuple[str
     if len(kinds) != 1:
         warning = _UNREADABLE.to(lang)
         return Classification("DATABASE", _UNSURE, "llm", warning), (warning,)
+
     classification = Classification(
         _KINDS[kinds[0]],
         _confidence(verdict.get("confidence")),
@@ -46,6 +47,7 @@ def classification_of(reply: str, lang: Lang) -> tuple[Classification, tuple[str
 def _reason(value: Any, lang: Lang) -> str:
     if not isinstance(value, str) or not value.strip():
         return _JUDGED.to(lang)
+
     return one_line(value, 200)
 
 
@@ -59,6 +61,8 @@ def _confidence(value: Any) -> float:
         number = float(str(value).strip().rstrip("%"))
     except ValueError:
         return _WORD_ONLY
+
     if number > 1:
         number /= 100
+
     return number if 0 <= number <= 1 else _WORD_ONLY

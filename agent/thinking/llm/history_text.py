@@ -81,7 +81,9 @@ def told(turns: Sequence[Turn], view: View, tokens: int = MAX_HISTORY_TOKENS) ->
         is_full = room < 0 and shown
         if is_full or len(shown) == MAX_TURNS:
             break
+
         shown[index] = text
+
     kept = sorted(shown)
     return Told("\n".join(shown[index] for index in kept), tuple(turns[index] for index in kept))
 
@@ -104,6 +106,7 @@ def _outcome(turn: Turn, shares: _Shares) -> Iterator[str]:
         yield f"  sql: {_cut(sql, shares.sql)}"
     if turn.row_count is not None:
         yield from _result(turn, shares.rows)
+
     most = shares.answer if turn.sql else shares.said
     if most:
         yield f"  answer: {_on_one_line(turn.answer, most)}"
@@ -113,6 +116,7 @@ def _result(turn: Turn, tokens: int) -> list[str]:
     head = f"  result: {turn.row_count} rows"
     if not tokens or not turn.rows:
         return [head]
+
     rows = _rows(turn, tokens)
     return [f"{head}, of which {len(rows) - 1} are listed", *rows]
 
@@ -126,7 +130,9 @@ def _rows(turn: Turn, tokens: int) -> list[str]:
         room -= weight(line) + 1
         if room < 0 and len(lines) > 1:
             break
+
         lines.append(line)
+
     return [_cut(line, tokens // 2) for line in lines]
 
 
@@ -138,6 +144,7 @@ def _cut(text: str, tokens: int) -> str:
     """Return `text`, or its beginning with `…` if it is longer than `tokens`."""
     if weight(text) <= tokens * PER_TOKEN:
         return text
+
     weights = list(accumulate(1 if character.isascii() else PER_TOKEN for character in text))
     end = bisect_right(weights, (tokens - 1) * PER_TOKEN)
     return text[:end].rstrip() + "…"

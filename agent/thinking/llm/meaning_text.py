@@ -26,6 +26,7 @@ def table_lines(table: Table, name_of: NameOf) -> Iterator[str]:
     meaning = table.meaning
     if meaning is None:
         return
+
     said = _said(meaning.names, meaning.description)
     if said:
         yield f"  -- {said}"
@@ -35,6 +36,7 @@ def table_lines(table: Table, name_of: NameOf) -> Iterator[str]:
         yield f"  -- periods are about {identifier(meaning.date_column)}"
     if meaning.default_filter:
         yield f"  -- unless asked otherwise: {_sql(meaning.default_filter)}"
+
     for join in meaning.joins:
         target = name_of(join.target)
         if target:
@@ -50,6 +52,7 @@ def table_remark(table: Table) -> str:
     """Return the remark behind the comment of a table that gets one line."""
     if table.meaning is None:
         return ""
+
     return _remark([_said(table.meaning.names, None)])
 
 
@@ -58,6 +61,7 @@ def column_remark(column: Column) -> str:
     meaning = column.meaning
     if meaning is None:
         return ""
+
     return _remark([_said(meaning.names, meaning.description), _in_unit(meaning.unit)])
 
 
@@ -74,6 +78,7 @@ def values_called(meaning: ColumnMeaning | None) -> dict[str, str]:
     """Return stored values with their names, ` (已付, paid)`; none of a sensitive column."""
     if meaning is None or meaning.is_sensitive:
         return {}
+
     return {one.value: f" ({_listed(one.names, _MAX_VALUE_NAMES)})" for one in meaning.values}
 
 
@@ -82,11 +87,13 @@ def metric_line(metric: Metric) -> str:
     sql = f"METRIC {_sql(metric.expression)}"
     if metric.filter:
         sql += f" WHERE {_sql(metric.filter)}"
+
     said = [_said(metric.names, metric.description), _in_unit(metric.unit)]
     if metric.date_column:
         said.append(f"by {identifier(metric.date_column)}")
     if metric.grain:
         said.append(f"per {', '.join(map(identifier, metric.grain))}")
+
     return f"  {sql}  -- {'; '.join(filter(None, said))}"
 
 
@@ -102,6 +109,7 @@ def _listed(names: BilingualNames, most: int) -> str:
     if len(listed) > most:
         half = most // 2
         listed = (*names.zh[:half], *names.en[: most - half])
+
     return ", ".join(one_line(name, _MAX_NAME_CHARS) for name in listed)
 
 

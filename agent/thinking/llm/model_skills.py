@@ -160,6 +160,7 @@ class LlmSkills:
         text, completion = await self._speak(messages, emit)
         if completion.is_withheld:
             raise unavailable(CallFailed("filtered"))
+
         # In a thread, because there may be very many cells.
         doubtful = await asyncio.to_thread(doubtful_figures, text, result, inquiry.question, sql)
         return SkillResult(
@@ -182,6 +183,7 @@ class LlmSkills:
         if not text:  # the model refused without a text; `_speak` raises on any other empty reply
             text = WITHHELD.to(inquiry.lang)
             _say(text, emit)
+
         doubtful = doubtful_figures_about(history.turns, text, inquiry.question, computed)
         return SkillResult(
             text,
@@ -196,6 +198,7 @@ class LlmSkills:
             return SkillResult(
                 withheld(completion.text, lang), completion.usage, prompt_parts=sizes
             )
+
         reply = completion.text or completion.reasoning
         try:
             read = partial(
@@ -210,10 +213,12 @@ class LlmSkills:
         except ForbiddenStatement as refusal:
             refusal.usage = completion.usage
             raise
+
         if not completion.text and isinstance(draft, NoSql) and draft.reason == "llm_explanation":
             raise unavailable(
                 CallFailed("empty")
             )  # don't show the user reasoning as an explanation
+
         return SkillResult(draft, completion.usage, prompt_parts=sizes)
 
     async def _complete(
@@ -229,6 +234,7 @@ class LlmSkills:
         except PromptTooLong:
             sent = made(shorter(self.parts.budget, sent.parts))
             completion = await self._model.complete(sent.messages)
+
         return replace(completion, usage=completion.usage + Usage(1)), sent.sizes
 
     async def _speak(self, messages: list[Message], emit: Emit | None) -> tuple[str, Completion]:
@@ -246,6 +252,7 @@ class LlmSkills:
                 messages, on_token=lambda piece: _say(visible.feed(piece), emit)
             )
             _say(visible.finish(), emit)
+
         text = without_reasoning(completion.text)
         if not text and completion.reasoning:
             text = answer_in(completion.reasoning)
@@ -255,6 +262,7 @@ class LlmSkills:
         if completion.is_cut:
             text += "…"
             _say("…", emit)
+
         return text, completion
 
     async def _schema(self, inquiry: Inquiry) -> SchemaText:
@@ -272,4 +280,7 @@ def _say(text: str, emit: Emit | None) -> None:
 def _computed(inquiry: Inquiry) -> str:
     """Return what was computed of the last result, as the history has it; else an empty text."""
     lines = "\n".join(f"- {block(finding, _MAX_FINDING)}" for finding in inquiry.findings)
-    return f"Computed from all rows of the last result:\n{lines}" if lines else ""
+    if lines:
+        return f"Computed from all rows of the last result:\n{lines}"
+
+    return ""

@@ -100,6 +100,7 @@ class QuestionParts:
         """
         if self._nearest is None or schema.fits(self.budget.schema):
             return ()
+
         return await self._nearest(inquiry.catalog, inquiry.question)
 
     def _describe(self, index: CatalogIndex) -> SchemaText:
@@ -117,11 +118,10 @@ def table_hint(table: str | None) -> str:
     """Return a line that names the table which the caller says the question is about; empty when
     they name none.
     """
-    return (
-        f"\nThe user says that the question is about the table {one_line(table, 128)}."
-        if table
-        else ""
-    )
+    if table:
+        return f"\nThe user says that the question is about the table {one_line(table, 128)}."
+
+    return ""
 
 
 def shorter(budget: PromptBudget, parts: Mapping[str, str]) -> PromptBudget:
@@ -144,6 +144,7 @@ def _relevant(
     if last is not None and last.sql is not None:
         first += mentioned_tables(last.sql, schema)
         question = f"{question}\n{last.question}"
+
     return schema.details(question, _hints(inquiry, first, near), budget)
 
 
@@ -173,6 +174,8 @@ def _values(schema: SchemaText, inquiry: Inquiry, tokens: int) -> str:
         tokens -= estimated_tokens(f"{line}\n")
         if tokens < 0:
             break
+
         lines.append(line)
+
     named = "\n".join(lines)
     return f"<values>\n{named}\n</values>\n\n" if named else ""

@@ -31,6 +31,7 @@ def answer_in(reasoning: str) -> str:
     start = 0
     for mark in _ANSWER.finditer(reasoning):
         start = mark.end()
+
     return without_reasoning(reasoning[start:]) if start else ""
 
 
@@ -63,6 +64,7 @@ class VisibleText:
             self._pending = self._pending[end - start :]
             self._is_hidden = not self._is_hidden
             tag = self._next_tag()
+
         visible += self._take(len(self._pending) - self._possible_tag())
         return self._stripper.feed(visible)
 
@@ -86,6 +88,7 @@ class VisibleText:
             start = text.find(tag)
             if start >= 0:
                 found.append((start, start + len(tag)))
+
         return min(found, default=None)
 
     def _possible_tag(self) -> int:
@@ -93,6 +96,7 @@ class VisibleText:
         start = max(self._pending.rfind("<"), self._pending.rfind("◁"))
         if start < 0:
             return 0
+
         tail = self._pending[start:].lower()
         may_be_tag = any(tag.startswith(tail) for tag in self._tags)
         return len(tail) if may_be_tag else 0
@@ -111,7 +115,9 @@ class _Stripper:
         if not piece.strip():
             if piece:
                 self._held.append(piece)
+
             return ""
+
         self._has_begun = True
         text = piece.rstrip()
         shown = "".join((*self._held, text))

@@ -23,9 +23,11 @@ def error_text(error: InvalidSql, sql: str, catalog: Catalog) -> str:
         lines.append(f"At: {one_line(rest, 60)}")
     if error.hint:
         lines.append(f"Hint: {one_line(error.hint, 300)}")
+
     near = [one_line(name, 128) for name in near_names(error, sql, catalog)]
     if near:
         lines.append(f"Names that exist and look similar: {', '.join(near)}")
+
     return "\n".join(lines)
 
 

@@ -67,13 +67,18 @@ def sql_from_reply(
         return declined
     if is_cut and not (found and found.is_closed):
         return NoSql("unknown_generation_failure", _CUT_OFF.to(lang))
-    return Sql(found.sql) if found else _prose(_explanation(text), lang)
+
+    if found:
+        return Sql(found.sql)
+
+    return _prose(_explanation(text), lang)
 
 
 def withheld(refusal: str, lang: Lang) -> NoSql:
     """Return the outcome when the model refuses to answer, with its own words if it gave any."""
     if refusal.strip():
         return _prose(refusal, lang)
+
     return NoSql("llm_explanation", WITHHELD.to(lang))
 
 
@@ -104,17 +109,21 @@ _WRITE = "write_requested"
 def _declined(text: str, found: FoundSql | None, lang: Lang) -> NoSql | None:
     if found and found.grade is Grade.QUERY and _is_name_in(found.sql):
         return None
+
     marker = _declining_marker(text)
     if marker is None:
         return None
+
     word = marker[1].lower()
     explanation = _capped(_WORD.sub(" ", marker[2]).strip(_AROUND))
     if word == _WRITE:
         operation = re.match(r"[A-Za-z]+", explanation)
         raise ForbiddenStatement(operation[0].upper() if operation else "WRITE")
+
     reason = _REASONS.get(word)
     if reason is None:
         return _prose(f"{marker[1]} {explanation}", lang)
+
     advice = _PROMPTS[reason].to(lang)
     return NoSql(reason, f"{explanation} {advice}" if explanation else advice)
 
@@ -123,6 +132,7 @@ def _declining_marker(text: str) -> re.Match[str] | None:
     for marker in _MARKER.finditer(text):
         if _declines(text, marker):
             return marker
+
     return None
 
 
@@ -130,6 +140,7 @@ def _declines(text: str, marker: re.Match[str]) -> bool:
     """Tell whether the marker declines: it gives a reason, or nothing but a label is before it."""
     if marker[1].lower() in {*_REASONS, _WRITE}:
         return True
+
     line_start = text.rfind("\n", 0, marker.start()) + 1
     line = text[line_start : marker.start()]
     label = line.rstrip(_DECORATION_SIGNS)
@@ -148,6 +159,7 @@ def _prose(text: str, lang: Lang) -> NoSql:
     explanation = _capped(_WORD.sub(" ", text))
     if not re.search(r"\w", explanation):
         return NoSql("unknown_generation_failure", _PROMPTS["unknown_generation_failure"].to(lang))
+
     return NoSql("llm_explanation", f"{explanation} {REPHRASE.to(lang)}")
 
 
@@ -155,6 +167,7 @@ def _capped(text: str) -> str:
     text = " ".join(text.split())
     if len(text) <= MAX_EXPLANATION_CHARS:
         return text
+
     return text[: MAX_EXPLANATION_CHARS - 1].rstrip() + "…"
 
 
@@ -170,6 +183,7 @@ def _explanation(text: str) -> str:
     for value, _, _ in json_values(text):
         if isinstance(value, dict):
             return _message_in(value)
+
     return _DECORATION.sub("", text)
 
 
@@ -178,4 +192,5 @@ def _message_in(value: Mapping[str, Any]) -> str:
         message = value.get(key)
         if isinstance(message, str):
             return message
+
     return ""

@@ -105,18 +105,22 @@ class _Reader:
                 best = found
             if best and best.grade is Grade.QUERY:
                 break
+
         return best
 
     def _best(self, text: str, depth: int) -> FoundSql | None:
         whole = self._statements(text)
         if whole and whole.is_query and self.is_sure(whole):
             return _of(whole, 0, len(text), PassageMark.NONE, is_closed=False)
+
         offered: list[FoundSql] = []
         for shape in _SHAPES:
             offered += shape(self, text, depth)
+
         found = _outermost(offered)
         if self._is_cut and found and _is_cut_off(found[-1], text):
             return found[-1]
+
         return _chosen(found, text)
 
     def _statements(self, text: str) -> Statements | None:
@@ -144,12 +148,16 @@ class _Reader:
             statements = self._statements(body.text)
             if statements is None or (accepts and not accepts(statements)):
                 continue
+
             found = _of(statements, body.start, body.end, mark, is_closed=body.is_closed)
             if statements.is_query:
                 return found
+
             other = other or found
+
         if other or first is None:
             return other
+
         return self._inside(text, first, depth, mark, may_be_broken=accepts is None)
 
     def _inside(
@@ -162,10 +170,12 @@ class _Reader:
             return broken
         if depth >= _MAX_DEPTH or body.text == text:
             return broken
+
         inner = self._best(body.text, depth + 1)
         if inner and inner.grade > Grade.BROKEN:
             is_closed = inner.is_closed or body.is_closed
             return inner._replace(start=body.start, end=body.end, mark=mark, is_closed=is_closed)
+
         return broken or inner
 
     def is_sure(self, statements: Statements) -> bool:
@@ -176,6 +186,7 @@ class _Reader:
         """Tell whether code within a sentence is about this database, and not only mentioned."""
         if not self._tables or not statements.tables:
             return statements.reads or self.is_sure(statements)
+
         return self.is_sure(statements) and not statements.tables.isdisjoint(self._tables)
 
     def bare(self, text: str, is_labelled: bool) -> Statements | None:
@@ -183,6 +194,7 @@ class _Reader:
         statements = self._statements(text)
         if statements is None or self.is_sure(statements):
             return statements
+
         is_named = is_labelled and statements.is_query and statements.reads
         return statements if is_named else None
 
@@ -206,6 +218,7 @@ def _read(bodies: Iterator[_Body]) -> Iterator[_Body]:
         yield body
         if _ENTITY.search(body.text):
             escaped.append(body._replace(text=html.unescape(body.text)))
+
     yield from escaped
 
 
@@ -214,6 +227,7 @@ def _broken(body: _Body, mark: PassageMark) -> FoundSql | None:
     sql = tidy(body.text)
     if is_blank(sql) or not first_word(sql):
         return None
+
     return FoundSql(sql, body.start, body.end, Grade.BROKEN, mark, body.is_closed)
 
 
@@ -239,6 +253,7 @@ def _views(reply: str) -> Iterator[str]:
     reply = reply.strip(EDGES)
     if reply.count("\n") == reply.count("\r\n"):
         reply = reply.replace("\r\n", "\n")
+
     unquoted = _QUOTE_MARK.sub("", reply)
     yield from (unquoted, reply) if _QUOTED_FENCE.search(reply) else (reply, unquoted)
     for changed in (html.unescape(reply), _unescaped(reply)):
@@ -261,6 +276,7 @@ def _outermost(found: list[FoundSql]) -> list[FoundSql]:
     for one in sorted(found, key=_outer_first):
         if all(one.end <= other.start or one.start >= other.end for other in kept):
             kept.append(one)
+
     with_sql = [one for one in kept if one.grade is not Grade.NOTHING]
     return sorted(with_sql, key=lambda one: one.start)
 
@@ -277,6 +293,7 @@ def _chosen(found: list[FoundSql], text: str) -> FoundSql | None:
         is_final = one.is_final or _is_called_final(lead, one.sql)
         named.append(one._replace(is_final=is_final))
         lead_start = one.end
+
     return max(named, key=_weight, default=None)
 
 
@@ -290,6 +307,7 @@ def _is_called_final(lead: str, sql: str) -> bool:
     lines = [line for line in lead[-_MAX_LEAD:].splitlines() if line.strip()]
     if _FINAL.search("\n".join(lines[-_LEAD_LINES:])):
         return True
+
     comment = re.match(r"\A\s*+(?:--[^\n]*|/\*.*?\*/)", sql, re.DOTALL)
     return comment is not None and bool(_FINAL.search(comment[0]))
 
@@ -314,11 +332,13 @@ def _fences(reader: _Reader, text: str, depth: int) -> Iterator[FoundSql]:
         opening = _FENCE.search(text, position)
         if opening is None:
             return
+
         start, is_sql = _after_info(text, opening.end())
         bodies = list(_fenced(text, opening, start))
         found = reader.passage(text, iter(bodies), depth) if is_sql else None
         if found:
             yield found
+
         position = found.end if found else bodies[0].end
 
 
@@ -329,9 +349,11 @@ def _after_info(text: str, end: int) -> tuple[int, bool]:
     word, rest = info[1].lower(), info[2].strip("` ~\r}")
     if first_word(info[0]) and word != "do":  # no language at all: SELECT …
         return end, True
+
     is_sql = word in _SQL_LANGUAGES
     if rest:
         return info.start(2), is_sql
+
     return info.end(), is_sql
 
 
@@ -344,6 +366,7 @@ def _fenced(text: str, opening: re.Match[str], start: int) -> Iterator[_Body]:
     for closing in closings[:_MAX_ENDS]:
         body = dedented(text[start : closing.start()].strip("\n"), width)
         yield _Body(body, opening.start(), closing.end())
+
     rest = dedented(text[start:].strip("\n"), width)
     yield _Body(rest, opening.start(), len(text), is_closed=False)
 
@@ -382,12 +405,14 @@ def _tags(reader: _Reader, text: str, depth: int) -> Iterator[FoundSql]:
         opening = _TAG.search(text, position)
         if opening is None:
             return
+
         is_word = bool(_SQL_TAG.search(opening[1] or opening[2]))
         found = reader.passage(
             text, _tagged(text, opening), depth, accepts=None if is_word else reader.is_sure
         )
         if found:
             yield found._replace(is_final=bool(_FINAL.search(opening[0].replace("_", " "))))
+
         position = found.end if found else opening.end()
 
 
@@ -407,6 +432,7 @@ def _readings(name: str, body: str) -> list[str]:
         return [cdata[1]]
     if name.lower() not in _HTML:
         return [body]
+
     return list(dict.fromkeys((html.unescape(body), body)))
 
 
@@ -431,6 +457,7 @@ def _json(reader: _Reader, text: str, depth: int) -> Iterator[FoundSql]:
             yield max(inner, key=_weight)._replace(start=start, end=end, is_closed=True)
         elif isinstance(value, dict) and value:
             yield FoundSql("", start, end, Grade.NOTHING, PassageMark.BLOCK, is_closed=True)
+
     if not found:
         yield from _loose_json(reader, text, depth)
 
@@ -445,11 +472,13 @@ def json_values(text: str) -> Iterator[tuple[Any, int, int]]:
         opening = _BRACKET.search(text, position)
         if opening is None:
             return
+
         try:
             value, position = _DECODER.raw_decode(text, opening.start())
         except (ValueError, RecursionError):
             position = opening.end()
             continue
+
         if isinstance(value, str) and not _stands_apart(text, opening.start(), position):
             position = opening.end()  # a quoted name
         else:
@@ -479,6 +508,7 @@ def _of_string(reader: _Reader, value: str, key: str, depth: int) -> FoundSql | 
     body = iter([_Body(value, 0, len(value))])
     if _SQL_KEY.search(key):
         return reader.passage("", body, depth)
+
     return reader.passage("", body, depth, PassageMark.INLINE, reader.is_sure)
 
 
@@ -487,10 +517,12 @@ def _loose_json(reader: _Reader, text: str, depth: int) -> Iterator[FoundSql]:
     for key in islice(_LOOSE_STRING.finditer(text), _MAX_PASSAGES):
         if not _SQL_KEY.search(key[1]):
             continue
+
         try:
             value, end = _DECODER.raw_decode(text, key.end())
         except ValueError:
             continue
+
         for one in _of_value(reader, value, key[1], depth):
             yield one._replace(start=key.start(), end=end)
 
@@ -507,6 +539,7 @@ def _inline_code(reader: _Reader, text: str, _depth: int) -> Iterator[FoundSql]:
         opening = _INLINE.search(text, position)
         if opening is None:
             return
+
         bodies = (
             _Body(text[opening.end() : end.start()], opening.start(), end.end())
             for end in _closings(text, opening[0], opening.end())
@@ -514,6 +547,7 @@ def _inline_code(reader: _Reader, text: str, _depth: int) -> Iterator[FoundSql]:
         found = reader.passage("", bodies, _MAX_DEPTH, PassageMark.INLINE, reader.is_meant)
         if found:
             yield found
+
         position = found.end if found else opening.end()
 
 
@@ -563,18 +597,22 @@ def _unfenced(reader: _Reader, text: str, depth: int) -> Iterator[FoundSql]:
         word = _WORD.search(text, position)
         if word is None:
             break
+
         position = word.end()
         if word.start() < blocked:
             continue
+
         begun = _beginning(text, word.start())
         if begun is None:
             continue
+
         found = _at(reader, text, *begun)
         if found:
             yield found
             position = blocked = max(position, found.end)
         elif word[0].isupper():
             blocked = _statement_end(text, word.end())
+
     if depth == 0 and _BROKEN_QUERY.match(text):
         yield _whole_broken(text)
 
@@ -602,10 +640,12 @@ def _beginning(text: str, word: int) -> tuple[int, str, bool] | None:
     before = _BEFORE.fullmatch(text, line, word)
     if before is None:
         return None
+
     start = before.start("own")
     is_alone = not before["label"] and not before["quote"] and not text[line:start].strip()
     if is_alone:
         start = _comments_above(text, line, start)
+
     return start, before["quote"], bool(_SAYS_SQL.search(before["label"][-_MAX_LABEL:]))
 
 
@@ -614,6 +654,7 @@ def _comments_above(text: str, line: int, default: int) -> int:
     for run in _COMMENTS_ABOVE.finditer(text, max(0, line - 2000), line):
         if run.end() == line:
             return run.start()
+
     return default
 
 
@@ -624,6 +665,7 @@ def _at(reader: _Reader, text: str, start: int, quote: str, is_labelled: bool) -
         statements = reader.bare(dedented(tail[:end], indent), is_labelled)
         if statements:
             return _of(statements, start, start + end, PassageMark.NONE, is_closed=bool(quote))
+
     return None
 
 
@@ -647,6 +689,7 @@ def _ends(tail: str) -> list[int]:
         if mark["stop"] or mark["bullet"]:
             is_semicolon = mark[0] in ";；"
             others.append(mark.end() if is_semicolon else mark.start())
+
     return [*before_prose, len(tail), *reversed(others)]
 
 
@@ -659,6 +702,7 @@ def _begins_prose(mark: re.Match[str]) -> bool:
         return True
     if not word[0].isupper():
         return False
+
     # A whole sentence may begin with a keyword.
     begins_sentence = mark["sentence"] and not word.isupper()
     return bool(begins_sentence) or not _is_keyword(word)

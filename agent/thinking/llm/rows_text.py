@@ -24,7 +24,9 @@ def rows_text(
         room -= len(line) + 1
         if room < 0 and len(lines) > 1:
             break
+
         lines.append(line[:most_chars])
+
     return "\n".join(lines), len(lines) - 1
 
 
@@ -36,6 +38,7 @@ def extent(result: QueryResult, shown: int) -> tuple[str, str]:
         total = f"more than {count} rows, of which {count} were kept"
     elif shown == count:
         return total, "All of them are listed."
+
     return total, f"Only the first {_rows(shown)} are listed; you have not seen the others."
 
 
@@ -58,4 +61,5 @@ def _cell(value: Any) -> Any:
         value = simplejson.dumps(value, ensure_ascii=False, use_decimal=True, default=str)
     if isinstance(value, str):
         return one_line(value, _MAX_CELL)
+
     return value

@@ -51,6 +51,7 @@ class Shown:
         for index in self._telling.order:
             total += weight(self._described.columns[index]) + 1
             weights.append(total)
+
         return weights
 
     def weight(self, count: int) -> int:
@@ -58,6 +59,7 @@ class Shown:
         left_out = len(self._described.columns) - count
         if not left_out:
             return self._weights[count]
+
         return self._weights[count] + weight(_LEFT_OUT.format(left_out)) + 1
 
     @property
@@ -80,6 +82,7 @@ class Shown:
         for fits in range(count, self.count, -1):
             if self.weight(fits) <= room:
                 return fits
+
         return self.count
 
     def fitting_kind(self, room: int) -> int | None:
@@ -87,6 +90,7 @@ class Shown:
         for count in (self.most, self.usual, self.least):
             if self.weight(count) <= room:
                 return count
+
         return None
 
     @property
@@ -97,6 +101,7 @@ class Shown:
         lines = [self._described.columns[index] for index in shown]
         if left_out:
             lines.append(_LEFT_OUT.format(left_out))
+
         return "\n".join((self._described.head, *lines, *self._described.keys))
 
 
@@ -121,9 +126,11 @@ def _with_keys(tables: Iterable[Shown], room: int) -> tuple[list[Shown | None], 
         if needed > room:
             tried.append(None)
             continue
+
         table.count = table.least
         room -= needed
         tried.append(table)
+
     return tried, room
 
 
@@ -138,11 +145,14 @@ def _with_most(tables: Iterable[Shown], room: int) -> list[Shown | None]:
             failures += 1
             if failures > _MOST_FAILURES:
                 break
+
             continue
+
         failures = 0
         table.count = count
         room -= table.weight(count)
         tried.append(table)
+
     return tried
 
 
@@ -154,4 +164,5 @@ def _grown(tables: Sequence[Shown], room: int) -> int:
             count = table.most if is_whole else table.usual
             table.count = table.fitting(count, room + before)
             room += before - table.weight(table.count)
+
     return room

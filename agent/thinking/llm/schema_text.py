@@ -99,6 +99,7 @@ class SchemaText:
         lines = list(within(budget, map(self._overview_line, tables)))
         if len(lines) == len(tables):
             return "\n".join(lines)
+
         candidates = self._by_relevance(question, NO_HINTS, budget)
         for_lines = budget - _for_names(budget) // PER_TOKEN - 1
         shown = list(within(for_lines, map(self._overview_line, candidates)))
@@ -117,6 +118,7 @@ class SchemaText:
         whole = self._all_of_it(budget)
         if whole is not None:
             return whole
+
         candidates = self._by_relevance(question, hints, budget)
         room = budget * PER_TOKEN - _for_names(budget)
         shown, left_out = self._packed(candidates, question, hints, room)
@@ -144,6 +146,7 @@ class SchemaText:
                 left_out.append(table)
             else:
                 texts.append(shown.text)
+
         return texts, left_out
 
     def name(self, table: Table) -> str:
@@ -151,6 +154,7 @@ class SchemaText:
         name = identifier(table.name)
         if table.schema in self.catalog.search_path:
             return name
+
         return f"{identifier(table.schema)}.{name}"
 
     def described(self, table: Table) -> DescribedTables:
@@ -169,15 +173,18 @@ class SchemaText:
         """
         if not self._samples:
             return ""
+
         by_column: defaultdict[str, dict[str, None]] = defaultdict(dict)
         for column, value in (*self._unlisted(question), *self._tellable(looked_up)):
             values = by_column[column]
             if _is_showable(value, _MAX_NAMED_CHARS):
                 values[value] = None
+
         lines = []
         for column, values in by_column.items():
             if values:
                 lines.append(f"{column} {_equals(list(values))}")
+
         return "\n".join(lines)
 
     def _unlisted(self, question: str) -> Iterator[tuple[str, str]]:
@@ -189,6 +196,7 @@ class SchemaText:
             is_short = bool(named.column.allowed) or _is_short(named.column)
             if is_short and named.privacy is Privacy.OPEN:
                 continue
+
             column = self._column_name(named.table, named.column)
             for value in named.values:
                 yield column, value
@@ -212,6 +220,7 @@ class SchemaText:
         for table in self.catalog.tables:
             if wanted in (table.name.lower(), f"{table.schema}.{table.name}".lower()):
                 return table
+
         return None
 
     def _all_of_it(self, budget: int) -> str | None:
@@ -224,15 +233,21 @@ class SchemaText:
             else:
                 self._whole = "\n".join(texts)
                 self._whole_weight = weight(self._whole)
-        return self._whole if self._whole_weight <= budget * PER_TOKEN else None
+
+        if self._whole_weight <= budget * PER_TOKEN:
+            return self._whole
+
+        return None
 
     def _held(self, question: str, hints: Hints) -> Mapping[TableKey, Collection[str]]:
         """Return columns with a value that the question names, by their tables."""
         held: defaultdict[TableKey, set[str]] = defaultdict(set)
         for named in self._values.find(question):
             held[named.table.key].add(named.column.name)
+
         for key, column in hints.held:
             held[key].add(column)
+
         return held
 
     def _with_names(self, shown: Sequence[str], left_out: Sequence[Table], budget: int) -> str:
@@ -243,6 +258,7 @@ class SchemaText:
             used = sum(weight(text) + PER_TOKEN for text in shown)
             room = min(_for_names(budget), budget * PER_TOKEN - used)
             lines.append(_not_shown(map(self.name, left_out), count, room))
+
         return "\n".join(filter(None, lines))
 
     def _by_relevance(self, question: str, hints: Hints, budget: int) -> list[Table]:
@@ -272,6 +288,7 @@ class SchemaText:
                 keys=(*self._keys(table), *map(metric_line, self._metrics.get(table.key, ()))),
             )
             self._described[table.key] = described
+
         return described
 
     @cached_property
@@ -279,6 +296,7 @@ class SchemaText:
         metrics: dict[tuple[str, str], list[Metric]] = {}
         for metric in self.catalog.metrics:
             metrics.setdefault(metric.table, []).append(metric)
+
         return metrics
 
     def _shown_name(self, key: tuple[str, str]) -> str | None:
@@ -299,6 +317,7 @@ class SchemaText:
                 yield "UNIQUE"
             if not column.nullable:
                 yield "NOT NULL"
+
         for key in table.foreign_keys:
             reference = self._reference(key) if key.columns == alone else None
             if reference:
@@ -314,8 +333,10 @@ class SchemaText:
 
         if is_shown(table.primary_key):
             yield f"  PRIMARY KEY {_listed(table.primary_key)}"
+
         for columns in filter(is_shown, table.unique_keys):
             yield f"  UNIQUE {_listed(columns)}"
+
         for key in table.foreign_keys:
             reference = self._reference(key) if is_shown(key.columns) else None
             if reference:
@@ -326,9 +347,11 @@ class SchemaText:
         target = self.catalog.by_key.get(key.target)
         if target is None:
             return None
+
         names = {column.name for column in target.columns}
         if not names.issuperset(key.target_columns):
             return None
+
         return f"{self.name(target)}{_listed(key.target_columns)}"
 
     def _content(self, table: Table, column: Column) -> str:
@@ -339,15 +362,18 @@ class SchemaText:
         """
         if column.meaning is not None and column.meaning.is_sensitive:
             return ""
+
         called = values_called(column.meaning)
         if column.allowed:
             shown = list(filter(_is_showable, column.allowed))[:_MAX_ALLOWED]
             plain = _are_numbers(column, column.allowed)
             is_cut = len(shown) < len(column.allowed)
             return _value_list("one of", _literals(shown, called, plain=plain), is_cut)
+
         stored = self._stored(table, column)
         if column.period and stored is not None:
             return f" [from {column.period[0]} to {column.period[1]}]"
+
         named = list(filter(_is_showable, called))[:_MAX_ALLOWED]
         shown = list(dict.fromkeys((*named, *(stored or ()))))
         plain = _are_numbers(column, shown)
@@ -361,6 +387,7 @@ class SchemaText:
             return None
         if privacy_of(table, column) is not Privacy.OPEN:
             return None
+
         showable = filter(_is_showable, column.values)
         return [value for value in showable if not is_private_value(value)]
 
@@ -368,12 +395,14 @@ class SchemaText:
 def _are_numbers(column: Column, values: Iterable[str]) -> bool:
     if not _NUMBER_TYPE.match(column.type):
         return False
+
     return all(map(_NUMBER.fullmatch, values))
 
 
 def _value_list(kind: str, literals: str, is_cut: bool) -> str:
     if not literals:
         return ""
+
     more = ", …" if is_cut else ""
     return f" [{kind}: {literals}{more}]"
 
@@ -385,6 +414,7 @@ def within(budget: int, texts: Iterable[str]) -> Iterator[str]:
         room -= weight(text) + 1
         if room < 0:
             return
+
         yield text
 
 
@@ -407,18 +437,25 @@ def _not_shown(names: Iterable[str], count: int, room: int) -> str:
         left -= weight(name) + 2
         if left < 0:
             break
+
         named.append(name)
+
     if not named:
         counted = _COUNTED.format(count)
         return counted if weight(counted) <= room else ""
+
     line = _NAMED + ", ".join(named)
     if count > len(named):
         line += _MORE.format(count - len(named))
+
     return line
 
 
 def _comment(comment: str | None) -> str:
-    return f"  -- {one_line(comment, _MAX_COMMENT)}" if comment else ""
+    if comment:
+        return f"  -- {one_line(comment, _MAX_COMMENT)}"
+
+    return ""
 
 
 def _rows(table: Table) -> str:
@@ -428,6 +465,7 @@ def _rows(table: Table) -> str:
     """
     if table.row_estimate <= 0:
         return ""
+
     unit = 10 ** max(0, len(str(table.row_estimate)) - 2)
     return f"  (about {round(table.row_estimate / unit) * unit} rows)"
 
@@ -436,6 +474,7 @@ def _spread(table: Table) -> str:
     """Return by which columns its rows are spread over servers."""
     if not table.distributed_by:
         return ""
+
     return f"  (distributed by {_listed(table.distributed_by)}; join on it where you can)"
 
 
@@ -450,7 +489,10 @@ def _is_showable(value: str, most: int = _MAX_VALUE_CHARS) -> bool:
 
 
 def _equals(values: Sequence[str]) -> str:
-    return f"= {_literals(values)}" if len(values) == 1 else f"IN ({_literals(values)})"
+    if len(values) == 1:
+        return f"= {_literals(values)}"
+
+    return f"IN ({_literals(values)})"
 
 
 def _literals(
@@ -461,6 +503,7 @@ def _literals(
     for value in values:
         literal = value if plain else "'" + value.replace("'", "''") + "'"
         literals.append(literal + called.get(value, ""))
+
     return ", ".join(literals)
 
 

@@ -60,6 +60,7 @@ def in_code(text: str, change: Callable[[str], str]) -> str:
     for opaque in _OPAQUE.finditer(text):
         parts += [change(text[position : opaque.start()]), opaque[0]]
         position = opaque.end()
+
     return "".join([*parts, change(text[position:])])
 
 
@@ -68,6 +69,7 @@ def tidy(text: str) -> str:
     text = text.strip(EDGES)
     if len(text) > MAX_PARSED_CHARS or not _TYPESET.search(text):
         return text
+
     return in_code(text, _plain).strip(EDGES)
 
 
@@ -79,10 +81,12 @@ def dedented(text: str, width: int) -> str:
     """Remove `width` blanks from each line; if a line has fewer, return `text` as it is."""
     if not width:
         return text
+
     lines = text.split("\n")
     for line in lines:
         if line.strip() and line[:width].strip(" \t"):
             return text
+
     return "\n".join(line[width:] for line in lines)
 
 
@@ -100,6 +104,7 @@ def is_blank(text: str) -> bool:
 def _has_foreign_signs(text: str) -> bool:
     if not _FOREIGN.search(text):
         return False
+
     return bool(_FOREIGN.search(_OPAQUE.sub(" ", text)))
 
 
@@ -114,6 +119,7 @@ class Statements(NamedTuple):
         """Tell whether it is one SELECT, VALUES or TABLE."""
         if self.trees is None:  # nested too deeply to decode; the guard will say so
             return True
+
         return [tree.stmt.WhichOneof("node") for tree in self.trees] == ["select_stmt"]
 
     @property
@@ -138,12 +144,14 @@ class Statements(NamedTuple):
             return False
         if not known_tables.isdisjoint(self.tables):
             return True
+
         return self.is_query and self._has(*_EVIDENCE)
 
     def _is_sure_without_tables(self, word: str) -> bool:
         has_result = self._has("ResTarget", "List")
         if self._has("ColumnRef") or not has_result:
             return word.isupper() and not self.is_query
+
         return word.isupper() or self.is_query
 
     @property
@@ -168,10 +176,12 @@ class Statements(NamedTuple):
         """Return the text without the semicolon and what follows, if it is one statement."""
         if self.trees is None:
             return self.text.strip(EDGES + ";")
+
         text = self.text
         if len(self.trees) == 1 and self.trees[0].stmt_len:
             tree = self.trees[0]
             text = text.encode()[: tree.stmt_location + tree.stmt_len].decode()
+
         return text.strip(EDGES)
 
 
@@ -187,6 +197,7 @@ class Parser:
             return None
         if not text.strip() or "\0" in text or _has_foreign_signs(text):
             return None
+
         self._budget -= len(text)
         try:
             trees = list(postgast.parse(text).stmts)
@@ -194,4 +205,5 @@ class Parser:
             return None
         except DecodeError:  # valid, but nested too deeply for the bindings: the guard will say so
             return Statements(text, None)
+
         return Statements(text, trees) if trees else None

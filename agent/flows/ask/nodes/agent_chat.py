@@ -19,12 +19,14 @@ async def agent_chat(state: AskState, runtime: Runtime[AskContext]) -> AskUpdate
         catalog = await runtime.context.database.catalog()
     except (DatabaseUnavailable, QueryTimeout):
         catalog = Catalog(())
+
     inquiry = inquiry_of(state, catalog)
     analysis = await _analysis(state, inquiry, runtime.context)
     with emitter(state, runtime) as emit:
         reply = await runtime.context.skills.chat(
             replace(inquiry, findings=analysis.sentences(inquiry.lang)), emit
         )
+
     return {
         "chat_response": reply.value,
         "findings": analysis.findings,
@@ -40,4 +42,5 @@ async def _analysis(state: AskState, inquiry: Inquiry, context: AskContext) -> R
     sql = last_sql(inquiry)
     if not kinds or not sql:
         return ResultAnalysis()
+
     return await context.analyse(sql, kinds, inquiry.lang)

@@ -43,8 +43,10 @@ async def agent_sql_execution(state: AskState, runtime: Runtime[AskContext]) -> 
         update = await _first_look(state, context)
         if "error" in update:
             return update
+
         update = await _answered(state, runtime, update, follow_ups)
         update["follow_ups"] = await follow_ups.within(context.behaviour.follow_up_wait_s)
+
     return update
 
 
@@ -59,6 +61,7 @@ async def _answered(
     if notices:
         update["notices"] = tuple(notice.to(state["lang"]) for notice in notices)
         update["warnings"] += update["notices"]
+
     update["warnings"] += (notice.to(state["lang"]) for notice in result.notices)
     rights = await _rights(sql, result, state["lang"], context)
     update["warnings"] += (one.to(state["lang"]) for one in rights)
@@ -68,11 +71,13 @@ async def _answered(
         inquiry = inquiry_of(state, await context.database.catalog())
         nothing = await context.rules.summarize(inquiry, sql, result)
         update["nothing_found"] = nothing.value
+
     follow_ups.try_for(sql, result)
     if context.behaviour.result_summary and result.rows:
         summary = await _summary(state, runtime, update, result)
         update |= {"summary": summary.value, "usage": update["usage"] + summary.usage}
         update["warnings"] += summary.warnings
+
     return update
 
 
@@ -83,6 +88,7 @@ async def _rights(
     catalog = await context.database.catalog()
     if not result.rows or not partly_closed(sql, catalog):
         return ()
+
     columns = () if cuts_rows(sql) else result_columns(sql, result, catalog, lang)
     return rights_said(sql, result, columns, catalog)
 
@@ -97,12 +103,15 @@ async def _noticed(state: AskState, context: AskContext, update: AskUpdate) -> t
     notices = taken_for(sql, found)
     if not context.behaviour.auto_repair or not looks_empty(update["query_result"]):
         return notices
+
     second = await _second_look(sql, context, found)
     if second is None:
         return notices + await _doubts(sql, context, found)
+
     update |= {"sql": second.sql, "query_result": second.result}
     if second.plan is not None:
         update["plan"] = second.plan
+
     return notices + second.notices
 
 
@@ -119,7 +128,9 @@ async def _first_look(state: AskState, context: AskContext) -> AskUpdate:
         catalog = await context.database.catalog()
         if not may_repair(context) or state.get("sql_repair_applied"):
             raise with_suggestions(error, state["sql"], catalog) from error
+
         update |= await _mended(state["sql"], error, inquiry_of(state, catalog), context)
+
     return update
 
 
@@ -145,6 +156,7 @@ async def _mended(sql: str, error: InvalidSql, inquiry: Inquiry, context: AskCon
         update["sql_repair_applied"] = True
         if repair.plan is not None:
             update["plan"] = repair.plan
+
     update["execution_path"] += [repair.happened]
     return update
 
@@ -170,14 +182,17 @@ async def _second_look(
         found = replacements(sql, await context.database.catalog(), values)
         if not found:
             return None
+
         sql = rewritten(sql, found)
         plan = await context.validate(sql)
         result = await context.database.run(sql)
     except CituError as error:  # keep the first answer: it is true
         _log.info("the second look failed: %s", error.error_type)
         return None
+
     if looks_empty(result):
         return None
+
     return _SecondLook(sql, result, plan, tuple(change.notice for change in found))
 
 
@@ -200,10 +215,12 @@ async def _summary(
         with emitter(state, runtime) as emit:
             if emit is not None and prefix:
                 emit(prefix)
+
             summary = await skills.summarize(inquiry, update.get("sql", state["sql"]), result, emit)
     except LlmUnavailable:
         sentence = row_count_sentence(result, inquiry.lang)
         summary = SkillResult(sentence, warnings=(_NO_SUMMARY.to(inquiry.lang),))
+
     return replace(summary, value=prefix + summary.value)
 
 
@@ -234,6 +251,7 @@ def row_count_sentence(result: QueryResult, lang: Lang) -> str:
         return Text(zh, f"The query ran; only the first {result.row_count} rows are shown.").to(
             lang
         )
+
     zh = f"查询执行完成，共返回 {result.row_count} 条记录。"
     plural = "" if result.row_count == 1 else "s"
     return Text(zh, f"The query ran and returned {result.row_count} row{plural}.").to(lang)

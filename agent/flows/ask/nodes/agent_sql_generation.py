@@ -45,6 +45,7 @@ async def agent_sql_generation(state: AskState, runtime: Runtime[AskContext]) ->
         return _proven_before(known)
     if context.has_model:  # the rules have no use for it
         inquiry = replace(inquiry, experience=await context.experience.recalled(inquiry))
+
     update = await _written(inquiry, context)
     return {**update, "experience": inquiry.experience, "found_values": inquiry.found_values}
 
@@ -54,27 +55,33 @@ async def _written(inquiry: Inquiry, context: AskContext) -> AskUpdate:
         draft = await context.skills.write_sql(inquiry)
     except ForbiddenStatement as error:
         return {**_rejected(error), "usage": error.usage}
+
     is_by_rules = context.skills.name == context.rules.name
     if not is_by_rules:
         context.experience.used(inquiry.experience.examples)
+
     update = await _prove(draft.value, inquiry, context)
     if "sql" in update:
         update["generation_method"] = "rules" if is_by_rules else "llm"
+
     refusal = update.get("error")
     if isinstance(refusal, InvalidSql):
         update["error"] = with_suggestions(refusal, update["sql"], inquiry.catalog)
+
     return _with_cost(update, draft)
 
 
 async def _prove(draft: Draft, inquiry: Inquiry, context: AskContext) -> AskUpdate:
     if isinstance(draft, NoSql):
         return await _not_written(draft, inquiry, context)
+
     try:
         plan = await context.validate(draft.text)
     except InvalidSql as error:
         return await _repair(draft, error, inquiry, context)
     except StatementRejected as error:
         return _rejected(error, draft.text)
+
     return _accepted(draft, plan)
 
 
@@ -83,6 +90,7 @@ async def _repair(
 ) -> AskUpdate:
     if not may_repair(context):
         return _rejected(error, broken.text)
+
     repair = await repaired(broken.text, error, inquiry, context)
     if repair.error is None:
         update = _accepted(Sql(repair.sql), repair.plan)
@@ -90,6 +98,7 @@ async def _repair(
         update["execution_path"] += [repair.happened]
     else:
         update = _rejected(repair.error, repair.sql, repair.happened)
+
     return {
         **update,
         "usage": repair.usage,
@@ -111,6 +120,7 @@ def _accepted(draft: Sql, plan: PlanEstimate | None) -> AskUpdate:
     }
     if plan is not None:
         update["plan"] = plan
+
     return update
 
 
@@ -133,6 +143,7 @@ def _rejected(
 ) -> AskUpdate:
     if isinstance(error, ForbiddenStatement | ForbiddenObject):
         happened = FORBIDDEN
+
     update: AskUpdate = {
         "sql_generation_success": False,
         "error": error,
@@ -142,6 +153,7 @@ def _rejected(
         update["sql"] = sql
     if isinstance(error, CostExceeded) and error.plan is not None:
         update["plan"] = error.plan
+
     return update
 
 
@@ -153,4 +165,5 @@ def _with_cost(update: AskUpdate, reply: SkillResult[Draft]) -> AskUpdate:
             "write_sql": dict(reply.prompt_parts),
             **update.get("prompt_parts", {}),
         }
+
     return update

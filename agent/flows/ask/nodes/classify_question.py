@@ -36,13 +36,16 @@ async def classify_question(state: AskState, runtime: Runtime[AskContext]) -> As
         classified = await context.rules.classify(inquiry_of(state, Catalog(())))
         if state["routing_mode"] != "chat_direct" and classified.value.method != "rule_based_chat":
             raise
+
         catalog = Catalog(())
+
     if state["routing_mode"] != "chat_direct":
         is_data = state["routing_mode"] == "database_direct"
         state = {
             **state,
             "found_values": await context.look_up(inquiry_of(state, catalog), is_data),
         }
+
     inquiry, update = inquiry_of(state, catalog), AskUpdate(execution_path=["classify"])
     if state["routing_mode"] in SETTLED_BY_EXAMPLES:
         update["reused"] = await reused(inquiry, context.experience, context.database)
@@ -52,6 +55,7 @@ async def classify_question(state: AskState, runtime: Runtime[AskContext]) -> As
         )
     else:
         classified = await classify(inquiry, context)
+
     return {
         **update,
         "history": history,

@@ -15,6 +15,7 @@ async def format_response(state: AskState, runtime: Runtime[AskContext]) -> AskU
     done: AskUpdate = {"execution_path": ["format_response"]}
     if "error" in state:
         return done
+
     done["answer"] = {
         "response_type": state["classification"].question_type,
         **await _content(state, runtime.context),
@@ -34,6 +35,7 @@ async def _content(state: AskState, context: AskContext) -> dict[str, Any]:
             "failure_reason": state["failure_reason"],
             **_offers(state),
         }
+
     result = state["query_result"]
     summary = state.get("summary")
     found = state.get("nothing_found") or row_count_sentence(result, state["lang"])

@@ -14,12 +14,14 @@ async def analyst_agent(state: EtlState, runtime: EtlRuntime) -> EtlUpdate:
     """Return the analysis, and how the run ends when it can't go on."""
     if "status" in state:  # the user gave the request up
         return {"execution_path": ["analyst_agent"]}
+
     context = runtime.context
     if "meaning" not in state:
         asked = (await binding_of(state, context)).analysis
         meaning = meaning_of(asked, state["question"])
         decided = await decided_before(meaning, state, context)
         state = {**state, "meaning": meaning, "decided": decided}
+
     found = await analysed(state, context)
     result = await binding_of(state, context)
     analysis = with_decisions(found, state["decided"], state["lang"])
@@ -34,6 +36,7 @@ async def analyst_agent(state: EtlState, runtime: EtlRuntime) -> EtlUpdate:
         update["status"] = "not_possible"
     elif analysis.ambiguities and not _may_ask(state):
         update["status"] = "needs_input"
+
     return runtime.context.with_use(update, state)
 
 

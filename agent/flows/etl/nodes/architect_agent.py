@@ -20,6 +20,7 @@ async def architect_agent(state: EtlState, runtime: EtlRuntime) -> EtlUpdate:
         plan, method = await designed(state, context, rules)
     elif context.roles is not None:
         context.roles.model.warn(PLAN_NOT_TAKEN)
+
     update: EtlUpdate = {
         "plan": plan.model_dump(mode="json"),
         "plan_method": method,

@@ -22,6 +22,7 @@ async def clarify(state: EtlState, runtime: EtlRuntime) -> EtlUpdate:  # noqa: A
     }
     if CANCEL in given.values():
         update["status"] = "cancelled_by_user"
+
     return update
 
 

@@ -26,6 +26,7 @@ async def feedback_handler(state: EtlState, runtime: EtlRuntime) -> EtlUpdate:  
     changed: Mapping[str, str] = {}
     if feedback.rating == "need_modification" and feedback.modified_sql:
         changed = feedback.modified_sql
+
     modified = attempts.get("modified", 0) + bool(changed)
     update: EtlUpdate = {
         "feedback": feedback.model_dump(mode="json"),
@@ -38,10 +39,12 @@ async def feedback_handler(state: EtlState, runtime: EtlRuntime) -> EtlUpdate:  
         update["code_before"] = state["code"]
         update["code_written"] = state.get("code_written", state["code"])
         update["code"] = [_changed(one, changed) for one in state["code"]]
+
     return update
 
 
 def _changed(code: Json, changed: Mapping[str, str]) -> Json:
     if code["node"] not in changed:
         return code
+
     return {**code, "sql": changed[code["node"]], "method": "user"}

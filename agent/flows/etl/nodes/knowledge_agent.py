@@ -29,6 +29,7 @@ async def knowledge_agent(state: EtlState, runtime: EtlRuntime) -> EtlUpdate:
     if added or missing:
         together = list({table.key: table for table in (*tables, *added)}.values())
         known = known_tables(catalog, together, list(dict.fromkeys((*gaps, *missing))))
+
     learnt = await context.experience.recalled(state["question"], catalog)
     known = known.model_copy(update={"references": references_of(learnt)})
     update: EtlUpdate = {
@@ -44,19 +45,23 @@ async def _earlier(state: EtlState, context: EtlContext) -> tuple[Json, list[str
     """Return the intent that a follow-up changes, and what was chosen before; and warnings."""
     if state["given_intent"] is not None:
         return {}, []
+
     try:
         turns = await context.recall()
     except StoreUnavailable:
         return {}, [NOT_REMEMBERED.to(state["lang"])]
+
     earlier: Json = {}
     decisions: dict[tuple[str, str], Json] = {}
     for turn in turns:
         understood = turn.understood or {}
         if understood.get("agent") != _AGENT:
             continue
+
         earlier = {"intent": understood["intent"]}
         for decision in understood.get("decisions", ()):
             decisions[decision["kind"], decision["topic"]] = decision
+
     return {**earlier, "decisions": list(decisions.values())}, []
 
 
@@ -72,4 +77,5 @@ def _named(intent: UserIntent, catalog: Catalog) -> tuple[list[Table], list[str]
         tables |= {table.key: table for table in fitting}
         if not fitting:
             gaps.append(source.table_name)
+
     return list(tables.values()), gaps

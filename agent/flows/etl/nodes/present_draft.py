@@ -14,12 +14,14 @@ async def finalize(state: EtlState, runtime: EtlRuntime) -> EtlUpdate:
     update: EtlUpdate = {"execution_path": ["finalize"]}
     if state["status"] == "failed" and "learned" not in state:
         update["learned"] = await _lesson(state, runtime.context)
+
     preview = None
     if state.get("artefact"):
         question = runtime.context.question
         kept = await runtime.context.artefacts.find(question.owner, question.run_id)
         if kept is not None and kept.preview:
             preview = json.loads(kept.preview)
+
     update["answer"] = body_of(cast(EtlState, {**state, **update}), preview)
     return update
 

@@ -37,6 +37,7 @@ async def reviewer_agent(state: EtlState, runtime: EtlRuntime) -> EtlUpdate:
     }
     if after_review(cast(EtlState, {**state, **update})) == "failed":
         update["status"] = "failed"
+
     return context.with_use(update, state)
 
 
@@ -59,4 +60,5 @@ async def _is_expensive(draft: Draft, database: Database) -> bool:
         return True
     except CituError:
         return False
+
     return False

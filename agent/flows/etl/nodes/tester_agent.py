@@ -66,7 +66,9 @@ async def tester_agent(state: EtlState, runtime: EtlRuntime) -> EtlUpdate:
     except StatementRejected as exc:
         if not has_user_work(state):
             raise
+
         return _refused(exc, state)
+
     proof = await _proof(draft, bound, state, context)
     update: EtlUpdate = {"execution_path": []}
     if proof.report.status == "not_run" and has_model_work(state):
@@ -74,6 +76,7 @@ async def tester_agent(state: EtlState, runtime: EtlRuntime) -> EtlUpdate:
         draft = await rules_draft(state, context)
         proof = replace(proof, tests=make_tests(draft, bound))
         _not_compared(context)
+
     analysis = with_figures(AnalysisResult.model_validate(state["analysis"]), proof)
     report: EtlUpdate = {
         **update,
@@ -86,12 +89,14 @@ async def tester_agent(state: EtlState, runtime: EtlRuntime) -> EtlUpdate:
     }
     if after_tests(cast(EtlState, {**state, **report})) == "repair":
         return context.with_use(report, state)
+
     warnings = [*_warnings(proof, state), *_of_further_step(draft, state)]
     try:
         report["artefact"] = await keep_files(draft, bound, proof, analysis, state, context)
     except (StatementRejected, StateTooLarge) as exc:  # more than can be written down
         report["status"] = "failed"
         warnings.append(exc.text.to(state["lang"]))
+
     report["warnings"] = warnings
     return context.with_use(report, state)
 
@@ -100,6 +105,7 @@ def _warnings(proof: DraftProof, state: EtlState) -> list[str]:
     warnings = [warning.to(state["lang"]) for warning in proof.warnings]
     if proof.failure is not None:
         warnings.append(proof.failure.message(state["lang"]))
+
     return warnings
 
 
@@ -107,8 +113,12 @@ def _status(draft: Draft, proof: DraftProof, state: EtlState) -> str:
     """Return what the draft is worth: with a further model it is never proven, without failed."""
     if further_step(state) is not None and not draft.target.is_further:
         return "failed"
+
     status = _STATUS[proof.report.status]
-    return "unproven" if draft.target.is_further and status == "proven" else status
+    if draft.target.is_further and status == "proven":
+        return "unproven"
+
+    return status
 
 
 def _of_further_step(draft: Draft, state: EtlState) -> list[str]:
@@ -119,6 +129,7 @@ def _of_further_step(draft: Draft, state: EtlState) -> list[str]:
     if draft.target.is_further:
         named = Text(draft.target.relation, draft.target.relation)
         return [filled(FURTHER_UNCOMPARED, named).to(state["lang"])]
+
     return [filled(FURTHER_MISSING, Text(step.description, step.description)).to(state["lang"])]
 
 
@@ -141,6 +152,7 @@ def _told(failure: StatementRejected | QueryTimeout | None) -> Json | None:
         told, sqlstate = failure.detail, failure.sqlstate
     else:
         told, sqlstate = failure.text.en, None
+
     return {"error_type": failure.error_type, "sqlstate": sqlstate, "message": told}
 
 
@@ -169,6 +181,7 @@ async def _proof(
         await context.scratch.ready()
     except DatabaseUnavailable as exc:
         return _not_built(draft, bound, exc)
+
     given = state["options"]
     decisions = (await binding_of(state, context)).decisions
     attempt = state["execution_path"].count("tester_agent")

@@ -84,7 +84,7 @@ class StepColumn(Arguments):
 
 
 class StatedStep(Arguments):
-    """What the request wants of the intent's rows, and no operation says."""
+    """A step of the request after the intent that none of its operations can express."""
 
     description: str
     columns: list[StepColumn] = Field(min_length=1, max_length=_MOST_COLUMNS)
@@ -125,6 +125,7 @@ class ModelReading:
         """
         if len(json.dumps(given.intent).encode()) > _MOST_INTENT_BYTES:
             raise wrong("the intent is too large")
+
         proposed = read_model(UserIntent, given.intent, "intent")
         intent = with_declared_joins(proposed, self._catalog)
         result = await self._bound(intent)
@@ -132,6 +133,7 @@ class ModelReading:
             self.further = _checked_step(given.further, intent)
             intent = without_target(intent)
             result = await self._bound(intent)
+
         self.intent, self.result = intent, result
         asked = [_asked(one, number) for number, one in enumerate(given.ambiguities)]
         self.ambiguities = [one for one in asked if is_decidable(one, intent)][:_MOST_KEPT]
@@ -149,6 +151,7 @@ class ModelReading:
         )
         if result.analysis.impossible:
             raise wrong(" ".join(one.text for one in result.analysis.impossible))
+
         return result
 
 
@@ -175,6 +178,7 @@ def _checked_step(given: StatedStep, intent: UserIntent) -> FurtherStep:
     problems = further_problems(step, intent)
     if problems:
         raise wrong(" ".join(problems))
+
     return step
 
 
@@ -197,18 +201,22 @@ async def analysed(state: EtlState, context: EtlContext) -> AnalysisResult:
     before = state.get("analysis", {})
     if before.get("method") == "llm":
         return await _decided(AnalysisResult.model_validate(before), state, context)
+
     own = await binding_of(state, context)
     if context.roles is None or _is_settled(own.analysis, state):
         return own.analysis
+
     reading = await _read(state, context)
     if reading.result is None:
         return own.analysis
     if not _is_read_by_rules(own.analysis):
         return _by_model(reading, state)
+
     is_other = _is_other(own, reading.result)
     if is_other and reading.intent is not None:
         said = one_line(_steps(reading.intent), MOST_LINE)
         context.roles.model.warn(filled(READ_OTHERWISE, Text(said, said)))
+
     return own.analysis
 
 
@@ -218,6 +226,7 @@ def _is_settled(analysis: AnalysisResult, state: EtlState) -> bool:
         return True
     if any(one.kind in _FINAL for one in analysis.impossible):
         return True
+
     # The model has read the same words before the user was asked.
     return "clarifications" in state and _is_read_by_rules(analysis)
 
@@ -229,6 +238,7 @@ def _is_read_by_rules(analysis: AnalysisResult) -> bool:
 def _is_other(own: BindingResult, read: BindingResult) -> bool:
     if own.bound is None or read.bound is None:
         return False
+
     return not means_the_same(own.bound, read.bound)
 
 
@@ -273,6 +283,7 @@ def _by_model(reading: ModelReading, state: EtlState) -> AnalysisResult:
     if reading.further is not None:
         said = FURTHER.to(state["lang"]).format(step=reading.further.description)
         texts.insert(1, said)
+
     return AnalysisResult(
         intent=reading.intent,
         ambiguities=[*found.ambiguities, *further],
@@ -290,6 +301,7 @@ async def _decided(before: AnalysisResult, state: EtlState, context: EtlContext)
     for one in before.ambiguities:
         if one.id in answers and is_decidable(one, intent):
             intent = with_choice(intent, one, answers[one.id])
+
     changed = before.model_copy(update={"intent": intent})
     now: EtlState = {**state, "analysis": changed.model_dump(mode="json")}
     found = (await binding_of(now, context)).analysis
@@ -318,4 +330,5 @@ def _steps(intent: UserIntent) -> str:
     for operation in intent.operations[:_MOST_STEPS]:
         parameters = json.dumps(operation.parameters, ensure_ascii=False)
         said.append(one_line(f"{operation.order}. {operation.action} {parameters}", _MOST_STEP))
+
     return " ".join(said)

@@ -38,6 +38,7 @@ class Design:
         problems = plan_problems(given.plan, self._rules)
         if problems:
             raise wrong(" ".join(problems[:_MOST_PROBLEMS]))
+
         self.plan = adopted_plan(given.plan, self._rules)
         return "Accepted."
 
@@ -50,6 +51,7 @@ async def designed(
     is_rules_own = any(has_variables(model) for model in rules.models)
     if context.roles is None or is_rules_own:
         return rules.plan, "rules"
+
     design = Design(rules)
     catalog = await context.database.catalog()
     bound = await bound_intent(state, context)
@@ -73,6 +75,7 @@ async def designed(
     await context.roles.model.attempt(task, state)
     if design.plan is None or design.plan == rules.plan:
         return rules.plan, "rules"
+
     return design.plan, "llm"
 
 

@@ -86,6 +86,7 @@ class Writing:
         """
         if given.node not in self._wanted:
             raise wrong(f"Only these nodes are to be written: {', '.join(self._wanted)}.")
+
         draft = await asyncio.to_thread(self._checked, given.node, given.sql)
         # As what a user changes: nothing that the user could not query is in it.
         await self._database.inspect(await asyncio.to_thread(one_query, draft))
@@ -100,12 +101,15 @@ class Writing:
         wanted = [column.name for column in model.node.columns]
         if list(model.select.named_selects) != wanted:
             raise wrong(f"{name} has to give these columns, in this order: {', '.join(wanted)}.")
+
         errors = []
         for issue in review(draft, self._bound, "en").issues:
             if issue.severity == "error" and issue.node == name:
                 errors.append(f"{issue.message} {issue.suggestion}")
+
         if errors:
             raise wrong(" ".join(errors))
+
         return draft
 
 
@@ -128,11 +132,14 @@ async def developed(state: EtlState, context: EtlContext) -> EtlUpdate:
         said = Text(str(attempts), str(attempts))
         _warn(context, filled(SQL_NOT_TAKEN, filled(TRIED_OFTEN, said)))
         return await rules_instead(state, context)
+
     together = {**before, **written}
     if set(unwritten(plan, rules)) - set(together):
         if further_step(state) is None:  # else the tester says what is missing
             _warn(context, PLAN_NOT_TAKEN)
+
         return await rules_instead(state, context)
+
     return {"code": _code(plan, rules, together, attempts + 1), "execution_path": []}
 
 
@@ -147,7 +154,9 @@ def _code(
             entry |= {"sql": written[node.name], "method": "llm", "attempts": attempts}
         else:
             entry["sql"] = sql_of(own[node.name])
+
         code.append(entry)
+
     return code
 
 
@@ -160,6 +169,7 @@ async def _written(
     wanted = [base.target.name] if base.target.is_further else writable(plan, rules)
     if context.roles is None or not wanted:
         return {}
+
     bound = await bound_intent(state, context)
     writing = Writing(base, bound, wanted, context.database)
     opening = await context.roles.prompts.of_tables(
@@ -195,13 +205,17 @@ def _told_intent(state: EtlState) -> Json:
     """Return the intent, with the step that none of its operations says."""
     intent: Json = state["analysis"]["intent"]
     step = further_step(state)
-    return intent if step is None else {**intent, "further": step.model_dump(mode="json")}
+    if step is None:
+        return intent
+
+    return {**intent, "further": step.model_dump(mode="json")}
 
 
 def _findings(state: EtlState) -> dict[str, Any]:
     """Return what the model is told of its last attempt: which tests failed, never any rows."""
     if "tests" not in state:
         return {}
+
     failing = [one for one in state["tests"]["tests"] if one["status"] == "fail"]
     told = [
         {name: one[name] for name in ("id", "kind", "node", "failures")}
@@ -217,9 +231,13 @@ def _told(failure: Json | None) -> str:
     """Return what a model may be told of a failed build: of mistakes in SQL, never of values."""
     if failure is None:
         return ""
+
     sqlstate = str(failure["sqlstate"])
     is_about_sql = sqlstate.startswith(_SQL_MISTAKES)
-    return str(failure["message"]) if is_about_sql else f"PostgreSQL's error {sqlstate}"
+    if is_about_sql:
+        return str(failure["message"])
+
+    return f"PostgreSQL's error {sqlstate}"
 
 
 def _is_too_slow(state: EtlState) -> bool:

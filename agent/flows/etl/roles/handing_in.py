@@ -21,6 +21,7 @@ def _read(value: Any) -> Any:
     """Return what JSON text says; anything else as it is."""
     if not isinstance(value, str):
         return value
+
     try:
         return json.loads(value)
     except (ValueError, RecursionError) as error:

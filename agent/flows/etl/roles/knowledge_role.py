@@ -61,6 +61,7 @@ async def retrieved(
     """Return the tables and gaps that the model adds to what the rules know."""
     if context.roles is None or state["given_intent"] is not None:
         return (), ()
+
     found = Retrieval(catalog)
     opening = await context.roles.prompts.of_request(
         "etl_knowledge", state, catalog, known=_told(known)

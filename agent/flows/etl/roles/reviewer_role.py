@@ -51,6 +51,7 @@ class Opinion:
         for issue in given.issues:
             if issue.node not in self._nodes:
                 raise wrong(f"There is no node {issue.node!r}: {', '.join(self._nodes)}.")
+
         self.issues = [self._issue(one) for one in given.issues]
         self.is_done = True
         return "Accepted."
@@ -70,6 +71,7 @@ async def reviewed(state: EtlState, context: EtlContext, own: ReviewResult) -> R
     """Return the rules' review with what the model adds."""
     if context.roles is None:
         return own
+
     opinion = Opinion(state)
     catalog = await context.database.catalog()
     bound = await bound_intent(state, context)

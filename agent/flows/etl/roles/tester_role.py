@@ -58,10 +58,12 @@ class Casework:
                 world = await asyncio.to_thread(self._worlds.agreed, name, case.given, case.expect)
             except CaseRefused as refused:
                 raise wrong(f"{name}: {refused}") from refused
+
             if world is None:
                 disagreed.append(name)
             else:
                 agreed.append(world)
+
         self.agreed, self.disagreed = agreed, disagreed
         self.is_done = True
         return "Accepted."
@@ -71,6 +73,7 @@ async def cases_of(state: EtlState, context: EtlContext) -> Sequence[World]:
     """Return the worlds of the model's cases; those that the interpreter denies are mentioned."""
     if context.roles is None or "tests" in state:
         return context.memory.cases
+
     bound = await bound_intent(state, context)
     rules = await rules_draft(state, context)
     options = binding_options(state, context)
