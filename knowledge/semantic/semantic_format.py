@@ -8,9 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import islice
 from pathlib import Path
-from typing import Any
-
-from jsonschema import Draft202012Validator, ValidationError
+from typing import TYPE_CHECKING, Any
 
 from common.meanings import BilingualNames
 from common.text import Text
@@ -26,6 +24,9 @@ from common.yaml_tree import (
 )
 from knowledge.semantic.near import did_you_mean
 from knowledge.semantic.problems import Problem, SemanticFileError
+
+if TYPE_CHECKING:
+    from jsonschema import Draft202012Validator, ValidationError
 
 SCHEMA_PATH = Path(__file__).with_name("semantic.schema.json")
 _MAX_PROBLEMS = 100
@@ -168,7 +169,9 @@ def read_text(data: bytes, name: str) -> SemanticFile:
 
 
 @cache
-def _validator() -> Draft202012Validator:
+def _validator() -> "Draft202012Validator":
+    from jsonschema import Draft202012Validator  # takes 1/8 s, which most processes never need
+
     schema = json.loads(SCHEMA_PATH.read_text("utf-8"))
     return Draft202012Validator(_inlined(schema, schema.pop("$defs")))
 
@@ -193,7 +196,7 @@ def _shape_problems(tree: Tree) -> Iterator[Problem]:
         yield from _worded(error, tree)
 
 
-def _worded(error: ValidationError, tree: Tree) -> Iterator[Problem]:
+def _worded(error: "ValidationError", tree: Tree) -> Iterator[Problem]:
     """Yield the mistakes of a validation error, in words of our own."""
     path = list(error.absolute_path)
     node, line = _found(tree, path)

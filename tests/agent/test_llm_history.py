@@ -129,7 +129,7 @@ def test_the_tables_of_the_last_query_are_described_among_hundreds(server: OpenA
 # bounds, whatever
 
 
-@settings(max_examples=tries(30))
+@settings(max_examples=tries(18))
 @given(st.lists(TURNS, min_size=1, max_size=10), st.sampled_from(VIEWS))
 def test_any_history_fits_and_holds_the_latest(turns: list[Turn], view: View) -> None:
     history = told(turns, view)
@@ -140,7 +140,7 @@ def test_any_history_fits_and_holds_the_latest(turns: list[Turn], view: View) ->
     assert history.last_query is next((turn for turn in reversed(turns) if turn.sql), None)
 
 
-@settings(max_examples=tries(30))
+@settings(max_examples=tries(18))
 @given(st.lists(TURNS, min_size=1, max_size=10), st.sampled_from(VIEWS))
 def test_nothing_in_a_turn_passes_for_another_turn_or_leaves_the_history(
     turns: list[Turn], view: View
@@ -156,7 +156,7 @@ def test_nothing_in_a_turn_passes_for_another_turn_or_leaves_the_history(
     assert "</history" not in history.text.lower()
 
 
-@settings(max_examples=tries(30))
+@settings(max_examples=tries(18))
 @given(st.lists(TURNS, min_size=1, max_size=10), st.sampled_from(VIEWS))
 def test_the_oldest_are_dropped_first(turns: list[Turn], view: View) -> None:
     kept = {id(turn) for turn in told(turns, view).turns}

@@ -163,7 +163,7 @@ def _crowded(widths: list[int]) -> Catalog:
     )
 
 
-@settings(max_examples=tries(30), deadline=None)
+@settings(max_examples=tries(18), deadline=None)
 @given(
     widths=st.lists(st.integers(0, 200), min_size=1, max_size=40),
     budget=st.integers(1, 3_000),

@@ -693,7 +693,7 @@ def shared(envelope: dict[str, Any]) -> str:
 
 
 @settings(
-    max_examples=tries(15),  # each is two questions
+    max_examples=tries(10),  # each is two questions
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(replies=st.lists(REPLIES, min_size=1, max_size=6))

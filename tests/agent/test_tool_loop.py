@@ -372,7 +372,7 @@ def test_calls_without_bounds_are_a_typed_error(stream: Streaming) -> None:
     assert (error["type"], error["error_type"]) == ("error", "llm_unavailable")
 
 
-@settings(max_examples=tries(20), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=tries(12), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(cut=st.integers(0, 1_200), before=st.integers(0, 2))
 def test_a_reply_may_break_off_at_any_byte(cut: int, before: int, stream: Streaming) -> None:
     """Then there is an answer or a typed error, and the next question of the conversation is
@@ -412,7 +412,7 @@ REPLIES = st.one_of(
 )
 
 
-@settings(max_examples=tries(15), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=tries(10), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(replies=st.lists(REPLIES, min_size=1, max_size=5), is_streamed=st.booleans())
 def test_whatever_a_model_does_the_protocol_is_kept(
     replies: list[Reply], is_streamed: bool, ask: Ask, stream: Streaming, model: OpenAiServer

@@ -373,7 +373,7 @@ def test_no_arguments_break_a_tool(asking: Asking, audit: Path, name: str) -> No
     fields = {field: st.none() | WORDS | LEAVES | JSON for field in GOOD[name]}
 
     @settings(
-        max_examples=tries(15),
+        max_examples=tries(10),
         deadline=None,
         suppress_health_check=list(HealthCheck),
         database=None,

@@ -170,7 +170,7 @@ def test_nobody_is_let_in_while_the_keys_can_not_be_read(
     assert error_of(ask(client, headers=bearer(text))) == LET_IN
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=tries(25))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=tries(15))
 @given(
     name=st.sampled_from(["Authorization", "X-API-Key"]),
     value=st.text(st.characters(codec="latin-1")),
@@ -482,7 +482,7 @@ def test_the_services_own_page_may_ask(make_app: MakeApp, headers: dict[str, str
     assert error_of(ask(make_app().test_client(), headers=headers)) == LET_IN
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=tries(25))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=tries(15))
 @given(origin=st.text(st.characters(codec="ascii", exclude_categories=["Cc"])))
 def test_no_other_origin_is_taken_for_the_own_one(make_app: MakeApp, origin: str) -> None:
     client = make_app().test_client()

@@ -378,7 +378,7 @@ _TEXTS = _MESSAGES.map(json.dumps) | st.text(st.characters(exclude_categories=["
 
 
 @given(sent=st.lists(_TEXTS, min_size=1, max_size=4))
-@settings(max_examples=tries(15))
+@settings(max_examples=tries(10))
 def test_whatever_is_sent_the_next_request_is_answered(sent: list[str], unanswering: int) -> None:
     with chatting(unanswering) as chat:
         for message in sent:

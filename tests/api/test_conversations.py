@@ -332,7 +332,7 @@ def test_a_wrong_query_is_named(
 
 
 @settings(
-    max_examples=tries(25),
+    max_examples=tries(15),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )

@@ -371,7 +371,7 @@ CALLS = st.lists(
 )
 
 
-@settings(max_examples=tries(12))
+@settings(max_examples=tries(8))
 @given(calls=CALLS)
 def test_no_calls_of_one_caller_change_what_another_is_given(
     service: People, calls: list[Any]

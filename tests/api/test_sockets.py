@@ -499,7 +499,7 @@ FRAMES = st.builds(
 
 @given(sent=st.lists(FRAMES | st.binary(max_size=64), max_size=12), cut=st.integers(0, 3))
 @settings(
-    max_examples=tries(30),
+    max_examples=tries(18),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )

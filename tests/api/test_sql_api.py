@@ -117,7 +117,7 @@ def test_an_expensive_statement(demo_url: str) -> None:
 
 
 @settings(
-    max_examples=tries(30),
+    max_examples=tries(18),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )

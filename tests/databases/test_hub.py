@@ -349,7 +349,7 @@ def test_row_rules_hold_for_foreign_tables(ruled: Bench) -> None:
 
 
 @settings(
-    max_examples=tries(30),
+    max_examples=tries(18),
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(sql=queries())

@@ -282,7 +282,7 @@ def test_what_arrives_is_bounded_whatever_its_type(database: GuardedDatabase, ki
     st.lists(st.tuples(st.integers(0, 900), st.integers(0, 900)), min_size=1, max_size=9),
     st.sampled_from("x中😀"),
 )
-@settings(max_examples=tries(25), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=tries(15), suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_rows_are_whole_or_cut_visibly_up_to_the_cap(
     small: GuardedDatabase, lengths: list[tuple[int, int]], letter: str
 ) -> None:

@@ -123,7 +123,7 @@ def _broken() -> Iterator[tuple[str, bytes]]:
         "zip": _zip({"a.csv": b"a,b\n1,2\n" * 50, "b.tsv": b"x\ty\n1\t2\n"}),
         "csv": "区域,金额\n北京,1\n上海,2\n".encode("gbk") * 3,
     }
-    for number in range(tries(8)):
+    for number in range(tries(6)):
         for kind, content in sources.items():
             data = bytearray(content)
             if number % 2:

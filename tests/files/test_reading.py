@@ -267,7 +267,7 @@ NAMES = st.text(st.characters(codec="utf-8"), max_size=80)
 
 
 @given(st.lists(NAMES, max_size=8))
-@settings(max_examples=tries(60))
+@settings(max_examples=tries(30))
 def test_names_become_distinct_names_of_sql(written: list[str]) -> None:
     names = distinct_names(written, "column")
     assert len(set(names)) == len(written)
@@ -285,7 +285,7 @@ VALUES: dict[str, Any] = {
 
 
 @given(data=st.data(), kinds=st.lists(st.sampled_from(sorted(VALUES)), min_size=1, max_size=5))
-@settings(max_examples=tries(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=tries(24), suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_what_was_written_comes_back(tmp_path: Path, data: st.DataObject, kinds: list[str]) -> None:
     """Rows that Python writes as CSV arrive as they were, whatever stands in their texts."""
     count = data.draw(st.integers(1, 6))

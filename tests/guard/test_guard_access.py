@@ -423,7 +423,7 @@ _RULES = st.lists(
 )
 
 
-@settings(max_examples=tries(25))  # each looks at every column
+@settings(max_examples=tries(15))  # each looks at every column
 @given(allowed=_RULES, denied=_RULES)
 def test_the_catalogue_shows_what_statements_may_read_and_nothing_else(
     known: tuple[Catalog, ServerFacts], allowed: list[Name], denied: list[Name]

@@ -98,7 +98,7 @@ def _bound(expression: str) -> Size:
 
 
 @settings(
-    max_examples=tries(20),
+    max_examples=tries(12),
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(

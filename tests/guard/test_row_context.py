@@ -188,7 +188,7 @@ def test_any_name_arrives_as_it_is(url: str) -> None:
     with asyncio.Runner() as runner:
         datasources = Datasources({DEFAULT: Datasource(lambda: url, OPTIONS)})
 
-        @settings(max_examples=tries(30))
+        @settings(max_examples=tries(18))
         @given(user=_NAMES, groups=st.lists(_NAMES, max_size=4))
         def arrives(user: str, groups: list[str]) -> None:
             database = datasources.open(DEFAULT, Actor(user, tuple(groups)))

@@ -78,7 +78,7 @@ def test_statements_give_what_policies_give(ann: Bench) -> None:
 
 
 @settings(
-    max_examples=tries(40),
+    max_examples=tries(24),
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(sql=queries())

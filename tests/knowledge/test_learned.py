@@ -663,7 +663,7 @@ USE = st.tuples(st.just("use"), ASKED, SQLS)
 CALLS: Any = st.lists(FEEDBACK | ADDITION | DELETION | USE, max_size=12)
 
 
-@settings(max_examples=tries(15), deadline=None)
+@settings(max_examples=tries(10), deadline=None)
 @given(calls=CALLS)
 def test_no_calls_of_one_user_change_what_another_sees(
     place: StoreServer, calls: list[Any]

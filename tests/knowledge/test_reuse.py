@@ -548,7 +548,7 @@ def changed(one: Ranking, changes: list[tuple[str, Ranking]]) -> Ranking:
 
 
 @given(RANKINGS, OTHERS, SAID)
-@settings(max_examples=tries(150))
+@settings(max_examples=tries(75))
 def test_another_question_gets_its_own_sql_or_none(
     one: Ranking, changes: list[tuple[str, Ranking]], say: object
 ) -> None:
@@ -595,7 +595,7 @@ HAN = list("不未非无前后大小最多少已或和除")
 
 
 @given(RANKINGS, SAID, st.data())
-@settings(max_examples=tries(150))
+@settings(max_examples=tries(75))
 def test_one_word_that_is_changed_added_or_left_out_makes_another_question(
     one: Ranking, say: object, data: st.DataObject
 ) -> None:

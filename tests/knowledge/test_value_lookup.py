@@ -230,7 +230,7 @@ STORED = (
 )
 
 
-@examples(max_examples=tries(30))
+@examples(max_examples=tries(18))
 @given(
     st.sampled_from(STORED),
     st.sampled_from(sorted(WRITINGS)),
@@ -258,7 +258,7 @@ _PIECES = st.sampled_from(
 )
 
 
-@examples(max_examples=tries(30))
+@examples(max_examples=tries(18))
 @given(st.lists(_PIECES, max_size=12).map("".join))
 def test_any_question_can_be_looked_up(shop: Shop, said: str) -> None:
     shop.found(f"orders of {said}")

@@ -116,7 +116,7 @@ OBJECTS = st.dictionaries(
 CALLS = st.lists(st.tuples(st.sampled_from(NAMES), OBJECTS), min_size=1, max_size=4)
 
 
-@settings(max_examples=tries(100))
+@settings(max_examples=tries(50))
 @given(
     manner=st.sampled_from(list(MANNERS)),
     calls=CALLS,

@@ -46,7 +46,7 @@ def streams(draw: st.DrawFn) -> tuple[bytes, list[list[str]]]:
     return (text + draw(st.sampled_from(["", "data: unfinished", ": ping\n"]))).encode(), events
 
 
-@settings(max_examples=tries(60), deadline=None)
+@settings(max_examples=tries(30), deadline=None)
 @given(data=st.data())
 def _check_any_split(page: Page, data: st.DataObject) -> None:
     stream, events = data.draw(streams())

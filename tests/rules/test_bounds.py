@@ -114,7 +114,7 @@ def test_no_step_over_a_hostile_question_takes_long() -> None:
     assert slow == []
 
 
-@settings(deadline=None, max_examples=tries(40), suppress_health_check=list(HealthCheck))
+@settings(deadline=None, max_examples=tries(24), suppress_health_check=list(HealthCheck))
 @given(
     units=st.lists(st.sampled_from((*PLAIN_UNITS, *units_of(SHOP))), min_size=1, max_size=4),
     length=st.sampled_from((60, 300, 1_000, LONGEST)),

@@ -50,7 +50,7 @@ from tests.support.rule_conversations import (
 
 IN_ORDER = "/* in order */"
 DATABASES = ("store", "hr", "music", "mall", "lib", "clinic")
-RELAXED = settings(deadline=None, max_examples=tries(30), suppress_health_check=list(HealthCheck))
+RELAXED = settings(deadline=None, max_examples=tries(18), suppress_health_check=list(HealthCheck))
 DATABASE_METHODS = {
     "rule_based_strong_business",
     "rule_based_medium_business",

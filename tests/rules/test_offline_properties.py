@@ -201,7 +201,7 @@ def test_every_statement_can_be_planned(foreign: dict[str, tuple[Catalog, str]],
         st.sampled_from(_spoken(catalog)) | st.sampled_from(list(INTENTS)) | st.sampled_from(WORDS)
     )
 
-    @settings(RELAXED, max_examples=tries(40))
+    @settings(RELAXED, max_examples=tries(24))
     @given(parts=st.lists(words, min_size=2, max_size=7), glue=st.sampled_from(["", " "]))
     def plan(parts: list[str], glue: str) -> None:
         draft = written(glue.join(parts), catalog)

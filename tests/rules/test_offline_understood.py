@@ -156,7 +156,7 @@ def _damaged(data: Any, path: list[int], value: Any) -> Any:
     return changed
 
 
-@settings(deadline=None, max_examples=tries(100), suppress_health_check=list(HealthCheck))
+@settings(deadline=None, max_examples=tries(50), suppress_health_check=list(HealthCheck))
 @given(path=st.lists(st.integers(0, 9), min_size=1, max_size=8), value=JSON)
 def test_damaged_json_is_a_query_or_none(path: list[int], value: Any) -> None:
     damaged = _damaged(_kept(), path, value)

@@ -1103,7 +1103,7 @@ _STEPS = st.lists(
 )
 
 
-@settings(max_examples=tries(25), deadline=None)
+@settings(max_examples=tries(15), deadline=None)
 @given(steps=_STEPS)
 def test_whatever_workers_do_a_run_stays_whole(
     place: StoreServer, steps: list[tuple[str, str, int]]
@@ -1236,7 +1236,7 @@ _IDS = st.text(st.characters(), max_size=8) | st.sampled_from(
 )
 
 
-@settings(max_examples=tries(20), deadline=None)
+@settings(max_examples=tries(12), deadline=None)
 @given(
     users=st.tuples(_IDS, _IDS).filter(lambda pair: pair[0] != pair[1]), names=st.tuples(_IDS, _IDS)
 )

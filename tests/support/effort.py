@@ -9,12 +9,9 @@ EXPLORES = os.environ.get("CITU_TEST_EXPLORE", "") not in ("", "0")
 just changed.
 """
 
-_TIMES_MORE = 10
+_TIMES_MORE = 20
 
 
 def tries(usual: int) -> int:
-    """Return the number of examples of a property that is tried with `usual` ones when the tests
-    run as
-    always.
-    """
+    """Return how many examples a property is tried with, which is `usual` unless one explores."""
     return usual * _TIMES_MORE if EXPLORES else usual

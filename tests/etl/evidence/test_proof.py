@@ -151,7 +151,7 @@ def failed(proof: DraftProof) -> set[str]:
     }
 
 
-@settings(max_examples=tries(12))
+@settings(max_examples=tries(8))
 @given(drawn_intents(), shop_rows())
 def test_sound_drafts_pass_whatever_the_rows_are(
     scratch_url: str, bound: BoundIntent, rows: Rows
