@@ -309,6 +309,8 @@ class _IntentBinding:
             except NotBound:
                 if _makes_result(operation):
                     return  # what follows is about a result that is not known yet
+                if isinstance(operation.parameters, TransformParameters):
+                    self._scope.unmade.add(operation.parameters.as_)
 
         if unsaid == len(self._operations):
             self._join_unsaid(binding, planned)

@@ -10,7 +10,7 @@ from sqlglot import exp
 from common.text import Text
 from common.values import Column, Table
 from etl.binding.column_words import is_money
-from etl.binding.request_findings import RequestFindings, choices_of
+from etl.binding.request_findings import NotBound, RequestFindings, choices_of
 from etl.meaning.bound import BoundColumn, BoundSource, Stage
 from etl.meaning.row_expressions import columns_of
 from etl.schemas.requirement import AmbiguityKind
@@ -55,6 +55,8 @@ class IntentScope:
         sources: those that are joined or will be, by name.
         visible: names of sources whose columns may be used.
         made: columns that steps have made.
+        unmade: names of columns that steps would make which are not bound, for a reason that
+            stands in the findings.
         result: the columns of the result, once there is one.
     """
 
@@ -63,6 +65,7 @@ class IntentScope:
     names: dict[str, str] = field(default_factory=dict)
     visible: list[str] = field(default_factory=list)
     made: dict[str, MadeColumn] = field(default_factory=dict)
+    unmade: set[str] = field(default_factory=set)
     result: dict[str, ResultName] | None = None
 
     # tables
@@ -107,6 +110,9 @@ class IntentScope:
         """
         if text in self.made and table is None:
             return BoundColumn("", text)
+
+        if text in self.unmade and table is None:
+            raise NotBound
 
         qualified = self._qualified(text, operation)
         if qualified is not None:

@@ -1,6 +1,7 @@
 """Operations of an intent, one after the other, as steps of the bound intent."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from common.text import Text
 from etl.binding.aggregate_binding import AggregateBinding
@@ -21,6 +22,7 @@ from etl.meaning.bound import (
     WindowStep,
     aggregate_of,
     steps_among,
+    tie_columns,
 )
 from etl.meaning.decisions import DroppedRows
 from etl.meaning.read_columns import columns_of_tests
@@ -130,14 +132,15 @@ class StepBinding:
             (self._own_column(item.column, source, order), item.direction)
             for item in parameters.order_by
         )
-        self._assume_order(source, keys, sorting, order)
+        step = DedupStep(order, source, keys, sorting)
+        self._assume_order(step)
         if self._state.is_before_join(source):
             self._state.tree.keys[source] = keys
-            self._state.steps.append(DedupStep(order, source, keys, sorting))
+            self._state.steps.append(step)
             return
 
         self._check_base_once(source, order)
-        self._state.steps.append(DedupStep(order, source, keys, sorting, "rows"))
+        self._state.steps.append(replace(step, stage="rows"))
 
     def _own_column(self, text: str, source: str, order: int) -> str:
         """Return the name of a stored column of the source itself."""
@@ -154,20 +157,18 @@ class StepBinding:
 
         return column.name
 
-    def _assume_order(
-        self, source: str, keys: Sequence[str], sorting: Sequence[object], order: int
-    ) -> None:
-        primary_key = self._scope.sources[source].table.primary_key
-        if sorting or not primary_key:
+    def _assume_order(self, step: DedupStep) -> None:
+        ties = tie_columns(step, self._scope.sources[step.source].table)
+        if step.sorting or not ties:
             return
 
-        listed = ", ".join(primary_key)
+        keys, listed = ", ".join(step.keys), ", ".join(ties)
         text = Text(
-            f"{source} 按 {', '.join(keys)} 去重时保留 {listed} 最大的一行。",
-            f"Of rows of {source} with one {', '.join(keys)}, that with the greatest {listed} "
-            f"stays.",
+            f"{step.source} 按 {keys} 去重时保留 {listed} 最大的一行。",
+            f"Of rows of {step.source} with one {keys}, that with the greatest {listed} stays.",
         )
-        self._findings.assume("dedup_order", text, order, decides=DroppedRows(order, source))
+        decides = DroppedRows(step.order, step.source)
+        self._findings.assume("dedup_order", text, step.order, decides=decides)
 
     def _check_base_once(self, source: str, order: int) -> None:
         """Refuse a dedup after joins, unless it is of the base and no join repeats its rows."""

@@ -22,6 +22,7 @@ from typing import ClassVar, Literal, TypeVar
 from sqlglot import exp
 
 from common.values import PeriodUnit, Table
+from etl.meaning.value_kinds import kind_of_type
 from etl.schemas.parameters import (
     ConditionOperator,
     JoinHow,
@@ -270,7 +271,7 @@ class WindowStep:
 
 @dataclass(frozen=True)
 class DedupStep:
-    """Leaves one row of `source` for each key: the first by `sorting`, then by the primary key,
+    """Leaves one row of `source` for each key: the first by `sorting`, then by `tie_columns`,
     descending. Rows with NULL in the key all stay.
 
     At the stage `rows` the source is the base, no join before it is multiple, and only the rows
@@ -282,6 +283,24 @@ class DedupStep:
     keys: tuple[str, ...]
     sorting: tuple[tuple[str, SortDirection], ...]
     stage: Stage = "table"
+
+
+def tie_columns(step: DedupStep, table: Table) -> tuple[str, ...]:
+    """Return the columns that order the rows of a key which the sorting of a dedup leaves tied.
+
+    They are the primary key; of a table without one all columns whose values have an order, so
+    that rows which are tied even then are equal in them.
+    """
+    fixed = {*step.keys, *(name for name, _ in step.sorting)}
+    if table.primary_key:
+        return tuple(name for name in table.primary_key if name not in fixed)
+
+    names = []
+    for column in table.columns:
+        if column.name not in fixed and kind_of_type(column.type) != "other":
+            names.append(column.name)
+
+    return tuple(names)
 
 
 @dataclass(frozen=True)

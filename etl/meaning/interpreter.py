@@ -20,6 +20,7 @@ from etl.meaning.bound import (
     Stage,
     Step,
     WindowStep,
+    tie_columns,
 )
 from etl.meaning.combinations import (
     Combination,
@@ -178,9 +179,9 @@ class _Interpreter:
         return kept
 
     def _in_order_of_dedup(self, step: DedupStep, rows: Sequence[SourceRow]) -> list[SourceRow]:
-        """Sort rows as a dedup says; ties go by the primary key, descending."""
-        primary_key = self._intent.source(step.source).table.primary_key
-        ties: list[tuple[str, SortDirection]] = [(column, "desc") for column in primary_key]
+        """Sort rows as a dedup says; ties go by `tie_columns`, descending."""
+        names = tie_columns(step, self._intent.source(step.source).table)
+        ties: list[tuple[str, SortDirection]] = [(name, "desc") for name in names]
         key = sort_key((*step.sorting, *ties))
         return sorted(rows, key=lambda row: key(row.stored))
 

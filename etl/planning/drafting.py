@@ -19,6 +19,7 @@ from etl.meaning.bound import (
     RateStep,
     Step,
     WindowStep,
+    tie_columns,
 )
 from etl.meaning.read_columns import bound_column
 from etl.meaning.row_expressions import columns_of
@@ -29,7 +30,7 @@ from etl.planning.group_query import GroupPart, GroupQuery, columns_of_aggregate
 from etl.planning.joined_sources import ROW, JoinedSources, declared_identity
 from etl.planning.measure_parts import MeasurePart, columns_read, measure_parts
 from etl.planning.needed_columns import needed_columns
-from etl.planning.row_query import InputRows, RowQuery, Sorting
+from etl.planning.row_query import InputRows, RowQuery
 from etl.planning.source_types import draft_type
 from etl.planning.sql_trees import cast, column, selection, table
 from etl.planning.target_columns import TargetColumns
@@ -336,18 +337,10 @@ class _Drafting:
         for name, direction in step.sorting:
             order.append((BoundColumn(step.source, name), direction == "desc"))
 
-        for one in self._tie_breaks(step.source):
-            order.append((one, True))
+        for name in tie_columns(step, self._bound.source(step.source).table):
+            order.append((BoundColumn(step.source, name), True))
 
-        rows.dedup(keys, _without_repeats(order))
-
-    def _tie_breaks(self, source: str) -> list[BoundColumn]:
-        """Return the primary key; without one all columns, so that equal rows alone are ties."""
-        names: Iterable[str] = self._bound.source(source).table.primary_key
-        if not names:
-            names = [name for name in self._needed[source] if name != ROW]
-
-        return [BoundColumn(source, name) for name in names]
+        rows.dedup(keys, order or [(key, True) for key in keys])
 
     # --------------------------------------------------------------------------
     # models
@@ -529,15 +522,6 @@ def _stage(step: Step) -> str:
         return "result"
 
     return getattr(step, "stage", "")
-
-
-def _without_repeats(order: Sorting) -> list[tuple[BoundColumn, bool]]:
-    """Return an order in which each column stands once, where it stands first."""
-    first: dict[BoundColumn, bool] = {}
-    for one, descends in order:
-        first.setdefault(one, descends)
-
-    return list(first.items())
 
 
 def _number_rows(rows: RowQuery, source: str) -> None:

@@ -12,6 +12,7 @@ from etl.meaning.bound import (
     JoinSourceStep,
     RateStep,
     Step,
+    tie_columns,
 )
 from etl.meaning.read_columns import columns_of_test
 from etl.planning.group_query import columns_of_aggregate
@@ -27,6 +28,9 @@ def needed_columns(bound: BoundIntent, joined: JoinedSources) -> dict[str, list[
     columns = [output.column for output in bound.outputs]
     for step in bound.steps:
         columns.extend(_columns_of(step, joined))
+        if isinstance(step, DedupStep):
+            ties = tie_columns(step, bound.source(step.source).table)
+            columns.extend(BoundColumn(step.source, name) for name in ties)
 
     needed: dict[str, set[str]] = {name: set() for name in _sources_read(bound)}
     for column in columns:

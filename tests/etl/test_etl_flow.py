@@ -331,6 +331,11 @@ STRANGE_VALUES = """
         (1, 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11', '1 day 2 hours', '10:00', '10.0.0.1', '\\xde',
          '{"a": 1}', '{1,2}', '[1,3)', 'infinity', 'NaN', '9999-12-31'),
         (2, NULL, NULL, NULL, NULL, NULL, '[]', '{}', 'empty', '0044-03-15 BC', 1.5, '2026-01-01');
+    CREATE TABLE visits (kind text, who integer, page text, about jsonb, at timestamp);
+    INSERT INTO visits VALUES
+        ('a', 1, 'x', '[]', '2024-01-01'), ('a', 1, 'x', '[]', '2024-01-01'),
+        ('a', 2, 'y', '[]', '2024-01-02'), ('b', 1, NULL, '[]', NULL), ('b', 2, 'z', NULL, NULL),
+        (NULL, 3, 'z', '{}', '2024-01-05'), (NULL, 3, 'z', '{}', '2024-01-05');
 """
 
 
@@ -373,6 +378,19 @@ def test_values_of_all_types_are_handed_on_and_shown(strange: Asking) -> None:
     states = {test["id"]: test["status"] for test in answer["evidence"]["tests"]}
     assert states["reconcile_meaning_strange_rows"] == "skipped"
     assert any("interpreter" in warning for warning in answer["warnings"])
+
+
+@pytest.mark.parametrize("sorting", [[], [{"column": "at", "direction": "desc"}]])
+def test_a_dedup_of_rows_without_a_key_leaves_no_choice(
+    strange: Asking, sorting: list[dict[str, str]]
+) -> None:
+    body = of_strange(("dedup", {"table": "visits", "keys": ["kind"], "order_by": sorting}))
+    body["intent"]["data_sources"] = [{"table_name": "visits"}]
+    status, answer = post(strange, body | {"options": {"interactive": False}})
+    assert (status, answer["status"]) == (200, "proven"), answer
+    assert answer["evidence"]["mutants"]["survivors"] == []
+    assumed = [one["id"] for one in answer["assumptions"]]
+    assert assumed == ([] if sorting else ["dedup_order_0"])
 
 
 TYPES = ("u", "i", "t", "e", "b", "j", "a", "r", "ts", "n", "d")

@@ -90,6 +90,29 @@ QUESTIONS = [
         {"currency": ["group", "convert", "EUR", "USD"]},
     ),
     Question(
+        "by which date amounts are converted that a later operation adds",
+        request(
+            join("orders", "users"),
+            (
+                "transform",
+                {
+                    "as": "eur",
+                    "amount": "orders.amount",
+                    "rate": {
+                        "table": "rates",
+                        "from_column": "users.city",
+                        "to": "EUR",
+                        "date_column": "day",
+                        "rate_column": "rate",
+                    },
+                },
+            ),
+            by("orders.status", sums=["eur"]),
+            sources=("orders", "users"),
+        ),
+        {"date_column": DATES},
+    ),
+    Question(
         "orders in groups of their items",
         request(
             join("orders", "items"),
@@ -132,6 +155,7 @@ QUESTIONS = [
 def test_what_is_open_is_asked(case: Question) -> None:
     result = bind(case.intent, catalog=case.catalog)
     assert result.bound is None
+    assert result.analysis.impossible == []
     asked = {one.id: one for one in result.analysis.ambiguities}
     assert set(asked) == set(case.asked)
     for id_, values in case.asked.items():
