@@ -12,14 +12,22 @@ from knowledge.language.spoken_names import called
 from rules.composing.asked import Asked
 from rules.linking.mark import Mark
 from rules.query.query import Condition, Either, Query, touched
-from rules.query.refusals import missing_measure, unclear_state, unused_words
+from rules.query.refusals import (
+    ambiguous_column,
+    missing_measure,
+    unclear_state,
+    unused_words,
+)
 from rules.reading.words import Word
+from rules.schema.links import Link
 from rules.schema.table_facts import is_due, tells_end
 from rules.words import WORDS
 
 _ALREADY = frozenset(WORDS.chinese.phrases("questions.already"))
 _IN_STATE = WORDS.chinese.pattern("questions.in_state")
 _WHOLE_NAME = 0.9  # quality
+_THINGS = frozenset(("tab", "tcol", "mcol", "dcol"))
+_COUNTS = ("count", "count_distinct")
 _STATE = "state"  # the argument of words that say that something holds now
 
 
@@ -37,6 +45,11 @@ def refuse_unaccounted(asked: Asked, query: Query) -> None:
     _refuse_groups_of_nothing(asked, query)
     _refuse_shares_of_everything(asked, query)
     _refuse_alternatives_within(asked, query)
+    _refuse_kinds_of_values(asked)
+    _refuse_moments_as_states(asked, query)
+    _refuse_unsaid_averages(asked, query)
+    _refuse_counts_left_out(asked, query)
+    _ask_which_amount(asked, query)
 
 
 def _refuse_unasked_states(asked: Asked, query: Query) -> None:
@@ -226,3 +239,93 @@ def _refuse_alternatives_within(asked: Asked, query: Query) -> None:
         about = set(_columns(_alternatives(either)))
         if len(about) > 1 and elsewhere & about:
             raise unused_words(asked.question.texts("or"))
+
+
+def _refuse_kinds_of_values(asked: Asked) -> None:
+    """Refuse to ask which of things there is, by a stored value: "which pilot reports …"."""
+    words = asked.question.words
+    for which, value, after in zip(words, words[1:], words[2:], strict=False):
+        if "which:" not in which.senses or not _is_only_value(value):
+            continue
+
+        named = after.noun
+        is_named = named is not None and after.mark.quality >= _WHOLE_NAME
+        if not is_named and not _is_only_value(after):
+            raise unused_words([which.text, value.text])
+
+
+def _is_only_value(word: Word) -> bool:
+    return "val" in word.senses and _THINGS.isdisjoint(word.senses)
+
+
+def _refuse_moments_as_states(asked: Asked, query: Query) -> None:
+    """Refuse "when was it booked" where "booked" is a state of things and the name of a date."""
+    question = asked.question
+    if not any("which:when" in word.senses for word in question.words):
+        return
+
+    restricted = {(one.column.table, one.column.column) for one in query.conditions}
+    for word in question.words:
+        if word.noun is None or "dcol" not in word.senses or "val" not in word.senses:
+            continue
+
+        value = word.senses["val"].link
+        if value is not None and (value.table, value.column) in restricted:
+            raise unused_words([word.text])
+
+
+def _refuse_unsaid_averages(asked: Asked, query: Query) -> None:
+    """Refuse to average what a word is but a part of, in a table that nothing names.
+
+    "the products and their price" is no average of the unit prices at which they were sold.
+    """
+    if asked.says("avg") or asked.question.texts("avg"):
+        return
+
+    named = {query.base, *(one.link.table for one in asked.parts.tables)}
+    averaged = {
+        (one.table, one.column)
+        for one in query.measures
+        if one.function == "avg" and one.table not in named
+    }
+    for word in asked.question.words:
+        link = word.senses["mcol"].link if "mcol" in word.senses else None
+        if link is None or link.quality >= _WHOLE_NAME:
+            continue
+        if (link.table, link.column) in averaged:
+            raise unused_words([word.text])
+
+
+def _refuse_counts_left_out(asked: Asked, query: Query) -> None:
+    """Refuse figures without the number of things that is asked for beside them."""
+    if not query.measures or any(one.function in _COUNTS for one in query.measures):
+        return
+
+    for word, after in pairwise(asked.question.words):
+        is_number = word.mark.means("count") and word.mark.arg == ""
+        if is_number and after.mark.is_unknown and after.mark.start == word.mark.end:
+            raise unused_words([f"{word.text}{after.text}"])
+
+
+def _ask_which_amount(asked: Asked, query: Query) -> None:
+    """Ask which amount is meant where a word is the name of a table that keeps several."""
+    used = {(one.table, one.column) for one in query.measures}
+    for word in asked.question.words:
+        chosen = word.senses["mcol"].link if "mcol" in word.senses else None
+        if chosen is None or "tab" not in word.senses or (chosen.table, chosen.column) not in used:
+            continue
+
+        rivals = []
+        for _, link in word.noun.columns if word.noun is not None else ():
+            is_other = link.table == chosen.table and link.column != chosen.column
+            if is_other and link.quality >= chosen.quality and asked.question.is_measure(link):
+                rivals.append(link)
+
+        if rivals and asked.question.settled.among(_pairs([chosen, *rivals])) is None:
+            raise ambiguous_column(
+                word.mark.text, _pairs([chosen, *rivals]), asked.question.lexicon
+            )
+
+
+def _pairs(links: Iterable[Link]) -> list[tuple[TableKey, str]]:
+    return [(link.table, str(link.column)) for link in links]

@@ -168,7 +168,10 @@ def _says_nothing(marks: Sequence[Mark], place: int, schema: Schema) -> bool:
     if mark.speech == "measure":
         return _counts(marks, place)
     if mark.speech == "adverb":
-        return has_han(mark.text) or mark.text.lower() in _STANCES
+        if has_han(mark.text):
+            return not _modifies(marks, place)
+
+        return mark.text.lower() in _STANCES
     if mark.speech != "verb":
         return False
     if _modifies(marks, place):
