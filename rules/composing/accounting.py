@@ -8,9 +8,10 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
 from common.meanings import TableKey
-from knowledge.language.spoken_names import called
+from knowledge.language.spoken_names import called, column_names, table_names
 from rules.composing.asked import Asked
 from rules.linking.mark import Mark
+from rules.linking.units import is_other_unit
 from rules.query.query import Condition, Either, Query, touched
 from rules.query.refusals import (
     ambiguous_column,
@@ -19,13 +20,14 @@ from rules.query.refusals import (
     unused_words,
 )
 from rules.reading.words import Word
-from rules.schema.links import Link
+from rules.schema.links import Link, column_link
 from rules.schema.table_facts import is_due, tells_end
 from rules.words import WORDS
 
 _ALREADY = frozenset(WORDS.chinese.phrases("questions.already"))
 _IN_STATE = WORDS.chinese.pattern("questions.in_state")
 _WHOLE_NAME = 0.9  # quality
+_LIKE_NAME = 0.7  # quality below which a word is only like a column's name
 _THINGS = frozenset(("tab", "tcol", "mcol", "dcol"))
 _COUNTS = ("count", "count_distinct")
 _STATE = "state"  # the argument of words that say that something holds now
@@ -48,6 +50,12 @@ def refuse_unaccounted(asked: Asked, query: Query) -> None:
     _refuse_kinds_of_values(asked)
     _refuse_moments_as_states(asked, query)
     _refuse_unsaid_averages(asked, query)
+    _refuse_other_units(asked, query)
+    _refuse_dates_as_things(asked)
+    _refuse_counts_of_likeness(asked, query)
+    _refuse_kinds_as_conditions(asked, query)
+    _refuse_states_as_dates(asked, query)
+    _ask_whose_amount(asked, query)
     _refuse_counts_left_out(asked, query)
     _ask_which_amount(asked, query)
 
@@ -243,15 +251,34 @@ def _refuse_alternatives_within(asked: Asked, query: Query) -> None:
 
 def _refuse_kinds_of_values(asked: Asked) -> None:
     """Refuse to ask which of things there is, by a stored value: "which pilot reports …"."""
-    words = asked.question.words
-    for which, value, after in zip(words, words[1:], words[2:], strict=False):
-        if "which:" not in which.senses or not _is_only_value(value):
+    question = asked.question
+    for word in question.words:
+        if "which:" not in word.senses:
             continue
 
-        named = after.noun
-        is_named = named is not None and after.mark.quality >= _WHOLE_NAME
-        if not is_named and not _is_only_value(after):
-            raise unused_words([which.text, value.text])
+        things = _things_behind(asked, word)
+        values = [one.text for one in things if _is_only_value(one)]
+        if values and not any(map(_names_thing, things)):
+            raise unused_words([word.text, *values])
+
+
+def _things_behind(asked: Asked, word: Word) -> list[Word]:
+    """Return the nouns that follow a word without another word between."""
+    things = []
+    for after in asked.question.words[word.at + 1 :]:
+        if after.noun is None:
+            break
+
+        things.append(after)
+
+    return things
+
+
+def _names_thing(word: Word) -> bool:
+    if "tab" in word.senses or "tcol" in word.senses:
+        return True
+
+    return word.mark.quality >= _WHOLE_NAME and not _is_only_value(word)
 
 
 def _is_only_value(word: Word) -> bool:
@@ -275,25 +302,150 @@ def _refuse_moments_as_states(asked: Asked, query: Query) -> None:
 
 
 def _refuse_unsaid_averages(asked: Asked, query: Query) -> None:
-    """Refuse to average what a word is but a part of, in a table that nothing names.
+    """Refuse to average rows of a table that nothing names, where no word says so.
 
-    "the products and their price" is no average of the unit prices at which they were sold.
+    "the products and their price" is no average of the unit prices at which they were sold, and
+    "how many orders have a discount" does not ask how high it is.
     """
-    if asked.says("avg") or asked.question.texts("avg"):
+    named = {one.link.table for one in asked.parts.tables}
+    named |= {one.table for one in query.measures if one.column is None}
+    if not named or asked.says("avg") or asked.question.texts("avg"):
         return
 
-    named = {query.base, *(one.link.table for one in asked.parts.tables)}
-    averaged = {
-        (one.table, one.column)
-        for one in query.measures
-        if one.function == "avg" and one.table not in named
-    }
+    is_beside = len({one.table for one in query.measures}) > 1
+    averaged = set()
+    for one in query.measures:
+        if one.function == "avg" and one.table not in named:
+            averaged.add((one.table, one.column))
+
     for word in asked.question.words:
         link = word.senses["mcol"].link if "mcol" in word.senses else None
-        if link is None or link.quality >= _WHOLE_NAME:
+        if link is None or (link.table, link.column) not in averaged:
             continue
-        if (link.table, link.column) in averaged:
+        if is_beside or link.quality < _WHOLE_NAME:
             raise unused_words([word.text])
+
+
+def _refuse_other_units(asked: Asked, query: Query) -> None:
+    """Refuse a figure in another unit than its column's: minutes of what is in milliseconds."""
+    measured = {(one.table, one.column) for one in query.measures}
+    for word in asked.question.words:
+        link = word.senses["mcol"].link if "mcol" in word.senses else None
+        if link is None or (link.table, link.column) not in measured:
+            continue
+        if is_other_unit(word.text, asked.question.column_of(link)):
+            raise unused_words([word.text])
+
+
+def _refuse_dates_as_things(asked: Asked) -> None:
+    """Refuse a date as the group of each thing: "the average of each invoice" is of no day."""
+    words = asked.question.words
+    for group in asked.parts.groups:
+        word = words[group.at]
+        if group.at + 1 < len(words) and word.noun is None:
+            word = words[group.at + 1]
+
+        date = word.senses["dcol"].link if "dcol" in word.senses else None
+        named = word.senses["tab"].link if "tab" in word.senses else None
+        is_by_days = group.dimension.bucket in (None, "day")
+        if date is None or named is None or not is_by_days:
+            continue
+        if group.dimension.column == date.column and named.quality > date.quality:
+            raise unused_words([word.text])
+
+
+def _refuse_counts_of_likeness(asked: Asked, query: Query) -> None:
+    """Refuse to count the values of a column by a part of its name: units are no packages."""
+    counted = set()
+    for one in query.measures:
+        if one.function == "count_distinct" and one.column is not None:
+            counted.add((one.table, one.column))
+
+    for word in asked.question.words:
+        for symbol in ("tcol", "mcol"):
+            link = word.senses[symbol].link if symbol in word.senses else None
+            if link is None or (link.table, link.column) not in counted:
+                continue
+            if link.quality < _LIKE_NAME:
+                raise unused_words([word.text])
+
+
+def _refuse_kinds_as_conditions(asked: Asked, query: Query) -> None:
+    """Refuse groups by less than is named: "per ward the doctors, men and women"."""
+    if not query.measures or not query.dimensions:
+        return
+
+    grouped = {(one.table, one.column) for one in query.dimensions}
+    for condition in query.conditions:
+        column = condition.column
+        if (column.table, column.column) in grouped or not asked.takes_all_values(condition):
+            continue
+
+        values = set(map(str, condition.operands))
+        raise unused_words([word.text for word in asked.question.words if _means(word, values)])
+
+
+def _means(word: Word, values: set[str]) -> bool:
+    link = word.senses["val"].link if "val" in word.senses else None
+    return link is not None and str(link.value) in values
+
+
+def _refuse_states_as_dates(asked: Asked, query: Query) -> None:
+    """Refuse the date of another table where a word is a state of the rows that are counted.
+
+    "bookings that were cancelled last year" are no bookings of members who have cancelled.
+    """
+    dated = {span.link.table for span in asked.parts.spans if span.link is not None}
+    if dated <= {query.base}:
+        return
+
+    for word in asked.question.words:
+        if "dcol" not in word.senses or "val" not in word.senses:
+            continue
+
+        date, value = word.senses["dcol"].link, word.senses["val"].link
+        if date is None or value is None or date.table not in dated - {query.base}:
+            continue
+        if value.table == query.base:
+            raise unused_words([word.text])
+
+
+def _ask_whose_amount(asked: Asked, query: Query) -> None:
+    """Ask which amount is meant where another table has the name that the word begins with.
+
+    The amount of an order may be its total, and that of its lines.
+    """
+    question = asked.question
+    used = {(one.table, one.column) for one in query.measures}
+    for word in question.words:
+        chosen = word.senses["mcol"].link if "mcol" in word.senses else None
+        if chosen is None or (chosen.table, chosen.column) not in used:
+            continue
+
+        for key in question.graph.above(chosen.table):
+            if key == chosen.table:
+                continue
+
+            rivals = [chosen, *_amounts_called(asked, key, word.text)]
+            is_settled = question.settled.among(_pairs(rivals)) is not None
+            if len(rivals) > 1 and not is_settled:
+                raise ambiguous_column(word.mark.text, _pairs(rivals), question.lexicon)
+
+
+def _amounts_called(asked: Asked, key: TableKey, text: str) -> list[Link]:
+    """Return the measures of a table whose names end as the text does behind the table's name."""
+    facts = asked.question.facts(key)
+    found = []
+    for name in table_names(facts.table):
+        rest = text.removeprefix(name).strip()
+        if not rest or rest == text:
+            continue
+
+        for column in facts.measures:
+            if any(own.endswith(rest) for own in column_names(facts.table, column)):
+                found.append(column_link(key, column.name))
+
+    return list(dict.fromkeys(found))
 
 
 def _refuse_counts_left_out(asked: Asked, query: Query) -> None:

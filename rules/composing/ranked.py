@@ -8,7 +8,7 @@ from dataclasses import replace
 from common.meanings import TableKey
 from knowledge.language.spoken_names import called
 from rules.composing.asked import Asked
-from rules.query.query import ColumnRef, Dimension, Figure, Function, Order, Query, ref
+from rules.query.query import ColumnRef, Condition, Dimension, Figure, Function, Order, Query, ref
 from rules.query.refusals import missing_measure, unused_words
 from rules.reading.implied import column_dimension, concept_column
 from rules.reading.parts import NO_TABLE, GroupBy, Named, Ranking
@@ -60,12 +60,25 @@ def ranked_query(asked: Asked) -> Query | Asked:
         return replace(query, columns=tuple(dict.fromkeys((*query.columns, *names))))
 
     query = _groups(asked, ranking, figure, entity, limit)
+    if limit == 1:
+        query = _without_nothing(asked, query, entity)
     if asked.says("share"):
         return _share_of_first(asked, query)
     if owner is not None:
         return replace(query, dimensions=(*query.dimensions, Dimension(owner)))
 
     return query
+
+
+def _without_nothing(asked: Asked, query: Query, entity: Dimension) -> Query:
+    """Leave out rows without a value where one value is asked for: nobody is no composer."""
+    if entity.column is None or entity.is_of_time:
+        return query
+    if not asked.question.schema.column(entity.table, entity.column).nullable:
+        return query
+
+    has_value = Condition(ColumnRef(entity.table, entity.column, entity.via), "not null")
+    return replace(query, conditions=(*query.conditions, has_value))
 
 
 def _limit(asked: Asked, ranking: Ranking) -> int | None:

@@ -61,6 +61,15 @@ def in_stored_unit(
     return tuple(operand * said.size / stored.size for operand in operands)
 
 
+def is_other_unit(word: str, column: Column) -> bool:
+    """Tell whether a word is a unit of what the column stores, and not the one that it stores."""
+    said, stored = _unit(word), _stored(column)
+    if said is None or stored is None:
+        return False
+
+    return said.kind == stored.kind and said.size != stored.size
+
+
 def _are_amounts(numbers: list[int], marks: tuple[Mark, ...]) -> bool:
     """Tell whether one of the numbers ends in what only amounts of money do."""
     return any(marks[place].text[-1] in _AMOUNT_ENDS for place in numbers)

@@ -11,7 +11,7 @@ from rules.reading import costs
 from rules.reading.parts import NO_TABLE
 from rules.reading.words import ColumnIdentity, MatchedItem, QuestionWords
 from rules.schema.links import METRIC, Link, column_link
-from rules.schema.table_facts import is_averaged, is_whole_number, stems
+from rules.schema.table_facts import is_averaged, is_score, is_whole_number, stems
 from rules.words import WORDS
 
 _MONEY, _NAMED = WORDS.both("questions.money_columns"), 0.7
@@ -151,6 +151,8 @@ def concept_column(question: QuestionWords, table: TableKey, hint: str) -> Link 
 
     for name in WORDS.both(f"concepts.{hint}"):
         for link in columns_named(question, table, name, _LEAST_OF_CONCEPT):
+            if hint == "rating" and not is_score(question.column_of(link)):
+                continue  # an hourly rate
             if question.is_measure(link) or question.is_date(link):
                 return link
 
