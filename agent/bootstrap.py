@@ -772,6 +772,7 @@ def _open_model(plan: BudgetPlan | None, log: LineFile | None, settings: Any) ->
     if log is not None:
         cost = partial(plan.cost, model.name) if plan is not None else unknown_cost
         model = LoggedModel(model, log, cost)
+
     if plan is None:
         return model
     if plan.counts_money and model.name not in plan.prices:

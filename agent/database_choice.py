@@ -142,6 +142,7 @@ class DatabaseChooser:
             # It says which there are, where the actor may not ask this one.
             self._asked.database(question.database, question.actor)
             return _about(question, question.database, question.database_choice or "request")
+
         if len(names) == 1:
             return _about(question, names[0], "only")
 
@@ -174,6 +175,7 @@ class DatabaseChooser:
         if len(fitting) != 1:
             looked_up = (self._with_values(question, one) for one in candidates)
             fitting = await self._fitting(question, await asyncio.gather(*looked_up))
+
         if not fitting:
             return _about(question, self._default_of(databases), "default")
         if len(fitting) == 1:

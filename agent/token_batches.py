@@ -42,6 +42,7 @@ class TokenBatches:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+
         if not self._pending:
             return
 

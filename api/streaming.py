@@ -40,6 +40,7 @@ class StreamEnd:
         if event == "error":
             error = _ERROR_TYPE.search(self._last, self._last.rindex(b'"data":{"type":"error"'))
             return error[1].decode() if error is not None else event
+
         if event in _LAST_EVENTS:
             return event
 

@@ -32,6 +32,7 @@ def check_answer(question: Mapping[str, Any], answer: Any) -> None:
     if choices:
         _check_choice(choices, answer)
         return
+
     if schema is not None:
         _check_schema(schema, answer)
         return

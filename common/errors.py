@@ -394,6 +394,7 @@ def _invalid(detail: Text, sqlstate: str | None, suggestions: Sequence[str]) -> 
 
         zh = f"SQL执行出错{named}: {detail.zh}"
         en = f"The SQL failed: {detail.en}"
+
     if not suggestions:
         return Text(zh, en)
 

@@ -64,6 +64,7 @@ class LineFile:
         if os.fstat(file).st_size + len(line) > self._max_bytes:
             self._rotate()
             file = self._current()
+
         # A full disk may have cut the line before: end it, so that this line stands alone.
         if self._is_torn:
             line = b"\n" + line

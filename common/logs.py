@@ -144,6 +144,7 @@ class TerminalLines(logging.Formatter):
             text = f"{request} {fields['status']} in {fields['ms']:.0f} ms"
             if "ended" in fields:
                 text += f" ({fields['ended']})"
+
         if record.exc_info and record.exc_info[1] is not None:
             text += f": {described(record.exc_info[1])}"
         if record.levelno > logging.INFO:

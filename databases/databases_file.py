@@ -232,6 +232,7 @@ class _Reading:
         if not re.fullmatch(_NAME, name):
             self._wrong(line, f"{name!r} is no name: up to 63 letters, digits, - and _")
             return None
+
         if not isinstance(node, YamlFields):
             self._wrong(line, f"{name} needs a mapping with 'url'")
             return None

@@ -242,6 +242,7 @@ def _checked_name(name: str, taken: Collection[str]) -> str:
     if not is_sql_name(name):
         better = sql_name(name, "table")
         raise _wrong("name", f"表名可以是 {better}", f"a table's name may be {better}")
+
     if name in taken:
         raise _wrong("name", f"已有名为 {name} 的表", f"there is a table named {name} already")
 
@@ -260,6 +261,7 @@ def _check_columns(columns: Sequence[DraftColumn], said: Mapping[str, Said]) -> 
         if not is_sql_name(column.name):
             better = sql_name(column.name, "column")
             raise _wrong("columns.name", f"列名可以是 {better}", f"a name may be {better}")
+
         if column.name in names:
             text = f"two columns are named {column.name}"
             raise _wrong("columns.name", f"有两列都叫 {column.name}", text)

@@ -366,6 +366,7 @@ def _only_query(statements: list[ParsedStatement]) -> ParsedStatement:
             f"一次只能执行一条语句，收到：{found}。", f"Send one statement at a time; got: {found}."
         )
         raise ForbiddenStatement("multiple statements", hint=hint)
+
     if statements[0].kind != "SelectStmt":
         raise ForbiddenStatement(operations[0])
 

@@ -128,6 +128,7 @@ class Closure:
         if kind == "a":
             self.columns[name[0], name[1]][name[2]] = function
             return
+
         if kind == "c":
             self.casts[name[1], name[2]] = self._graph.makers.get(node, frozenset())
             return
@@ -207,6 +208,7 @@ class ClosureRule:
         if self.columns.is_needed:
             blocks = self.columns.blocks(found)
             yield from self.columns.refusals(found, blocks)
+
         if self._facts.catalog_columns:
             blocks = blocks or self.columns.blocks(found)
             shown = replace(found, columns=found.used_columns)
@@ -261,6 +263,7 @@ class ClosureRule:
             return refused(last, texts.HOLDS_CATALOG_TYPE)
         else:
             is_risky = last in self._types
+
         if is_risky:
             return refused(last, texts.RISKY_TYPE)
 

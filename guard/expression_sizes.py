@@ -139,6 +139,7 @@ class Expressions(ABC):
             found = [self.anything(item, place) for item in value]
         elif isinstance(value, dict):
             found = self._fields(value, place)
+
         if not found:
             return EMPTY
 
@@ -247,12 +248,15 @@ class Expressions(ABC):
         if "sval" in node:
             text = node["sval"].get("sval", "")
             return of_text(text)
+
         if "ival" in node:
             number = node["ival"].get("ival", 0)
             return of_number(float(number))
+
         if "fval" in node:
             digits = node["fval"].get("fval", "0")
             return of_digits(digits)
+
         if "bsval" in node:
             bits = 4 * len(node["bsval"].get("bsval", ""))
             most = 2.0 ** min(bits, LONG_CHARS)
@@ -284,6 +288,7 @@ class Expressions(ABC):
         if "arrayBounds" in type_name:
             array = replace(size, item=size.item or size.length)
             return self._built(name, _expanded(array, name))
+
         if name.endswith("multirange"):
             ranges = unnumbered(size)
             return self._built(name, _expanded(ranges, name))
@@ -360,6 +365,7 @@ class Expressions(ABC):
         elif kind not in _EQUALITIES:
             nanoseconds = operator_ns(symbol, left, right)
             self._spend(symbol, nanoseconds)
+
         if _gives_truth(node, symbol):
             return TRUTH
         if symbol in _FIELD_OPERATORS:
@@ -649,6 +655,7 @@ def _as_type(size: Size, name: str) -> Size:
     if name in _TIME_TYPES:
         days = days_of(size)
         return replace(days, length=_CHARS_OF_TIME, is_gathered=False)
+
     if name in _READ_AS_TEXT:
         return replace(size, is_number=False, is_float=False)
     if name == "numeric":

@@ -113,10 +113,12 @@ def _numbered(name: str, sizes: Sequence[Size], place: Place, like: Size) -> Siz
     if name in NUMBERS:
         most = NUMBERS[name]
         return between(-most, most, like, length=TEXT_OF_NUMBER)
+
     if name in NUMBERS_OF["rows"]:
         is_stored = like.is_stored or place.reads_tables
         whole = replace(like, is_stored=is_stored, is_gathered=False)
         return between(0, place.most_rows, whole, length=TEXT_OF_NUMBER)
+
     if name in NUMBERS_OF["length"]:
         return _length(sizes, like)
     if name in NUMBERS_OF["all"]:

@@ -189,12 +189,14 @@ def operation_of(kind: str, node: Mapping[str, Any]) -> str:
             return "RESET"
 
         return "SET"
+
     if kind in _OPERATIONS_BY_FLAG:
         flag, name, other_name = _OPERATIONS_BY_FLAG[kind]
         if node.get(flag):
             return name
 
         return other_name
+
     if kind in _OPERATIONS:
         return _OPERATIONS[kind]
 

@@ -154,6 +154,7 @@ class _Count:
         if "RangeSubselect" in item:
             subquery = item["RangeSubselect"].get("subquery", {})
             return self.of_query(subquery.get("SelectStmt"))
+
         if "RangeVar" not in item:
             return 1
 

@@ -158,6 +158,7 @@ def growth_of(select: Node, text: str, found: Findings, builtins: Collection[str
         # PostgreSQL proves stored counts, which makes it refuse large ones.
         bounds = Bounds(visits, builtins, proves_counts=True)
         refusal = bounds.refusal(select)
+
     if refusal is not None:
         raise refusal
     if bounds.gathered_copies:
@@ -358,11 +359,13 @@ class Bounds(Expressions):
         if kind == "RangeSubselect":
             rows = self.query(node["subquery"]["SelectStmt"], place)
             return [(alias, renamed(rows, names))]
+
         if kind == "JoinExpr":
             return self._join(node, alias, place)
         if kind == "RangeTableSample":
             self.anything([node.get("args"), node.get("repeatable")], place)
             return self._source(node["relation"], place)
+
         if kind == "RangeFunction":
             called, rows = self._function_rows(node, alias, place)
             return [(called, renamed(rows, names))]
@@ -465,6 +468,7 @@ class Bounds(Expressions):
         if is_of_array:
             elements = first["A_ArrayExpr"].get("elements", ())
             return Rows({}, len(elements))
+
         if is_stored:
             return Rows({}, 1.0, is_open=True)
 

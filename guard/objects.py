@@ -79,6 +79,7 @@ class ObjectRule:
         if schema is not None:
             is_own = is_system_schema(schema)
             return is_own or self._is_extension(schema, name)
+
         if name in self.facts.system_relations:
             return True
 

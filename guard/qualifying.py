@@ -315,6 +315,7 @@ class _Rewriting:
                 self.visit(each)
 
             return
+
         if not isinstance(value, dict):
             return
 
@@ -394,6 +395,7 @@ class _Rewriting:
         if kind in _PLAIN_KINDS:
             self._qualify_plain(node)
             return None
+
         if not self._is_contested(*strings(node["name"])):
             return None
         if kind == "AEXPR_IN":

@@ -109,6 +109,7 @@ class FieldCheck:
                 self._visit(item, scope)
 
             return
+
         if "withClause" in value:
             scope = scope.entered(value["withClause"])
             for place, cte in enumerate(with_queries(value["withClause"])):
@@ -145,6 +146,7 @@ class FieldCheck:
         if kind == "RangeTableSample":
             yield from self._exposed(node["relation"], scope)
             return
+
         if kind == "JoinExpr":
             left = self._exposed(node["larg"], scope)
             right = self._exposed(node["rarg"], scope)
@@ -171,6 +173,7 @@ class FieldCheck:
                 columns = list(chain.from_iterable(side.names for side in sides))
 
             yield alias["aliasname"], _scalars(columns, is_open=True)
+
         if "join_using_alias" in node:
             merged = strings(node.get("usingClause", ()))
             yield node["join_using_alias"]["aliasname"], _scalars(merged)
@@ -187,6 +190,7 @@ class FieldCheck:
         if kind == "RangeTableFunc":
             names = [column["RangeTableFuncCol"]["colname"] for column in columns]
             return _scalars(names)
+
         if kind == "JsonTable":
             return _scalars(list(_json_columns(columns)))
 
@@ -365,6 +369,7 @@ class FieldCheck:
                 return strings([last])[0]
 
             return None
+
         if kind not in ("TypeCast", "CollateClause"):
             return None
 
@@ -391,6 +396,7 @@ class FieldCheck:
                 row = _stepped(row, step)
 
             return row
+
         if kind == "TypeCast":
             return self._typed(node.get("typeName", {}))
         if kind == "RowExpr":
@@ -453,6 +459,7 @@ class FieldCheck:
             found = [row.value(name) for row in self.tables.get(table, ())]
         else:
             found = self._meanings_of_name(names[0])
+
         if not found:
             return None
 
@@ -573,6 +580,7 @@ def _default_name(kind: str, node: Node) -> str:
     if kind == "RangeVar":
         name: str = node["relname"]
         return name
+
     if kind == "RangeFunction":
         first = node["functions"][0]["List"]
         return _called_function(first["items"][0])

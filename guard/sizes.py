@@ -294,6 +294,7 @@ def _days(text: str) -> float | None:
     if clock is not None:
         hours, minutes, seconds = map(float, clock.groups(default="0"))
         return hours * _HOUR + minutes * _HOUR / 60 + seconds / 86_400
+
     if text.lower() in _NAMED_DAYS:
         return TODAY.high
 

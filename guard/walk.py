@@ -173,6 +173,7 @@ class _Walk:
                 query = id(child)
 
             scope = self.enter_select(child, scope, depth)
+
         if key == "RangeVar":
             self.read_cte(child, scope, query)
 
@@ -588,6 +589,7 @@ def _equal(node: Node, _: Scope, found: Findings) -> None:
         is_comparing = "arg" in node
     else:
         is_comparing = "usingClause" in node or bool(node.get("isNatural"))
+
     if is_comparing:
         found.operators.append(("=",))
 

@@ -116,6 +116,7 @@ class CallRequest:
         if self._is_streamed(refused):
             parameters["stream"] = True
             parameters["stream_options"] = {"include_usage": True}
+
         if self._offer:
             parameters |= _tool_parameters(self._offer, refused)
 

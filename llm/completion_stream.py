@@ -80,9 +80,11 @@ async def _read_events(chunks: AsyncGenerator[bytes, None], reply: "_StreamedRep
                 reply.take(line)
         elif len(pending) > _MAX_LINE_BYTES:
             raise CallFailed("unusable")
+
         if reply.is_done:
             await _drain(chunks)
             break
+
         if reply.is_cut or size > MAX_BODY_BYTES:
             return reply.cut_off()
     else:
@@ -167,6 +169,7 @@ class _StreamedReply:
         if data == b"[DONE]":
             self.is_done = True
             return
+
         if data:
             self._events += 1
             self._take_event(_json(data))

@@ -279,6 +279,7 @@ def _failure(exc: Exception) -> CallFailed:
             return CallFailed("connection")
 
         return CallFailed("timeout")
+
     if isinstance(exc, openai.APIConnectionError):
         return CallFailed("connection")
     if isinstance(exc, httpx2.TimeoutException):

@@ -227,6 +227,7 @@ class Connection:
             if self._may_write:
                 self._is_sent = self._proxy.send()
                 self._may_write = state == extensions.POLL_WRITE or not self._is_sent
+
             if state == extensions.POLL_READ:
                 can_go_on = self._proxy.has_unread()
             elif state == extensions.POLL_WRITE:
@@ -241,6 +242,7 @@ class Connection:
         if not self._is_sent:
             await _socket_ready(self._proxy.fileno(), is_read=False)
             return
+
         if not self._proxy.holds_some:
             await self._readable()
 

@@ -107,6 +107,7 @@ class SocketProxy:
             self._has_ended = True
             self._ours.shutdown(socket.SHUT_WR)
             return False
+
         if self._allowed is not None:
             self._allowed -= len(piece)
             if self._allowed < 0:

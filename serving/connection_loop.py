@@ -243,6 +243,7 @@ class ConnectionLoop(ThreadWorker):  # type: ignore[misc]  # gunicorn has no typ
             if reader.is_ended:
                 self._close(conn)
                 return False
+
             if conn.stage is Stage.IDLE and not reader.is_empty:
                 self._begin_head(conn)
 

@@ -241,6 +241,7 @@ class RequestReader(RequestParser):  # type: ignore[misc]  # gunicorn has no typ
             self.is_whole = self._chunks.is_whole
             self.is_too_long = self._chunks.size > self._body_bytes
             return is_over or self.is_ended
+
         if self.is_large:
             self.is_whole = self._has_stored(pending)
             return self.is_whole or self.is_ended
@@ -327,6 +328,7 @@ class _ChunkScanner:
         if self.size + size > self._body_bytes:
             self.size += size
             return False
+
         if len(received) < after:
             return False
 
@@ -347,6 +349,7 @@ def _check_host(request: Any) -> None:
             raise InvalidHost
 
         return
+
     if not _is_host(hosts[0]):
         raise InvalidHost
 

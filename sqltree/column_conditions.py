@@ -120,6 +120,7 @@ class _Conditions:
         if kind == "AEXPR_IN":
             items = right.get("List", {}).get("items", ())
             return self._on(left, operator, tuple(_constants(items)), len(items))
+
         if kind in _PATTERNS and not operator.startswith("!"):
             return self._on(left, "like", tuple(_constants([right])), 1)
         if kind != "AEXPR_OP" or operator not in _TURNED:

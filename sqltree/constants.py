@@ -202,6 +202,7 @@ def _inside(key: str, node: Node, place: _Place) -> Iterator[_Child]:
     if key == "A_Expr":
         yield from _operands(node)
         return
+
     if key == "FuncCall":
         yield from _arguments(node)
         return
@@ -327,6 +328,7 @@ def _kind_and_value(node: Node) -> tuple[Literal["integer", "decimal", "text"] |
         value = str(node["fval"]["fval"])
         is_whole = value.lstrip("-").isdigit()
         return "integer" if is_whole else "decimal", value
+
     if "sval" in node:
         return "text", str(node["sval"].get("sval", ""))
 

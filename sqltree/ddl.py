@@ -97,11 +97,13 @@ def _table_of(statement: ParsedStatement) -> str | None:
 
         names = [each["String"]["sval"] for each in node["object"]["List"]["items"]]
         return ".".join(names[: len(names) - _COMMENTED[node["objtype"]]])
+
     if statement.kind == "AlterTableStmt":
         if node.get("objtype") == "OBJECT_TABLE":
             return _name(node["relation"])
 
         return None
+
     if statement.kind not in _MADE_BY:
         return None
 

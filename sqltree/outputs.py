@@ -223,6 +223,7 @@ class _Reader:
             if kind == "JoinExpr":
                 yield from self._sources([node["larg"], node["rarg"]], names)
                 continue
+
             if kind == "RangeVar":
                 columns = self._columns_of(node, names)
             elif kind == "RangeSubselect":

@@ -321,6 +321,7 @@ def _json_tree(data: bytes) -> str:
             raise InvalidSql(
                 _first_line(message), sqlstate="42601", position=error.cursorpos or None
             )
+
         # Escapes such as E'\xff' can put bytes into constants that are not UTF-8; the server will
         # refuse them.
         if len(result.parse_tree) > _MAX_TREE_BYTES:
@@ -376,10 +377,12 @@ def _decoded_flat(text: str) -> Node:
         if token[2]:
             names[-1] = token[1]
             continue
+
         if mark in ("]", "}"):
             stack.pop()
             names.pop()
             continue
+
         if mark not in _BEGUN:
             _put(stack[-1], names[-1], json.loads(mark))
             continue

@@ -60,6 +60,7 @@ def _may_be_stored(constant: Constant) -> bool:
     if constant.kind == "text":
         is_interval = constant.role == "interval"
         return not is_interval and not _is_unit(constant)
+
     if constant.role in _OTHER_ROLES:
         return False
 

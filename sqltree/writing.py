@@ -86,6 +86,7 @@ def is_equal(one: Any, other: Any) -> bool:
         ours = [one.get(key) for key in keys]
         theirs = [other.get(key) for key in keys]
         return all(map(is_equal, ours, theirs))
+
     if isinstance(one, list):
         has_one_length = len(one) == len(other)
         return has_one_length and all(map(is_equal, one, other))

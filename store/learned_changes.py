@@ -40,6 +40,7 @@ def learnt(
             noted = replace(before, feedback=learning.feedback)
 
         return noted, {}
+
     if _brings_rejected(learning, known):
         learning = replace(learning, example=None)
 
@@ -104,6 +105,7 @@ def _is_settled(item: Example | Lesson, learning: Learning) -> bool:
     if isinstance(item, Lesson):
         has_newer = rating == "satisfied" or learning.lesson is not None
         return is_same_sql and has_newer
+
     if learning.example is not None:
         return True
 

@@ -167,6 +167,7 @@ def item_of(found: KeptRecord) -> Item:
     if issubclass(kind, Example):
         known["tables"] = tuple((schema, name) for schema, name in known["tables"])
         known["uses"] = found.uses
+
     if kind is EtlExample:
         known["code"] = tuple((node, sql) for node, sql in known["code"])
 

@@ -165,6 +165,7 @@ class RedisCheckpoints(Checkpoints):
         if checkpoint_id is None:
             ids = [field[2] for field in fields if field[:2] == ("checkpoint", namespace)]
             checkpoint_id = max(ids, default=None)
+
         if not checkpoint_id:
             return None
 

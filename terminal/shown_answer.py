@@ -19,14 +19,7 @@ _CONTROLS = dict.fromkeys([*range(32), *range(127, 160)], " ")
 def show_answer(console: Console, answer: Mapping[str, Any], *, with_sql: bool) -> None:
     """Show an answer, by `data` of the event `completed`."""
     console.print(_plain(answer["response"]))
-    result = answer.get("query_result")
-    if result and result["rows"]:
-        console.print(_table(result))
-        chart = answer.get("chart")
-        if chart:
-            bars = _bars(chart, result)
-            if bars is not None:
-                console.print(bars)
+    _show_rows(console, answer)
     if with_sql and answer.get("sql"):
         console.print(Syntax(answer["sql"], "sql", word_wrap=True, background_color="default"))
 
@@ -36,6 +29,18 @@ def show_answer(console: Console, answer: Mapping[str, Any], *, with_sql: bool) 
     for name in ("choices", "rewrites", "follow_ups"):
         for offered in answer.get(name) or ():
             console.print(Styled(f"  › {offered}".translate(_CONTROLS), style="dim"))
+
+
+def _show_rows(console: Console, answer: Mapping[str, Any]) -> None:
+    result = answer.get("query_result")
+    if not result or not result["rows"]:
+        return
+
+    console.print(_table(result))
+    chart = answer.get("chart")
+    bars = _bars(chart, result) if chart else None
+    if bars is not None:
+        console.print(bars)
 
 
 def _plain(text: str) -> Styled:

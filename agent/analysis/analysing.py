@@ -238,11 +238,13 @@ class _Work:
             if isinstance(series, Text):
                 self._miss_over_time(series)
                 continue
+
             if series.gaps:
                 self.notices.append(filled(_HOLES, gaps=series.gaps, name=measure.label))
             if "change" in kinds:
                 self.findings += series_changes.changes(measure, series, sql, self.request.lang)
                 await self._contribute(measure, time, unit, series)
+
             if "forecast" in kinds and number == 0:
                 await self._predict(measure, series, forecasts)
 

@@ -14,6 +14,7 @@ Rows that are listed, not measured, are no chart, and neither are more bars than
 
 from collections.abc import Sequence
 from decimal import Decimal
+from itertools import filterfalse
 from typing import Any
 
 from common.text import Lang, Text
@@ -123,6 +124,7 @@ def _grouped_chart(table: Roles, lang: Lang) -> Chart | None:
             return _scatter(table, lang)
 
         return None
+
     if len(groups) > 2:
         return None
 
@@ -142,6 +144,7 @@ def _by_one(table: Roles, x: ResultColumn, y: ResultColumn, lang: Lang) -> Chart
     if x.role == "time":
         is_course = table.count >= LEAST_POINTS and _is_sorted(table.values(x))
         return spec("line" if is_course else "bar", x, y, None, title)
+
     if table.count <= MOST_SLICES and _is_whole(table, y):
         return spec("pie", x, y, None, title)
     if table.count >= _LEAST_DOTS and _has_two_units(table):
@@ -178,6 +181,7 @@ def _by_two(
     if x.role == "time":
         kind = "line" if x_count >= LEAST_POINTS else "bar"
         return spec(kind, x, y, series, title)
+
     if x_count > MOST_BARS:
         return None
 
@@ -216,23 +220,21 @@ def main_measure(table: Roles) -> ResultColumn:
 
 def _steps(columns: Sequence[ResultColumn]) -> list[ResultColumn]:
     """Return the numbers by which rows are counted or added up: floors, prices by tens."""
-    aggregates: list[ResultColumn] = []
-    others: list[ResultColumn] = []
-    for column in columns:
-        if column.role != "measure":
-            continue
-
-        is_aggregate = bool(column.output.function) or column.output.is_share
-        (aggregates if is_aggregate else others).append(column)
-
+    measures = [column for column in columns if column.role == "measure"]
+    aggregates = list(filter(_is_aggregate, measures))
+    others = list(filterfalse(_is_aggregate, measures))
     stored = [one for one in others if one.output.column is not None]
     if aggregates and stored:
         return stored
+    if len(others) != 1 or len(measures) < len(columns):
+        return []
 
-    counts = [one for one in aggregates if one.output.function == "count"]
-    has_only_figures = len(aggregates) + len(others) == len(columns)
-    is_histogram = bool(counts) and len(others) == 1 and has_only_figures
+    is_histogram = any(one.output.function == "count" for one in aggregates)
     return others if is_histogram else []
+
+
+def _is_aggregate(column: ResultColumn) -> bool:
+    return bool(column.output.function) or column.output.is_share
 
 
 def _is_sorted(values: Sequence[Any]) -> bool:

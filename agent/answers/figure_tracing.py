@@ -147,6 +147,7 @@ def tracing_warnings(traced: Traced, lang: Lang) -> list[str]:
             f"trust the results: {named}",
         )
         warnings.append(said.to(lang))
+
     if traced.earlier:
         named = ", ".join(traced.earlier[:_MOST_NAMED])
         said = Text(

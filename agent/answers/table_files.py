@@ -77,6 +77,7 @@ def _csv_field(value: Any) -> Any:
     if isinstance(value, str):
         is_harmless = not _FORMULA.match(value) or _PLAIN_NUMBER.fullmatch(value)
         return value if is_harmless else f"'{value}"
+
     if isinstance(value, list | dict):
         return to_json(value)
 

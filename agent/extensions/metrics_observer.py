@@ -110,6 +110,7 @@ class MeasuredAudit:
         if outcome.verdict == "refused":
             labels = {"error_type": outcome.error_type or ""}
             self._metrics.add("citu_guard_refusals_total", labels=labels)
+
         if outcome.verdict == "executed" and outcome.rows is not None:
             self._metrics.observe("citu_sql_rows", outcome.rows)
 

@@ -239,6 +239,7 @@ class LiveRun:
         if has_failed and self._writing is None:
             self._failures = self._journal.failures
             self._kept = 0
+
         if self._kept < self._shown and self._is_producing:
             self._write_soon()
 

@@ -197,6 +197,7 @@ class Runner:
                 if isinstance(chosen, DatabaseDoubt):
                     await end(run.asked_for_database(chosen))
                     return
+
                 if chosen is not question:
                     question = chosen
                     flow = self._flow_of(question)
@@ -642,6 +643,7 @@ def _shown_error(exc: BaseException, run_id: str, node: str | None) -> CituError
             return ServiceEnding(ENDING_TEXT)
 
         return Cancelled(CANCELLED_TEXT)
+
     if isinstance(exc, CituError):
         return exc
 

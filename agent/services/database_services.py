@@ -76,6 +76,7 @@ class ServedDatabases:
 
             default = self._asked.default
             return default if default in names else names[0]
+
         if name not in names:
             raise InvalidRequest(_unknown(names), field="database")
 

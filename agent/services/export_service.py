@@ -137,6 +137,7 @@ class ExportService:
                 wanted.actor.owner, wanted.run_id, wanted.call_id
             )
             return _Shown(answered.question, found["sql"], found.get("chart"), answered.database)
+
         if answered.sql is None:
             raise NotFound(_NO_ROWS)
 

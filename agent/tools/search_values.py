@@ -124,6 +124,7 @@ async def _scope(arguments: SearchValues, catalog: Catalog, reader: SchemaReader
         tables = catalog.tables
     else:
         tables = await _likely(arguments.words, catalog, reader)
+
     if arguments.column is None:
         columns = [(table, column) for table in tables for column in table.columns]
         return _Scope(columns, arguments.table is not None)
@@ -149,6 +150,7 @@ def _columns_named(name: str, tables: Iterable[Table]) -> list[tuple[Table, Colu
         names = list(dict.fromkeys(column.name for _, column in everywhere))
         near = closest(wanted, names, _MOST_NEAR, _LEAST_LIKENESS)
         raise NotFound(_no_column(one_line(name, _MOST_VALUE_CHARS), near), suggestions=near)
+
     if all(privacy_of(table, column) is Privacy.PRIVATE for table, column in found):
         said = identifier(found[0][1].name)
         raise Forbidden(Text(_PERSONAL.zh.format(said), _PERSONAL.en.format(said)))

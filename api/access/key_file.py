@@ -230,6 +230,7 @@ class KeyFile:
             was_there = self.path.is_symlink() or _was_made(self.path)
         else:
             was_there = self._read.stamp is not None or self._read.failure is not None
+
         if not was_there:
             return self._read or _Read(None)
 

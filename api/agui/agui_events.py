@@ -52,6 +52,7 @@ class AguiEvents:
         if name not in self._open_steps:
             self._open_steps.append(name)
             yield {"type": "STEP_STARTED", "stepName": name, "metadata": _shown(event)}
+
         if event.get("status") != "running":
             self._open_steps.remove(name)
             yield {"type": "STEP_FINISHED", "stepName": name, "metadata": _shown(event)}

@@ -55,6 +55,14 @@ class RunInput:
     user_id: str | None
 
 
+def _chosen(props: object) -> dict[str, Any]:
+    """Return what the front end chooses for the run, of all that it forwards."""
+    if not isinstance(props, dict):
+        return {}
+
+    return {name: props[name] for name in _CHOSEN if name in props}
+
+
 def parse_run_input(body: object, max_question_chars: int, agents: Collection[str]) -> RunInput:
     """Return the checked input.
 
@@ -65,8 +73,7 @@ def parse_run_input(body: object, max_question_chars: int, agents: Collection[st
         raise InvalidRequest(_NO_OBJECT)
 
     thread_id, run_id = _name(body, "threadId"), _name(body, "runId")
-    props = body.get("forwardedProps") or {}
-    chosen = {name: props[name] for name in _CHOSEN if is_object(props) and name in props}
+    chosen = _chosen(body.get("forwardedProps"))
     user_id = chosen.pop("user_id", None)
     if user_id is not None and not isinstance(user_id, str):
         raise wrong("forwardedProps.user_id", "一个字符串", "a string")

@@ -80,6 +80,7 @@ def parse_completion(
         listed = ", ".join(AGENTS)
         message = Text(f"model 必须是 {listed} 之一。", f"model must be one of {listed}.")
         raise InvalidRequest(message, field="model")
+
     if body.get("n") not in (None, 1):
         raise InvalidRequest(_ONE, field="n")
 

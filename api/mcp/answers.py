@@ -123,6 +123,7 @@ def _form(event: Json) -> Json:
     if choices:
         named = [choice_text(choice) for choice in choices]
         return _one_field({"type": "string", "enum": named})
+
     if _is_form(schema):
         return dict(schema)
 

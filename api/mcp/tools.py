@@ -114,6 +114,7 @@ async def _ask(services: McpServices, call: McpCall) -> Steps:
         frames: Frames | None = frames_of(services.runs, question, call.caller.hold_slot())
     else:
         frames = await _resumed(services, call, waiting)
+
     if frames is None:
         yield Result({"content": texts(_DECLINED.to(call.caller.lang)), "isError": True})
         return

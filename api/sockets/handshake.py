@@ -46,6 +46,7 @@ def shake_hands(request: Request) -> dict[str, str]:
     if answer.status_code == 101:
         del answer.headers["Date"]  # servers add their own
         return dict(answer.headers.raw_items())
+
     if _is_of_another_kind(server.handshake_exc):
         raise UpgradeRequired(_NO_UPGRADE)
 

@@ -93,6 +93,7 @@ class EventParts:
             yield components.status_bar("working", title, sub_status)
             yield from self._begin(node, title, details)
             return
+
         if node not in self._open_tasks:
             yield from self._begin(node, title, details)
 

@@ -186,6 +186,7 @@ class Sampler:
         if place in self._values:
             values, is_complete = self._values[place]
             return replace(column, values=values, is_complete=is_complete, period=period)
+
         if period is not None:
             return replace(column, values=(), is_complete=False, period=period)
 

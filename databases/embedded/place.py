@@ -69,6 +69,7 @@ def _account_for(own: Path) -> Account:
         entry = _entry(pwd.getpwuid, owner)
     else:
         entry = _entry(pwd.getpwnam, "postgres") or _entry(pwd.getpwnam, "nobody")
+
     if entry is None:
         raise EmbeddedServerError(
             "PostgreSQL refuses to run as root and there is no user 'postgres' or 'nobody' to run"

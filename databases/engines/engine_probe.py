@@ -104,6 +104,7 @@ class _Probe:
             self.lacks.add(Lack.PLAN_FORMAT)
         elif not plan.get("Total Cost"):
             self.lacks.add(Lack.PLAN_COSTS)
+
         if isinstance(await self._tried(_BLOCK), psycopg2.Error):
             self.lacks.add(Lack.BLOCKS)
         if not await self._tells_volatility():

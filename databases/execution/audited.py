@@ -56,6 +56,7 @@ class AuditedDatabase(ExecutingDatabase):
         if isinstance(result, DiscreetRows):
             rows = _AuditedRows(cast("RowStream", result), line, partial(self._note, line))
             return cast("T", rows)
+
         if isinstance(result, QueryResult):
             self._note_result(line, result)
 

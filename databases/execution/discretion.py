@@ -156,6 +156,7 @@ def _is_visible(hint: str, sql: str, catalog: Catalog) -> bool:
             is_visible = _is_said(column, sql)
         else:
             is_visible = _is_said(column, sql) or _is_in(column, catalog)
+
         if not is_visible:
             return False
 

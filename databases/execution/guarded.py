@@ -205,6 +205,7 @@ class GuardedDatabase(ExecutingDatabase):
         if self._prepare is None or not self._shown.tables:
             self._shown = self._coming
             return
+
         if not self._is_preparing():
             self._preparing = asyncio.create_task(self._prepared(self._prepare))
             await asyncio.wait({self._preparing}, timeout=_PATIENCE_S)
@@ -333,6 +334,7 @@ class GuardedDatabase(ExecutingDatabase):
                     told = without_values(told, proven.statement)
                 if proven.sql_as_run is not None:
                     told.position = None
+
             if told is error:
                 raise
 

@@ -159,6 +159,7 @@ def _written(
         enum = _in_hub(kind.enum, schemas)
         name = sql.Identifier(enum.schema, enum.name).as_string(cursor)
         return f"{name}[]" if kind.is_array else name
+
     if kind.is_builtin:
         return kind.name
     if kind.name not in known:

@@ -136,6 +136,7 @@ def prove_mysql_read_only(cursor: Cursor, name: str) -> None:
             f"{name} can't be read by a user that could write: its user may {rights_beyond}.\n"
             f"A user that can only read is made in the source by:\n{_READING_USER}",
         )
+
     if not is_read_only:
         raise SourceError(
             f"{name}：枢纽在那里的会话不是只读的。",

@@ -37,7 +37,11 @@ def known_tables(
         rules += quality_rules(table, catalog, samples=False)
 
     keys = {table.key for table in tables}
-    metrics = [metric.name for metric in catalog.metrics if metric.table in keys]
+    metrics = []
+    for metric in catalog.metrics:
+        if metric.table in keys:
+            metrics.append(metric.name)
+
     return KnowledgeContext(
         tables=schemas,
         join_hints=hints,

@@ -127,6 +127,7 @@ class AggregateBinding:
             zh = f"unit 只用于日期与时间列，而不是 {type_}。"
             en = f"it is for dates and times, not for {type_}."
             require(kind in DAYS, f"{field}.unit", zh, en)
+
         if grouping.unit is not None and kind == "timestamptz":
             self._assume_zone(column)
 
@@ -160,7 +161,11 @@ class AggregateBinding:
         """Return the date that is cut: the semantic file's, the only one, or the chosen."""
         sources = [one.measure.source for one in measures]
         owners = list(dict.fromkeys((*sources, self._state.tree.base)))
-        of_metrics = [one.date for one in measures if one.date is not None]
+        of_metrics = []
+        for one in measures:
+            if one.date is not None:
+                of_metrics.append(one.date)
+
         said = self._said_date(of_metrics, owners)
         if said is not None:
             return said
@@ -189,7 +194,11 @@ class AggregateBinding:
             return dates
 
         gone = self._state.tree.gone
-        joined = [name for name in self._scope.visible if name not in gone]
+        joined = []
+        for name in self._scope.visible:
+            if name not in gone:
+                joined.append(name)
+
         return self._dates(joined)
 
     def _said_date(
@@ -328,6 +337,7 @@ class AggregateBinding:
             self._names.add(name)
             keys.append(BoundKey(name, currency))
             return typed
+
         if chosen == CONVERT and conversion is not None:
             return self._converted(typed, currency, conversion)
 

@@ -115,6 +115,9 @@ def is_of_rows(step: Step) -> bool:
 def _is_fixing(condition: BoundCondition) -> bool:
     """Tell whether a condition leaves one value of its column."""
     if condition.operator == "in":
-        return isinstance(condition.value, tuple) and len(condition.value) == 1
+        if not isinstance(condition.value, tuple):
+            return False
+
+        return len(condition.value) == 1
 
     return condition.operator == "="

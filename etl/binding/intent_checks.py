@@ -353,9 +353,11 @@ def _check_window(parameters: WindowParameters, field: str) -> None:
     if function in _ORDERED_WINDOWS:
         zh, en = f"{function} 需要排序。", f"{function} needs an order."
         require(has_order, f"{field}.order_by", zh, en)
+
     if function not in _RANKING_WINDOWS:
         zh, en = f"{function} 需要列。", f"{function} needs a column."
         require(parameters.column is not None, f"{field}.column", zh, en)
+
     if parameters.rows is not None:
         zh, en = "只用于 sum 和 avg。", "it is for sum and avg only."
         require(function in _FRAMED_WINDOWS, f"{field}.rows", zh, en)

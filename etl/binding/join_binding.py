@@ -283,7 +283,11 @@ class JoinPlanner:
             ways = self._links.ways(left.key, right.key)
 
         named = {source.table.key for source in self._scope.sources.values()}
-        over_named = [way for way in ways if named.issuperset(link.right for link in way)]
+        over_named = []
+        for way in ways:
+            if named.issuperset(link.right for link in way):
+                over_named.append(way)
+
         over_no_parent = list(filterfalse(leads_over_parent, ways))
         return over_named or over_no_parent or ways
 

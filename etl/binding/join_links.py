@@ -99,7 +99,11 @@ class JoinLinks:
     def ways(self, left: TableKey, right: TableKey) -> list[Way]:
         """Return the shortest ways from one table to the other, of three joins at most."""
         distances = self._distances(right)
-        reached = [link.right for link in self._onward(left) if link.right in distances]
+        reached = []
+        for link in self._onward(left):
+            if link.right in distances:
+                reached.append(link.right)
+
         if not reached:
             return []
 

@@ -59,7 +59,10 @@ def measure_type(function: MeasureFunction, type_: str) -> str:
         return _SUM_TYPES.get(type_, "numeric")
 
     is_float = kind_of_type(type_) == "float"
-    return "double precision" if is_float else "numeric"
+    if is_float:
+        return "double precision"
+
+    return "numeric"
 
 
 @dataclass(frozen=True)
@@ -183,6 +186,7 @@ class MeasureBinding:
             self._type_of(bound, field)
             zoned = with_time_zone(bound, self._scope.type_in_tree, self._conditions.time_zone)
             return zoned, item.function
+
         if item.column is None:
             column = self._asked_measure(item.function)
         else:

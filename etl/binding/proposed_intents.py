@@ -144,7 +144,10 @@ def _replaced(value: Any, others: set[str], answer: str) -> Any:
         case list():
             return [_replaced(one, others, answer) for one in value]
         case str():
-            return answer if value in others else value
+            if value in others:
+                return answer
+
+            return value
 
     return value
 
@@ -166,6 +169,7 @@ def _nameless(step: Step) -> Step:
         keys = tuple(replace(key, name="") for key in step.keys)
         measures = tuple(replace(measure, name="") for measure in step.measures)
         return replace(step, order=0, keys=keys, measures=measures)
+
     if isinstance(step, ExpressionStep | MapStep | RateStep | WindowStep):
         return replace(step, order=0, name="")
 

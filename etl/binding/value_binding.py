@@ -110,7 +110,10 @@ def is_day(value: object) -> bool:
     if isinstance(value, RelativeDay):
         return True
 
-    return isinstance(value, date) and not isinstance(value, datetime)
+    if not isinstance(value, date):
+        return False
+
+    return not isinstance(value, datetime)
 
 
 def _wrong_type(type_: str, field: str) -> InvalidRequest:

@@ -168,10 +168,12 @@ class ConditionReader:
         if named is not None:
             self._at += 1
             return self._about(named)
+
         if token.links("column"):  # the user is asked which one is meant
             self._at += 1
             self._skip_operand()
             return None
+
         if self._is_period(token):
             return self._dated(None)
         if token.mark.is_unknown or token.means("unit"):
@@ -274,12 +276,15 @@ class ConditionReader:
         if token.meaning in _PLAIN_OPERATORS:
             self._at += 1
             return [{"column": column, "operator": _PLAIN_OPERATORS[token.meaning]}]
+
         if token.means("between"):
             self._at += 1
             return self._between(column)
+
         if token.means("like"):
             self._at += 1
             return self._texts(column, token.arg)
+
         if token.means("cmp"):
             return self._behind_comparison(named, column, token)
 
@@ -337,9 +342,11 @@ class ConditionReader:
         if token is NO_TOKEN:
             self._uncovered.append(named.column.name)
             return None
+
         if token.mark.number is not None and not is_date(named.table, named.column):
             self._at += 1
             return [condition(column, operator, _number(token))]
+
         if period_of(token) is not None:
             return self._dated(named, _BOUNDS.get(operator, ""))
         if token.means("null"):
@@ -442,7 +449,10 @@ class ConditionReader:
         return not is_first and not self._is_text(token)
 
     def _is_text(self, token: Token) -> bool:
-        return token.mark.is_unknown or token.means("noise", "verb", "skipped")
+        if token.mark.is_unknown:
+            return True
+
+        return token.means("noise", "verb", "skipped")
 
     def _values(self) -> list[Json] | None:
         """Return the condition for stored values that stand without their column."""
@@ -594,6 +604,7 @@ class ConditionReader:
         if not dates:
             self._uncovered.append(said)
             return None
+
         if len(dates) == 1:
             return dates[0]
 

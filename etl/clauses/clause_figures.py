@@ -246,6 +246,7 @@ class FigureReader:
         if self._is_behind_figure(before, self._tokens[index]):
             self._reading.measures[-1] = _with_function(self._reading.measures[-1], function)
             return
+
         if not before.means("and"):
             self._functions = []
 
@@ -388,12 +389,14 @@ class FigureReader:
         if self._functions == ["count"] or self._is_counted_with_before(index, token):
             self._count(token)
             return
+
         if token.table is not None:
             if self._is_counted_behind(index):
                 return  # the word behind counts it
             if not self._is_figure(token):
                 self._take_table(index, token)
                 return
+
         if self._is_key or not self._take_metric(token):
             self._take_column(token)
 
@@ -402,7 +405,10 @@ class FigureReader:
         if token.table is None or not token_at(self._tokens, index - 1).means("and"):
             return False
 
-        return not self._is_key and token_at(self._tokens, index - 2) is self._counted
+        if self._is_key:
+            return False
+
+        return token_at(self._tokens, index - 2) is self._counted
 
     def _is_counted_behind(self, index: int) -> bool:
         """Tell whether the word behind counts what the name calls: 用户数."""

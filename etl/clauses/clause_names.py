@@ -471,20 +471,11 @@ class Names:
     def _candidates(
         self, token: Token, accepts: Accepts, among: Collection[TableKey] | None
     ) -> list[tuple[float, NamedColumn]]:
-        """Return the columns that the word may name, best first, without repeats."""
-        found: dict[tuple[TableKey, str], tuple[float, NamedColumn]] = {}
-        for own in self._own_columns():  # those of views have no links
-            is_so_called = token.text.casefold() == own.column.name.casefold()
-            if is_so_called and own.table.kind != "table" and accepts(own.table, own.column):
-                found[own.table.key, own.column.name] = (1.0, own)
+        """Return the columns that the word may name, best first, without repeats.
 
-        for link in token.links("column"):
-            named = self._linked(link)
-            if named is None or link.quality < _LEAST_COLUMN:
-                continue
-            if accepts(named.table, named.column):
-                found.setdefault((link.table, named.column.name), (link.quality, named))
-
+        Those of `among`, else those of the request's tables if there are any.
+        """
+        found = self._columns_named(token, accepts)
         preferred = self._sources if among is None else among
         theirs: list[tuple[float, NamedColumn]] = []
         for (table, _), candidate in found.items():
@@ -495,6 +486,33 @@ class Names:
             return theirs
 
         return list(found.values())
+
+    def _columns_named(
+        self, token: Token, accepts: Accepts
+    ) -> dict[tuple[TableKey, str], tuple[float, NamedColumn]]:
+        """Return the columns that the word may name, with the quality of the name."""
+        found: dict[tuple[TableKey, str], tuple[float, NamedColumn]] = {}
+        for own in self._columns_of_views(token.text):
+            if accepts(own.table, own.column):
+                found[own.table.key, own.column.name] = (1.0, own)
+
+        for link in token.links("column"):
+            named = self._linked(link)
+            if named is None or link.quality < _LEAST_COLUMN:
+                continue
+            if accepts(named.table, named.column):
+                found.setdefault((link.table, named.column.name), (link.quality, named))
+
+        return found
+
+    def _columns_of_views(self, name: str) -> Iterator[NamedColumn]:
+        """Yield the columns so called of the request's views, to which no word is linked."""
+        wanted = name.casefold()
+        for own in self._own_columns():
+            if own.table.kind == "table":
+                continue
+            if own.column.name.casefold() == wanted:
+                yield own
 
     def _linked(self, link: Link) -> NamedColumn | None:
         """Return the column of a link; None of one that is derived, unless it is a product."""

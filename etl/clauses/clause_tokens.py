@@ -273,7 +273,10 @@ def _with_qualified_names(question: str, links: Mapping[str, Link]) -> str:
 
     def marked(found: re.Match[str]) -> str:
         name = found[0].replace('"', "")
-        return f"`{name}`" if name.casefold() in links else found[0]
+        if name.casefold() in links:
+            return f"`{name}`"
+
+        return found[0]
 
     return _QUALIFIED.sub(marked, question)
 

@@ -50,6 +50,7 @@ class EditClauses(ClauseReader):
         if self._draft.aggregate is None:
             self._reading.add_figures(found)
             return
+
         if not found.keys and not found.measures:
             self._reading.refuse_clause(clause.tokens)
             return

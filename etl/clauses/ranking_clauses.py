@@ -54,7 +54,11 @@ class RankingClauses(ClauseReader):
             self._reading.refuse_clause(clause.tokens)
             return
 
-        others = [key["as"] for key in aggregate["group_by"] if key["as"] != sorting]
+        others = []
+        for key in aggregate["group_by"]:
+            if key["as"] != sorting:
+                others.append(key["as"])
+
         make = _running if clause.kind == "running" else _previous
         for measure in measures:
             self._draft.add("window", make(measure["as"], others, sorting))
@@ -121,13 +125,19 @@ class RankingClauses(ClauseReader):
         """Return the figure that ranks: the one that is said, else the aggregate's only one."""
         if parts.figure:
             measures = self._reading.figures(parts.figure).measures
-            return measures[0] if measures else None
+            if measures:
+                return measures[0]
+
+            return None
 
         known = self._draft.measures
         if not known:
             return self._asked_measure(parts)
 
-        return known[0] if len(known) == 1 else None
+        if len(known) == 1:
+            return known[0]
+
+        return None
 
     def _asked_measure(self, parts: TopParts) -> Json | None:
         """Return the figure to rank by where none is said; of several the user is asked."""
@@ -180,6 +190,7 @@ class RankingClauses(ClauseReader):
             for key in ranked.foreign_keys:
                 if key.target == table.key:
                     return _Group(tuple(named_columns(ranked, key.columns)))
+
         if not table.primary_key:
             self._reading.refuse_word(token.text)
             return None
@@ -223,13 +234,7 @@ class RankingClauses(ClauseReader):
             columns += group.columns
 
         if self._draft.aggregate is None:
-            keys = [self._key(named) for named in columns]
-            if thing is not None:
-                keys += self._keys_of_rows(thing, keys)
-
-            taken = [key["column"] for key in keys]
-            keys += [key for key in values if key["column"] not in taken]
-            self._reading.add_figures(FigureReading(keys=keys, measures=[measure]))
+            self._group_by(columns, thing, measure, values)
 
         partition: list[str] = []
         for named in columns:
@@ -242,6 +247,25 @@ class RankingClauses(ClauseReader):
 
         ranked = self._known_measure(measure) or measure
         self._rank(parts, partition, str(ranked["as"]))
+
+    def _group_by(
+        self,
+        columns: Sequence[NamedColumn],
+        thing: Table | None,
+        measure: Json,
+        values: Sequence[Json],
+    ) -> None:
+        """Add the aggregate whose groups are ranked."""
+        keys = [self._key(named) for named in columns]
+        if thing is not None:
+            keys += self._keys_of_rows(thing, keys)
+
+        taken = {key["column"] for key in keys}
+        for key in values:
+            if key["column"] not in taken:
+                keys.append(key)
+
+        self._reading.add_figures(FigureReading(keys=keys, measures=[measure]))
 
     def _keys_of_rows(self, thing: Table, taken: Sequence[Json]) -> list[Json]:
         """Return the keys that tell a table's rows apart, but those that are taken."""

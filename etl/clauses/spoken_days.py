@@ -28,6 +28,7 @@ def day_value(moment: Moment) -> str | Json | None:
     else:
         count, rest = divmod(moment.months, _MONTHS_OF[unit])
         is_whole = not rest and not moment.days
+
     if not is_whole:
         return None
 

@@ -54,6 +54,7 @@ def as_kind(value: Any, kind: ValueKind, zone: str) -> Any:
             return value
 
         return None
+
     if kind in _CONVERSIONS and is_number(value):
         return _CONVERSIONS[kind](value)
 
@@ -102,12 +103,18 @@ def _read_day(text: str) -> datetime | None:
 
 def plain_day(day: date) -> date:
     """Return the day of a moment; a day as it is."""
-    return day.date() if isinstance(day, datetime) else day
+    if isinstance(day, datetime):
+        return day.date()
+
+    return day
 
 
 def is_number(value: Any) -> bool:
     """Tell whether a value is a number; truth values are none."""
-    return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
+    if not isinstance(value, int | float | Decimal):
+        return False
+
+    return not isinstance(value, bool)
 
 
 def is_exact_number(value: Any) -> bool:
@@ -130,7 +137,10 @@ def numbered_key(column: Column, number: int) -> Any:
         return UUID(int=number + 1)
 
     key_of = _KEYS.get(kind)
-    return None if key_of is None else key_of(number)
+    if key_of is None:
+        return None
+
+    return key_of(number)
 
 
 _KEYS: dict[ValueKind, Callable[[int], Any]] = {

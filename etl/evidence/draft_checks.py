@@ -39,11 +39,19 @@ def checks_of(draft: Draft, bound: BoundIntent) -> Iterator[DraftTest]:
 
 def _source_models(draft: Draft, bound: BoundIntent) -> dict[str, DraftModel]:
     """Return the model that reads each source, by the source's name."""
-    models = [model for model in draft.models if model.node.layer == "ODS"]
+    models = []
+    for model in draft.models:
+        if model.node.layer == "ODS":
+            models.append(model)
+
     found = {}
     for source in bound.sources:
         read = f"{source.table.schema}.{source.table.name}"
-        reading = [model for model in models if model.node.inputs == [read]]
+        reading = []
+        for model in models:
+            if model.node.inputs == [read]:
+                reading.append(model)
+
         if reading:
             found[source.name] = reading[0]
             models.remove(reading[0])

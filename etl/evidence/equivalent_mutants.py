@@ -88,7 +88,10 @@ def _always_in_grain(draft: Draft, model: DraftModel) -> list[str]:
 
     base_grain = draft.models[0].node.grain
     begins_with_base = grain[: len(base_grain)] == base_grain
-    return list(base_grain) if begins_with_base else []
+    if begins_with_base:
+        return list(base_grain)
+
+    return []
 
 
 def _never_null(meaning: BoundIntent) -> list[str]:
@@ -215,7 +218,11 @@ def _meets_no_null(change: NodeChange) -> bool:
 def _drops_a_null_test(change: NodeChange) -> bool:
     """A column with a value is not NULL, so that nothing is lost without that alternative."""
     node, kept, facts = change
-    dropped = [side.unnest() for side in (node.this, node.expression) if side != kept]
+    dropped = []
+    for side in (node.this, node.expression):
+        if side != kept:
+            dropped.append(side.unnest())
+
     match dropped:
         case [exp.Is(this=tested, expression=exp.Null())]:
             return _has_value(tested, facts.never_null)
@@ -226,7 +233,10 @@ def _drops_a_null_test(change: NodeChange) -> bool:
 def _guards_a_value(change: NodeChange) -> bool:
     """COALESCE of a column with a value is that column."""
     node, _, facts = change
-    return isinstance(node, exp.Coalesce) and _has_value(node.this, facts.never_null)
+    if not isinstance(node, exp.Coalesce):
+        return False
+
+    return _has_value(node.this, facts.never_null)
 
 
 # ------------------------------------------------------------------------------

@@ -124,7 +124,11 @@ class FixturePlan:
         self, table: Table, columns: Mapping[TableKey, Sequence[str]]
     ) -> list[ColumnRole]:
         wanted = {*columns.get(table.key, ()), *table.primary_key}
-        names = [column.name for column in table.columns if column.name in wanted]
+        names = []
+        for column in table.columns:
+            if column.name in wanted:
+                names.append(column.name)
+
         return [self.role(table, name) for name in names]
 
     # roles of columns
@@ -281,7 +285,11 @@ def _number_alike(numbers: dict[Place, int], places: Sequence[Place]) -> None:
     """Give the columns one number, and with them all that share a number with one of them."""
     earlier = {numbers[place] for place in places if place in numbers}
     number = min(earlier, default=len(numbers))
-    sharing = [place for place, known in numbers.items() if known in earlier]
+    sharing = []
+    for place, known in numbers.items():
+        if known in earlier:
+            sharing.append(place)
+
     numbers.update(dict.fromkeys([*sharing, *places], number))
 
 

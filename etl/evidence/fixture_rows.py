@@ -246,6 +246,7 @@ class RowFilling:
         else:
             plain = self._fulfilling(role)[:1]
             values = [one for one in values if one not in plain]
+
         if role.is_nullable:
             values.append(None)
 
@@ -301,7 +302,10 @@ class RowFilling:
             return self._plain_amount(role, self._amounts)
 
         fulfilling = self._fulfilling(role)
-        return fulfilling[0] if fulfilling else self._key(role, 0)
+        if fulfilling:
+            return fulfilling[0]
+
+        return self._key(role, 0)
 
     def _plain_key(self, role: ColumnRole, place: int) -> Any:
         """Return the key of a row, or of one of the first two rows that it may refer to."""

@@ -111,7 +111,10 @@ def _candidates(role: ColumnRole) -> list[Any]:
     """Return the values that are tried for a column; none where each row needs its own."""
     if role.is_key:
         may_be_missing = role.is_nullable and not role.is_unique
-        return [A_KEY, None] if may_be_missing else []
+        if may_be_missing:
+            return [A_KEY, None]
+
+        return []
 
     telling = role.telling
     values = list(telling.values)

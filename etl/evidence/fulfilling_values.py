@@ -94,7 +94,11 @@ class FulfillingValues:
         return choices
 
     def _changed(self, values: Values, chance: random.Random) -> dict[Place, Any]:
-        places = [place for place, known in self._candidates.items() if len(known) > 1]
+        places = []
+        for place, known in self._candidates.items():
+            if len(known) > 1:
+                places.append(place)
+
         count = chance.randint(1, _PLACES_AT_ONCE)
         changed = dict(values)
         for place in chance.sample(places, min(count, len(places))):

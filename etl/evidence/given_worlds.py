@@ -59,7 +59,10 @@ class GivenWorlds:
             raise CaseRefused("nothing can be computed of these rows") from error
 
         meant = [tuple(map(_compared, row)) for row in meaning.rows]
-        return world if Counter(meant) == Counter(expected) else None
+        if Counter(meant) == Counter(expected):
+            return world
+
+        return None
 
     def _tables(self, given: Mapping[str, Any]) -> dict[tuple[str, str], list[Row]]:
         keys = [source.table.key for source in self._bound.sources]

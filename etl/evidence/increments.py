@@ -40,7 +40,10 @@ def _increment(model: DraftModel, stage: BuildStage, there: str) -> str | None:
 def _naming(model: DraftModel, stage: BuildStage, there: str) -> Naming:
     def naming(table: exp.Table) -> str:
         is_own = not table.db and table.name == model.name
-        return there if is_own else stage.relation(table)
+        if is_own:
+            return there
+
+        return stage.relation(table)
 
     return naming
 
@@ -80,7 +83,11 @@ def before_late_rows(world: World, bound: BoundIntent) -> World | None:
     if not late:
         return None
 
-    earlier = [row for place, row in enumerate(rows) if place not in late]
+    earlier = []
+    for place, row in enumerate(rows):
+        if place not in late:
+            earlier.append(row)
+
     return World(f"{world.name}_before", {**world.tables, key: earlier})
 
 

@@ -116,7 +116,10 @@ def _is_condition(node: exp.Expr) -> bool:
     if isinstance(parent, exp.If):
         return parent.this is node
 
-    return isinstance(parent, exp.Join) and parent.args.get("on") is node
+    if not isinstance(parent, exp.Join):
+        return False
+
+    return parent.args.get("on") is node
 
 
 def _alternatives(node: exp.Or, _: Types) -> Iterator[Change]:
@@ -244,7 +247,11 @@ def _ungrouped(node: exp.Select, keys: Sequence[exp.Expr], types: Types) -> Iter
     for key in keys:
         grouped.update(one.name for one in key.find_all(exp.Column))
 
-    names = [name for name in types.get(source.name, {}) if name not in grouped]
+    names = []
+    for name in types.get(source.name, {}):
+        if name not in grouped:
+            names.append(name)
+
     for name in names[:2]:
         yield column(name, source.alias_or_name)
 
@@ -436,7 +443,11 @@ def _others(node: exp.Column, types: Types, most: int) -> Iterator[Change]:
         return
 
     kind = kind_of_type(columns[node.name])
-    same = [name for name, type_ in columns.items() if kind_of_type(type_) == kind]
+    same = []
+    for name, type_ in columns.items():
+        if kind_of_type(type_) == kind:
+            same.append(name)
+
     same.remove(node.name)
     for name in same[:most]:
         yield f"{node.table}.{name} for {node.table}.{node.name}", column(name, node.table)

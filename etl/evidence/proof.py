@@ -89,7 +89,10 @@ class DraftProof:
     def is_whole(self) -> bool:
         """Tell whether it is about all rows of the sources."""
         scratch = self.report.scratch
-        return scratch is not None and all(one.is_whole for one in scratch.tables.values())
+        if scratch is None:
+            return False
+
+        return all(one.is_whole for one in scratch.tables.values())
 
 
 def make_tests(draft: Draft, bound: BoundIntent) -> tuple[DraftTest, ...]:
@@ -294,7 +297,11 @@ class _Proving:
 
     def _report(self) -> TestReport:
         found = self._found
-        failed = [one for one in found.results if one.status == "fail" and not one.is_warning]
+        failed = []
+        for one in found.results:
+            if one.status == "fail" and not one.is_warning:
+                failed.append(one)
+
         is_whole = self.failure is None and not failed
         tables = {
             f"{schema}.{name}": sample.summary

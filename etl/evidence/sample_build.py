@@ -66,7 +66,11 @@ class SampleBuild:
         """Index keys, by which the independent queries look rows up."""
         for (schema, name), sample in self._samples.tables.items():
             relation = f"{quoted(self._build.source_schemas[schema])}.{quoted(name)}"
-            key = [one for one in sample.table.primary_key if one in sample.columns]
+            key = []
+            for one in sample.table.primary_key:
+                if one in sample.columns:
+                    key.append(one)
+
             if key:
                 await self._build.execute(f"CREATE INDEX ON {relation} ({quoted_list(key)})")
 

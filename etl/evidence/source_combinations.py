@@ -243,7 +243,10 @@ class SourceCombinations:
     def _membership(self, step: JoinSourceStep) -> exp.Expr:
         """Return whether a row of the right source meets, or that none does."""
         found = _exists(self._read(step.right), self._meeting(step))
-        return exp.Not(this=found) if step.how == "anti" else found
+        if step.how == "anti":
+            return exp.Not(this=found)
+
+        return found
 
     def _meeting(self, step: JoinSourceStep) -> list[exp.Expr]:
         """Return what holds for the rows of the right source that the join takes."""
@@ -266,6 +269,7 @@ class SourceCombinations:
                 yield from self._conditions(step.tests)
                 earlier.extend(step.tests)
                 continue
+
             if has_dedup:
                 raise NotReconcilable
             if isinstance(step, DedupStep):

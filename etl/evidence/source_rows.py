@@ -33,6 +33,7 @@ def _kind(value: Any) -> object:
     if isinstance(value, int | float | Decimal):
         is_whole = value == int(value)
         return value > 0, value == 0, is_whole
+
     if isinstance(value, str):
         return value == "", value == value.lower(), value == value.strip()
 

@@ -88,7 +88,12 @@ class TellingColumn:
 
     def known(self) -> list[Any]:
         """Return the values but for NULL."""
-        return [value for value in self.values if value is not None]
+        found = []
+        for value in self.values:
+            if value is not None:
+                found.append(value)
+
+        return found
 
     def add(self, values: Iterable[Any]) -> None:
         """Add values that its type can hold, each once."""
@@ -219,6 +224,7 @@ class TellingValues:
         if column is None:
             self.having[test.column.name] += compared
             return
+
         if must_hold:
             column.tests.append(test)
 
@@ -291,8 +297,16 @@ class TellingValues:
         if len(column.values) < _FEWEST_VALUES and not column.is_amount:
             column.add(self._usual(column))
 
-        plain = [value for value in column.values if self._is_plain(column, value)]
-        others = [value for value in column.values if value not in plain]
+        plain = []
+        for value in column.values:
+            if self._is_plain(column, value):
+                plain.append(value)
+
+        others = []
+        for value in column.values:
+            if value not in plain:
+                others.append(value)
+
         column.values = plain + others
         column.plain = len(plain)
         column.add([None])
@@ -306,7 +320,11 @@ class TellingValues:
     def _moments(self, column: TellingColumn) -> Iterator[Any]:
         """Yield the first moment of periods that follow each other, and the last before it."""
         self._anchors += 1
-        days = [value for value in column.values if isinstance(value, date)]
+        days = []
+        for value in column.values:
+            if isinstance(value, date):
+                days.append(value)
+
         anchor = plain_day(days[0]) if days else shifted(ANCHOR, "month", self._anchors)
         for unit in sorted(column.units):
             first = period_of(anchor, unit, self._zone)
@@ -401,7 +419,10 @@ def _texts_of_all(tests: Iterable[BoundCondition]) -> list[str]:
             operators.add(test.operator)
             parts[test.operator] += str(test.value)
 
-    return ["".join(parts.values())] if len(operators) > 1 else []
+    if len(operators) > 1:
+        return ["".join(parts.values())]
+
+    return []
 
 
 def _comparisons(expression: exp.Expression) -> Iterator[tuple[exp.Column, Any]]:

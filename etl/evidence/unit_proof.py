@@ -347,6 +347,7 @@ class UnitProof:
 
             built = f"SELECT * FROM {world.stage.model(model.name)}"
             expected, failures = meant, await differing_rows(self._build, built, meant)
+
         if failures:
             return expected, failures
 

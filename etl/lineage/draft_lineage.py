@@ -31,7 +31,10 @@ def draft_lineage(drafts: Iterable[EtlExample], catalog: Catalog) -> list[TableL
 def target_of(draft: EtlExample, catalog: Catalog) -> str:
     """Return a draft's target, as the table that the datasource has of that name, if it has one."""
     built = catalog.by_name.get(draft.target, ())
-    return qualified(built[0]) if len(built) == 1 else draft.target
+    if len(built) == 1:
+        return qualified(built[0])
+
+    return draft.target
 
 
 def _edges(target: str, draft: EtlExample, catalog: Catalog) -> list[TableLineage]:

@@ -50,7 +50,10 @@ def _join(pairs: Sequence[tuple[_Side, _Side]], catalog: Catalog) -> ViewJoin | 
         return None
 
     is_of_one_table = left[0] == right[0]
-    return None if is_of_one_table else ViewJoin(*left, *right)
+    if is_of_one_table:
+        return None
+
+    return ViewJoin(*left, *right)
 
 
 def _seen(sides: Sequence[_Side], catalog: Catalog) -> tuple[TableKey, tuple[str, ...]] | None:
@@ -61,7 +64,10 @@ def _seen(sides: Sequence[_Side], catalog: Catalog) -> tuple[TableKey, tuple[str
 
     columns = tuple(side[2] for side in sides)
     known = {column.name for column in catalog.by_key[key].columns}
-    return (key, columns) if known.issuperset(columns) else None
+    if known.issuperset(columns):
+        return (key, columns)
+
+    return None
 
 
 def _key_of(side: _Side, catalog: Catalog) -> TableKey | None:

@@ -126,7 +126,10 @@ class JoinSourceStep:
     @property
     def stage(self) -> Stage:
         """Return where the join works."""
-        return "rows" if self.source is None else "table"
+        if self.source is None:
+            return "rows"
+
+        return "table"
 
     @property
     def left_sources(self) -> set[str]:
@@ -401,7 +404,10 @@ class BoundIntent:
     @property
     def keys(self) -> tuple[BoundKey, ...]:
         """Return the keys of its groups; none where it does not group."""
-        return () if self.aggregate is None else self.aggregate.keys
+        if self.aggregate is None:
+            return ()
+
+        return self.aggregate.keys
 
     @property
     def measures(self) -> tuple[BoundMeasure, ...]:

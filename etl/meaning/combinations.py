@@ -40,7 +40,10 @@ class Combination:
             return self._made_value(column.name)
 
         row = self.rows.get(column.source)
-        return None if row is None else row.stored[column.name]
+        if row is None:
+            return None
+
+        return row.stored[column.name]
 
     def _made_value(self, name: str) -> Any:
         """Return a value that a step computed; NULL where a left join found no row to have it."""

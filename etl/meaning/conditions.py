@@ -70,9 +70,13 @@ def _condition_holds(condition: BoundCondition, values: Values, time_zone: str) 
     if operator in _COMPARISONS:
         (other,) = _listed(condition)
         return _compares(value, operator, other, time_zone)
+
     if operator == "column=":
         other = values(_column(condition))
-        return other is not None and same_value(value, other, time_zone)
+        if other is None:
+            return False
+
+        return same_value(value, other, time_zone)
 
     return _LIST_TESTS[operator](value, _listed(condition), time_zone)
 

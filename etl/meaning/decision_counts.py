@@ -136,6 +136,7 @@ class DecisionCounts:
         if source is None:
             self.figures[id_] = DecidedFigures(0)
             return
+
         if decision.without is not None:
             combinations = _without(decision.without, combinations)
 

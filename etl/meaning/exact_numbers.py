@@ -47,7 +47,10 @@ def without_sign_of_zero(number: Decimal) -> Decimal:
 def digits_behind_point(number: Decimal) -> int:
     """Return how many decimal places a number is written with."""
     exponent = number.as_tuple().exponent
-    return max(0, -exponent) if isinstance(exponent, int) else 0
+    if isinstance(exponent, int):
+        return max(0, -exponent)
+
+    return 0
 
 
 def rounded(number: Decimal, digits: int) -> Decimal:

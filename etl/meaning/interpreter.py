@@ -215,7 +215,11 @@ class _Interpreter:
     def _filter_table(self, step: FilterStep) -> None:
         source = _named_source(step.source)
         rows = self._rows[source]
-        kept = [row for row in rows if self._holds(step, values_of(source, row))]
+        kept = []
+        for row in rows:
+            if self._holds(step, values_of(source, row)):
+                kept.append(row)
+
         self._enter_filter(step, source, rows, kept)
         self._narrow_table(step, source, kept)
 
@@ -259,7 +263,11 @@ class _Interpreter:
         return after
 
     def _filtered(self, step: FilterStep, before: list[Combination]) -> list[Combination]:
-        after = [one for one in before if self._holds(step, one.value)]
+        after = []
+        for one in before:
+            if self._holds(step, one.value):
+                after.append(one)
+
         base = self._intent.base.name
         self._enter_filter(step, base, before, after)
         self._counts.narrowed(step, base, before, after, self._held)
@@ -272,7 +280,11 @@ class _Interpreter:
         kept = self._deduped(step, rows)
         self._enter_dedup(step, rows, kept)
         kept_rows = set(kept)
-        after = [one for one in before if one.rows[step.source] in kept_rows]
+        after = []
+        for one in before:
+            if one.rows[step.source] in kept_rows:
+                after.append(one)
+
         self._counts.narrowed(step, step.source, before, after, self._held)
         return after
 
@@ -316,7 +328,11 @@ class _Interpreter:
         return result
 
     def _filtered_result(self, step: FilterStep, result: list[Row]) -> list[Row]:
-        kept = [row for row in result if self._holds(step, values_of_result(row))]
+        kept = []
+        for row in result:
+            if self._holds(step, values_of_result(row)):
+                kept.append(row)
+
         self._counts.narrowed_result(step, result)
         self._enter_filter(step, self._intent.target.model, result, kept)
         return kept

@@ -52,12 +52,19 @@ class RateConversion:
             return None
 
         rate = self._rate(currency, self._day(moment))
-        return None if rate is None else multiply(amount, rate)
+        if rate is None:
+            return None
+
+        return multiply(amount, rate)
 
     def _rate(self, currency: str, day: date) -> Decimal | None:
         """Return the rate of the latest day that is not after `day`; the highest of that day."""
         rates = self._rates.get(currency, ())
-        until_day = [(from_day, rate) for from_day, rate in rates if from_day <= day]
+        until_day = []
+        for from_day, rate in rates:
+            if from_day <= day:
+                until_day.append((from_day, rate))
+
         if not until_day:
             return None
 

@@ -366,7 +366,10 @@ def _children(node: exp.Expression, name: str) -> list[exp.Expression]:
     if value is None:
         return []
 
-    return value if isinstance(value, list) else [value]
+    if isinstance(value, list):
+        return value
+
+    return [value]
 
 
 def common_type(types: Sequence[str]) -> str:

@@ -132,7 +132,13 @@ class _Drafting:
     def _is_cleaned_apart(self, name: str) -> bool:
         """Tell whether a source's rows are changed before they are joined."""
         is_alone = len(self._needed) == 1
-        return not is_alone and (bool(self._table_steps(name)) or ROW in self._needed[name])
+        if is_alone:
+            return False
+
+        if bool(self._table_steps(name)):
+            return True
+
+        return ROW in self._needed[name]
 
     def _table_steps(self, name: str) -> list[Step]:
         steps: list[Step] = []
@@ -185,7 +191,10 @@ class _Drafting:
     def _has_columns(self, step: Step, rows: RowQuery, joined: JoinedSources) -> bool:
         """Tell whether a join is one of those that are wanted, and a column can be computed."""
         if isinstance(step, JoinSourceStep):
-            return step.how in ("semi", "anti") or step.right in joined.names
+            if step.how in ("semi", "anti"):
+                return True
+
+            return step.right in joined.names
 
         return set(columns_read(step)) <= set(rows.columns)
 
@@ -258,7 +267,11 @@ class _Drafting:
 
     def _result_steps(self) -> tuple[list[Step], list[Step]]:
         """Return the steps on the result before its first window, and those from there on."""
-        steps = [step for step in self._bound.steps if _stage(step) == "result"]
+        steps = []
+        for step in self._bound.steps:
+            if _stage(step) == "result":
+                steps.append(step)
+
         for place, step in enumerate(steps):
             if isinstance(step, WindowStep):
                 return steps[:place], steps[place:]
@@ -384,7 +397,10 @@ class _Drafting:
             outputs = [(output.name, output.column) for output in self._bound.outputs]
             grain = self._grain_of(self._joined.repeating, outputs)
 
-        return grain if set(grain) <= set(target.columns) else []
+        if set(grain) <= set(target.columns):
+            return grain
+
+        return []
 
     def _write(
         self,
@@ -421,7 +437,12 @@ class _Drafting:
             if not place.db:
                 read.add(place.name)
 
-        return [model.name for model in self._models if model.name in read]
+        found = []
+        for model in self._models:
+            if model.name in read:
+                found.append(model.name)
+
+        return found
 
     def _take_operations(self) -> list[int]:
         """Return the steps that the model carries out; those of the next one begin."""
@@ -460,14 +481,22 @@ class _Drafting:
                     names.append(step.right)
 
         steps = [step for one in names for step in self._table_steps(one)]
-        in_order = [step for step in self._bound.steps if step in steps]
+        in_order = []
+        for step in self._bound.steps:
+            if step in steps:
+                in_order.append(step)
+
         return self._meaning(outputs, in_order, [self._bound.source(one) for one in names])
 
     def _meaning(
         self, outputs: Outputs, steps: Sequence[Step], sources: Sequence[BoundSource]
     ) -> BoundIntent:
         """Return an intent of these steps, with these columns as its result."""
-        selected = [BoundOutput(name, one) for name, one in outputs if one.name != ROW]
+        selected = []
+        for name, one in outputs:
+            if one.name != ROW:
+                selected.append(BoundOutput(name, one))
+
         columns = tuple(output.name for output in selected)
         is_grouped = any(isinstance(step, AggregateStep) for step in steps)
         return replace(

@@ -275,6 +275,7 @@ class _PartReader:
         if not self.part.membership.is_always(measure.source):
             mark = self.part.membership.identity(measure.source)[0]
             exists = not_null(self._resolve(mark).tree())
+
         if measure.value is None:
             return _Member(measure, TypedValue(exp.Literal.number(1), "integer"), exists)
 
@@ -297,7 +298,12 @@ class _PartReader:
     def once(self) -> list[_Member]:
         """Return the measures on rows that no join repeats."""
         is_once = self.part.membership.is_once
-        return [one for one in self.members() if is_once(one.measure.source)]
+        found = []
+        for one in self.members():
+            if is_once(one.measure.source):
+                found.append(one)
+
+        return found
 
     def as_they_are(self, slots: Mapping[str, TypedValue]) -> list[tuple[str, exp.Expr]]:
         """Return the outputs for rows that no join repeats."""
@@ -445,7 +451,10 @@ def aggregate_type(function: MeasureFunction, type_: str) -> str:
     if function in ("avg", "median"):
         return _mean_type(kind, type_)
     if function in ("min", "max"):
-        return type_ if kind == "other" else bare_type(type_)
+        if kind == "other":
+            return type_
+
+        return bare_type(type_)
 
     return _sum_type(kind, type_)
 
@@ -479,6 +488,7 @@ def _aggregate(member: _Member, value: TypedValue, tests: Sequence[exp.Expr]) ->
     else:
         counted = exp.Star() if is_of_rows else value.tree()
         figure = _filtered(_FUNCTIONS[measure.function](counted), kept)
+
     if measure.is_zero_when_empty and not measure.function.startswith("count"):
         return exp.Coalesce(this=figure, expressions=[exp.Literal.number(0)])
 
@@ -497,6 +507,7 @@ def _median(value: TypedValue, kept: exp.Expr | None) -> exp.Expr:
     if kind_of_type(value.type) not in _EXACT:
         figure = exp.PercentileCont(this=exp.Literal.number("0.5"))
         return _filtered(_within(figure, value, False), kept)
+
     if kind_of_type(value.type) == "integer":
         value = TypedValue(cast(value.tree(), "numeric"), "numeric")
 

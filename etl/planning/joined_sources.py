@@ -42,7 +42,11 @@ class JoinedSources:
         if source == self._intent.base.name:
             return True
 
-        inner = [step.right for step in self._joins if step.how == "inner"]
+        inner = []
+        for step in self._joins:
+            if step.how == "inner":
+                inner.append(step.right)
+
         return source in inner
 
     def identity(self, source: str) -> Sequence[BoundColumn]:

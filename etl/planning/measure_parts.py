@@ -49,7 +49,11 @@ def measure_parts(bound: BoundIntent, aggregate: AggregateStep) -> list[MeasureP
 
     taken: list[list[BoundMeasure]] = [[] for _ in parts]
     for measure, sources in wanted.items():
-        places = [place for place, other in enumerate(largest) if sources <= other]
+        places = []
+        for place, other in enumerate(largest):
+            if sources <= other:
+                places.append(place)
+
         taken[places[0]].append(measure)
 
     pairs = zip(taken, parts, strict=True)

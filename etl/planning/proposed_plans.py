@@ -88,6 +88,7 @@ def _problems_before_target(node: EtlNode) -> Iterator[str]:
     if not has_prefix or _MODEL_NAME.fullmatch(node.name) is None:
         said = _shortened(node.name)
         yield f"{said!r} is no name for a node of the layer {node.layer}."
+
     if node.materialization == "incremental":
         yield f"{node.name} is a view or a table: only the target may be incremental."
 
@@ -152,7 +153,11 @@ def _shape(node: EtlNode) -> tuple[str, Sequence[str], Sequence[str]]:
 
 def _with_known(node: EtlNode, operations: Collection[int]) -> EtlNode:
     """Return the node with those of its operations that the request has."""
-    known = [order for order in node.operations if order in operations]
+    known = []
+    for order in node.operations:
+        if order in operations:
+            known.append(order)
+
     return node.model_copy(update={"operations": known})
 
 

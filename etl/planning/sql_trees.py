@@ -49,6 +49,7 @@ def literal(value: Scalar) -> exp.Expr:
     if isinstance(value, datetime):
         kind = "timestamp" if value.tzinfo is None else "timestamptz"
         return cast(exp.Literal.string(value.isoformat(sep=" ")), kind)
+
     if isinstance(value, date):
         return cast(exp.Literal.string(value.isoformat()), "date")
 

@@ -35,7 +35,10 @@ class TargetColumns:
         if self._target.mode != "merge":
             return None
 
-        return KEY if self._period is None else PERIOD
+        if self._period is None:
+            return KEY
+
+        return PERIOD
 
     @property
     def names(self) -> list[str]:
@@ -66,6 +69,7 @@ class TargetColumns:
             rows.settle(columns)
             values = [rows.value(one) for one in columns]
             rows.compute(BoundColumn("", KEY), TypedValue(_digest(values), "text"))
+
         if PERIOD in self.names and self._period is not None:
             name, unit = self._period
             rows.settle([BoundColumn("", name)])

@@ -71,9 +71,11 @@ def _protect_division(division: exp.Expr, types: Callable[[exp.Column], str]) ->
     if not isinstance(divisor, exp.Nullif):
         protected = exp.Nullif(this=divisor.copy(), expression=exp.Literal.number(0))
         division.set("expression", protected)
+
     if is_quotient:
         division.set("typed", True)
         division.set("safe", False)
+
     if is_quotient and is_whole:
         division.set("this", cast(dividend.copy(), "numeric"))
 
@@ -97,6 +99,7 @@ def condition(test: RowTest, resolve: Resolve, time_zone: str) -> exp.Expr:
     if isinstance(test, ExpressionTest):
         value = computed_value(test.expression, resolve, time_zone)
         return exp.Paren(this=value.tree())
+
     if isinstance(test, AnyOf):
         return any_of(condition(part, resolve, time_zone) for part in test.conditions)
 
@@ -126,6 +129,7 @@ class _Comparison:
         if operator in ("is_true", "is_false"):
             wanted = exp.Boolean(this=operator == "is_true")
             return exp.Is(this=self._subject.tree(), expression=wanted)
+
         if operator in ("contains", "prefix", "suffix"):
             return self._text_test(str(value))
         if isinstance(value, tuple):

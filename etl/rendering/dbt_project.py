@@ -105,6 +105,7 @@ def _config(model: DraftModel) -> str:
         strategy = "delete+insert" if model.merge_key else "append"
         settings["incremental_strategy"] = jinja_string(strategy)
         settings["on_schema_change"] = jinja_string("fail")
+
     if model.merge_key:
         settings["unique_key"] = jinja_string(model.merge_key)
         if model.increment is not None:

@@ -141,7 +141,11 @@ def _columns_read(draft: Draft) -> dict[tuple[str, str], list[str]]:
     """Return the stored tables that models read, by schema and name, with the columns read."""
     read: dict[tuple[str, str], list[str]] = {}
     for model in draft.models:
-        stored = [one for one in model.select.find_all(exp.Table) if one.db]
+        stored = []
+        for one in model.select.find_all(exp.Table):
+            if one.db:
+                stored.append(one)
+
         if not stored:
             continue
 

@@ -55,7 +55,10 @@ def plain_markdown(text: object) -> str:
 def _code(name: str) -> str:
     """Return a name as code; one that code can't hold as text."""
     is_plain = name.isprintable() and not set(name) & {"`", "|"}
-    return f"`{name}`" if is_plain else plain_markdown(name)
+    if is_plain:
+        return f"`{name}`"
+
+    return plain_markdown(name)
 
 
 def readme_text(

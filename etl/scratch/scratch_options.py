@@ -57,4 +57,7 @@ def _dbt(configured: str) -> Path | None:
         found = shutil.which(Path(configured).expanduser())
         return Path(found) if found else None
 
-    return _OWN_DBT if _OWN_DBT.exists() else None
+    if _OWN_DBT.exists():
+        return _OWN_DBT
+
+    return None

@@ -17,7 +17,10 @@ def literal(value: Any) -> str:
 
 def text_or_null(value: Any) -> str | None:
     """Return a value as PostgreSQL reads it, and None for NULL."""
-    return None if value is None else as_text(value)
+    if value is None:
+        return None
+
+    return as_text(value)
 
 
 def as_text(value: Any) -> str:

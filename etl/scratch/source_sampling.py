@@ -271,7 +271,11 @@ def _picked(table: Table, share: float) -> str:
 def _among(names: Sequence[str], keys: Iterable[TextRow]) -> str:
     rows = []
     for key in keys:
-        values = [_literal(value) for value in key if value is not None]
+        values = []
+        for value in key:
+            if value is not None:
+                values.append(_literal(value))
+
         rows.append(f"({', '.join(values)})")
 
     return f"({quoted_list(names)}) IN ({', '.join(rows)})"

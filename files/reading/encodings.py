@@ -55,6 +55,7 @@ def encoding_of(path: Path) -> Encoding:
     if wide is not None and _decodes(path, wide):
         reason = Text("每隔一个字节为零", "every other byte is zero")
         return Encoding(wide, "utf-16", reason)
+
     if head.count(0) > _MOST_NULS * len(head):
         raise refusal(
             "这不是文本文件：其中有许多零字节。请上传 CSV、TSV、XLSX 或它们的 ZIP。",
@@ -104,9 +105,11 @@ def _narrow(path: Path) -> Encoding:
     if _decodes(path, "gb18030") and _is_mostly_common(path, "gb18030"):
         reason = Text("不是 UTF-8，是常用汉字", "not UTF-8; reads as common Chinese characters")
         return Encoding("gb18030", "gb18030", reason)
+
     if _decodes(path, "big5") and _is_mostly_common(path, "big5"):
         reason = Text("不是 UTF-8，是繁体汉字", "not UTF-8; reads as traditional Chinese")
         return Encoding("big5", "big5", reason)
+
     if _decodes(path, "cp1252"):
         reason = Text("既不是 UTF-8 也不是汉字", "neither UTF-8 nor Chinese")
         return Encoding("cp1252", "cp1252", reason)

@@ -134,6 +134,7 @@ class DataRows:
         if not self._keeps_totals and is_total(held.rows[-1]):
             self.total_row = held.numbers[-1]
             held = Batch(held.numbers[:-1], held.rows[:-1], held.cleaned)
+
         if held.rows:
             yield held
 
@@ -212,12 +213,14 @@ class _Survey:
         if self._cleaned.count:
             text = Text("控制字符已去掉", "control characters are taken out")
             yield _problem(text, self._cleaned)
+
         if self._beyond.count:
             text = Text(
                 "最后一列之后还有值，这些值不导入",
                 "there are values beyond the last column, which are left out",
             )
             yield _problem(text, self._beyond)
+
         if total_row is not None:
             text = Text("最后一行是合计，不导入", "the last row sums the others, and is left out")
             yield RowProblem(text, 1, (total_row,))
@@ -275,9 +278,11 @@ def _column_problems(
             yield from _nearly_fitting_problem(observed)
 
         return
+
     if observed.markers.count:
         text = Text("这些写法表示没有值", "what stands there means that there is no value")
         yield _problem(text, observed.markers)
+
     if told is not None:
         yield from _told_type_problem(observed.misfits(form.name), told)
     elif is_ambiguous(observed):

@@ -65,6 +65,7 @@ def _grouped_names(value: Node, select: Node) -> Iterator[tuple[str, ...]]:
     if 0 < place <= len(targets):
         target = targets[place - 1]
         name = _name(target.get("val", {}))
+
     if name:
         yield name
 

@@ -118,6 +118,7 @@ class BoundNames:
         if isinstance(value, list):
             for each in value:
                 self._visit(each, levels)
+
         if not isinstance(value, dict):
             return
 
@@ -241,6 +242,7 @@ class BoundNames:
                 meanings = [f"{item.label}.{column}" for item in level]
                 choices = " or ".join(meanings)
                 raise Unbound(f"write whose column {column} is: {choices}")
+
             if owners:
                 return owners[0]
 
@@ -333,6 +335,7 @@ def _copied(tree: Any) -> Any:
             found.append(_copied(each))
 
         return found
+
     if isinstance(tree, dict):
         fields = {}
         for key, child in tree.items():

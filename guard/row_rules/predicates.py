@@ -90,6 +90,7 @@ def with_constants(tree: Any, user_id: str | None, groups: Sequence[str]) -> Any
             found.append(with_constants(each, user_id, groups))
 
         return found
+
     if not isinstance(tree, dict):
         return tree
     if "ParamRef" in tree:

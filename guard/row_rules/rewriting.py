@@ -127,6 +127,7 @@ class _Rewriting:
             found[id(inner)] = self._item(inner, scope)
         elif alias:
             found[id(inner)] = FromItem(alias["aliasname"])
+
         if kind != "JoinExpr":
             return
 
@@ -175,6 +176,7 @@ class _Rewriting:
             others = {key: child for key, child in inner.items() if key != "relation"}
             self._visit(others, scope, levels)
             return self._subquery(node, inner["relation"]["RangeVar"], found)
+
         if kind == "RangeVar":
             return self._subquery(node, inner, found)
         if kind == "JoinExpr":

@@ -193,6 +193,7 @@ def requalify(reference: Node, levels: Levels) -> None:
             names = [item.name for item in level]
             is_hidden |= key[1] in names
             continue
+
         if owner.table:
             is_taken = is_hidden and owner.name == owner.called
             if is_taken:

@@ -247,6 +247,7 @@ class ExperienceService:
         if now is None:
             now = tables_hash(example.tables, self._hashed)
             self._hashes[example.tables] = now
+
         if not example.is_stale and example.tables_hash == now:
             return True
 

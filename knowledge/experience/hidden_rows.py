@@ -79,6 +79,7 @@ class HiddenRows:
                 return True
 
             return not self.tables.isdisjoint(item.tables)
+
         if item.sql is None:
             return True
 

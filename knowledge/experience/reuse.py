@@ -122,6 +122,7 @@ def _written(shape: ExampleShape, asked: Phrasing, way: _Way, known: ReuseContex
         else:
             found = _figures(slot, asked.pieces[first])
             figures |= found or {}
+
         if found is None:
             return None
 
@@ -190,6 +191,7 @@ def _expressed(piece: Piece, kind: str, constant: Constant, form: Form) -> str |
             return f"{piece.text} {parts[1]}"
 
         return None
+
     if form == "itself" and kind in ("integer", "decimal"):
         return piece.text
 

@@ -120,10 +120,12 @@ def _atoms_of_piece(kind: str, text: str, start: int, *, glued: bool) -> list[At
     if kind == "number":
         plain = text.replace(",", "")
         return [Atom("number", plain, plain, plain, start, end, glued)]
+
     if kind == "word":
         base = re.sub("'s$", "", text, flags=re.IGNORECASE)
         key = base.lower()
         return [Atom("word", base, key, stem(key), start, end, glued)]
+
     if kind == "han":
         key = SIMPLIFIED.get(ord(text), text)
         return [Atom("han", text, key, key, start, end, glued)]

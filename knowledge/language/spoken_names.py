@@ -402,6 +402,7 @@ def _english_column_names(
     if words[-1] in _DATE_ENDS:  # `endsOn` is the end date
         for noun in _DATE_NOUNS:
             yield " ".join((*words[:-1], noun)), quality * 0.9
+
     if words[0] in _ENGLISH_HEADS:
         yield " ".join(words[1:]), quality * _ENGLISH_HEADS[words[0]]
 

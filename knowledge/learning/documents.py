@@ -118,6 +118,7 @@ def _cut(text: str) -> Iterator[str]:
         if part and len(part) + len(paragraph) + 2 > MAX_DOCUMENT_CHARS:
             yield part
             part = ""
+
         if part:
             part += "\n\n"
 

@@ -257,6 +257,7 @@ def _refused(case: Case, _changed: Sequence[Difference]) -> FailureFinding | Non
             return _BAD_VALUES
 
         return _BROKEN
+
     if error is not None:
         return _BY_ERROR_TYPE.get(error.error_type, _BROKEN)
 

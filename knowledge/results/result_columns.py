@@ -259,6 +259,7 @@ def _applied(function: str, column: Column, table: Table | None, lang: Lang) -> 
             lang = _language_of(table, lang)
 
         return form.to(lang).format(_counted_by(table, column, lang))
+
     if _is_time(column):
         form = _OF_TIMES.get(function, form)
 
@@ -408,12 +409,16 @@ def _role_of_number(output: OutputColumn) -> Role:
         return "measure"
     if table is None or column is None:
         return "measure"
-    if column.allowed or _is_of_key(table, column) or _is_year(column):
-        return "category"
-    if identifies(table, column):
-        return "category"
 
-    return "measure"
+    return "category" if _tells_rows_apart(table, column) else "measure"
+
+
+def _tells_rows_apart(table: Table, column: Column) -> bool:
+    """Tell whether a number says which row or kind of rows it is, rather than how much."""
+    if column.allowed or _is_year(column):
+        return True
+
+    return _is_of_key(table, column) or identifies(table, column)
 
 
 def _is_place(column: Column) -> bool:
@@ -485,6 +490,7 @@ def as_period(value: object, period: str | None) -> object:
     if period == "quarter":
         quarter = (int(value[5:7]) + 2) // 3
         return f"{year}-Q{quarter}"
+
     if period == "month":
         return value[:7]
     if period in ("day", "week"):

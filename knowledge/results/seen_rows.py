@@ -7,7 +7,7 @@ statement, from the definitions of the database and from the rows that are shown
 from collections.abc import Sequence
 
 from common.text import Text
-from common.values import Catalog, QueryResult, Table
+from common.values import Catalog, Column, QueryResult, Table
 from knowledge.language.spoken_names import called
 from knowledge.results.result_columns import ResultColumn
 from sqltree.references import references
@@ -69,8 +69,8 @@ def _groups_seen(
 
     said = []
     for place, one in enumerate(columns):
-        stored, table = one.output.column, one.output.table
-        if stored is None or one.output.function or table is None or not table.has_hidden_rows:
+        stored = _column_seen_in_part(one)
+        if stored is None:
             continue
 
         seen = {str(row[place]) for row in result.rows} & set(stored.allowed)
@@ -81,3 +81,12 @@ def _groups_seen(
             said.append(Text(chinese, _GROUPS.en.format(label=label.en, **counts)))
 
     return said
+
+
+def _column_seen_in_part(column: ResultColumn) -> Column | None:
+    """Return the stored column that is shown, if rows of its table may be hidden."""
+    table = column.output.table
+    if column.output.function or table is None or not table.has_hidden_rows:
+        return None
+
+    return column.output.column

@@ -89,6 +89,7 @@ def is_money(column: ResultColumn) -> bool:
     if column.unit is not None:
         is_currency = column.unit.lower() in _CURRENCIES
         return is_currency or column.unit in _SIGNS
+
     if output.column is None or output.is_computed:
         return False
 

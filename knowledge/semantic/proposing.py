@@ -93,6 +93,7 @@ def _hunks(diff: str) -> Iterator[_Hunk]:
 
             start, before, after = int(head[1]) - 1, [], []
             continue
+
         if not line.startswith("+"):
             before.append(line[1:])
         if not line.startswith("-"):

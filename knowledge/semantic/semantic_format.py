@@ -208,9 +208,11 @@ def _worded(error: "ValidationError", tree: Tree) -> Iterator[Problem]:
         if error.validator == _UNKNOWN_KEYS:
             yield from _unknown_keys(node, schema.get("properties", {}), place)
             return
+
         if error.validator == _MISSING_KEYS:
             yield Problem(line, f"{place} needs {_missing_keys(node, error.validator_value)}")
             return
+
         if _KEY_NAMES in error.absolute_schema_path:
             line = node.keys.get(str(error.instance), line)
 
@@ -400,6 +402,7 @@ def _text(node: Tree | None) -> Text | None:
         en = _line(node.nodes.get("en"))
     else:
         zh = en = _line(node)
+
     if not zh and not en:
         return None
 

@@ -145,13 +145,19 @@ def _called_so_first(matches: list[TableMatch], asked: Mapping[str, Form]) -> li
     more often than the one that is called by it.
     """
     words = {form.word for form in asked.values() if not form.is_faint}
-    called = [one for one in matches if words and _is_called(one, words)]
-    if not called:
+    if not words:
         return matches
 
-    best = max(one.score for one in matches)
-    raised = [replace(one, score=best + one.score) for one in called]
-    return [*raised, *(one for one in matches if one not in called)]
+    best = max((one.score for one in matches), default=0.0)
+    called = []
+    others = []
+    for one in matches:
+        if _is_called(one, words):
+            called.append(replace(one, score=best + one.score))
+        else:
+            others.append(one)
+
+    return [*called, *others]
 
 
 def _is_called(match: TableMatch, words: Set[str]) -> bool:

@@ -123,6 +123,7 @@ def _named(
         offers_others = is_part
     else:
         offers_others = wide == span and stretch.is_unknown(*span)
+
     if offers_others:
         yield from _offered(held, stretch, wide, values)
 

@@ -354,6 +354,7 @@ def _unexplained_runs(stretch: Stretch) -> Iterator[tuple[Atom, ...]]:
         if run and not goes_on:
             yield tuple(run)
             run = []
+
         if belongs:
             run.append(atom)
 

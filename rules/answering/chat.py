@@ -58,6 +58,7 @@ def chat_pieces(inquiry: Inquiry) -> list[str]:
     if asked is not None:
         turn, doubt = asked
         return result_pieces(inquiry, turn, earlier_query(inquiry), doubt)
+
     if ABOUT_CITU.search(question):
         return [_CITU.to(inquiry.lang), *_offer(inquiry)]
 

@@ -235,6 +235,7 @@ def _chat_verdict(inquiry: Inquiry, question: str, words: _Words) -> Classificat
         says_more = bool(words.asks) or bool(words.unknown)
         confidence = _LIKELY if says_more else _SURE
         return _chat(inquiry, confidence, _COURTESY)
+
     if _GENERAL.search(question) and _names_little(words):
         return _chat(inquiry, _LIKELY, _GENERAL_TALK)
 
@@ -300,6 +301,7 @@ def _is_likely_data(inquiry: Inquiry, words: _Words) -> bool:
     if words.signs:
         has_one_sign = words.signs == 1
         return has_one_sign and words.figures and is_known
+
     if is_known or is_understood(inquiry):
         return True
     if len(words.unknown) <= _MOST_UNNAMED and any(map(_asks_for_groups, words.asks)):
@@ -323,9 +325,11 @@ def _unnamed_verdict(inquiry: Inquiry, words: _Words) -> Classification:
     if len(words.unknown) <= _MOST_UNNAMED and not asks_like_query:
         asks_like_query = any(map(_asks_for_groups, words.asks))
         asks_like_query |= any(map(_orders, words.asks[:1]))
+
     if has_no_signs and (goes_on or asks_like_query):
         confidence = min(0.5 + weight, _LIKELY)
         return _data(inquiry, confidence, "rule_based_default", _LIKE_QUERY)
+
     if has_no_signs and words.figures and _is_misspelt(inquiry, words):
         return _data(inquiry, _LIKELY, "rule_based_medium_business", _MISSPELT)
     if goes_on:

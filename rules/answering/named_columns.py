@@ -345,12 +345,14 @@ def _name_of_condition(condition: Condition, schema: Schema, lang: Lang, today: 
             return dated.written_period(lang)
 
         return None
+
     if condition.operator in ("true", "false"):
         name = _name_of_flag(condition.column, schema, lang)
         if condition.operator == "true":
             return name
 
         return _NOT.to(lang).format(name)
+
     if condition.operator not in ("=", "in"):
         return None
 

@@ -80,6 +80,7 @@ def summary_pieces(answered: Answered) -> list[str]:
     if not answered.result.rows:
         none = answered.none.to(lang).format(answered.clause)
         return _sentences([none, *_limits(answered)], lang)
+
     if answered.result.row_count == 1:
         sentences = _about_one_row(answered)
     else:

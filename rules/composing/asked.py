@@ -495,6 +495,7 @@ class Asked:
         if link is None:
             assert figure.table is not None
             return Measure("count", figure.table)
+
         if link.derived == METRIC:
             return self._metric(figure, link)
         if figure.per_unit is not None:
@@ -579,6 +580,7 @@ def _during_years(date: ColumnRef, span: Span, refusal: Refusal) -> list[Conditi
         if len(found) > 1:
             years = tuple(condition.operands[0] for condition in found)
             found = [Condition(date, "in", years)]
+
     if not span.negated:
         return found
     if len(found) > 1:

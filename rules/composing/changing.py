@@ -97,6 +97,7 @@ def _periods(asked: Asked, query: Query) -> _Sides | None:
         if following is not None:
             # `比上个月增长了多少`
             periods.append((following, span))
+
     if len(periods) != 2:
         return None
 

@@ -86,6 +86,7 @@ def _main_query(asked: Asked) -> Query:
             return figures_query(found)
 
         return found
+
     if asks_for_periods(asked):
         return _listed_periods(asked)
     if wants_figures(asked):
@@ -121,6 +122,7 @@ def _refuse_unplaced_flags(asked: Asked) -> None:
             lost.append("each")
         if asked.says("periods") and not asks_for_periods(asked):
             lost.append("date_part")
+
     if lost:
         raise unused_words(asked.question.texts(*lost))
 

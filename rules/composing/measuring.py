@@ -65,6 +65,7 @@ def _counts_implied(asked: Asked) -> bool:
     if asked.head is None:
         asks_for_income = asked.says("sum") and income_asked(asked.question) is not None
         return asks_for_income or _is_value_grouped(asked)
+
     if asked.says("trend"):
         return True
     if asked.says("compare") and _names_several(asked):
@@ -145,6 +146,7 @@ def figures_query(asked: Asked) -> Query:
         # "orders per day on average"
         average = replace(measures[0], per=dimensions[0])
         return Query(base, measures=(average,))
+
     if asked.says("share"):
         return _share(asked, base, measures, dimensions)
 
@@ -153,6 +155,7 @@ def figures_query(asked: Asked) -> Query:
         rest = [one for one in dimensions if one != per]
         average = replace(measures[0], function="sum", per=per)
         return _grouped(base, rest, [average])
+
     if any(_is_of_parts(asked, measure) for measure in measures):
         raise unused_words(asked.question.texts("super", "max", "min"))
     if asked.says("running"):
@@ -577,6 +580,7 @@ def _share(
 
         shares = [replace(one, is_share=True) for one in measures]
         return _grouped(base, dimensions, [*measures, *shares])
+
     if not conditions or not restricted <= graph.above(base).keys():
         raise lost
     if len(conditions) == 1 and asked.takes_all_values(conditions[0]):
@@ -584,6 +588,7 @@ def _share(
         group = column_dimension(asked.question, column_link(column.table, column.column))
         shares = [replace(one, is_share=True) for one in measures]
         return _grouped(base, [group], [*measures, *shares])
+
     if asked.parts.thresholds or len(measures) != 1:
         raise lost
 

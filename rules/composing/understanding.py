@@ -298,6 +298,7 @@ def rendered(asked: Asked, query: Query, inclusion: Inclusion | None = None) -> 
             raise _NoGroups
 
         return _in_role(question, with_all_groups(asked, query, inclusion))
+
     if query.all_of is None and _holds_for_none(query):
         with suppress(Unrenderable, LookupError):
             return _in_role(question, replace(query, all_of=grouped_table(query)))

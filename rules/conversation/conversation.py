@@ -120,6 +120,7 @@ def _only_rewords(inquiry: Inquiry) -> bool:
             return False
 
         return any((change.figures, change.parts.columns))
+
     if change.has_subject:
         return False
     if not change.asked.question.has("not"):
@@ -281,6 +282,7 @@ class _Conversation:
         if is_first:
             has_lost_words = bool(change.reading.lost)
             return change.has_subject or has_lost_words or self._stands_alone
+
         if goes_on(change, self._question, lambda: self._stands_alone):
             return False
 
@@ -400,6 +402,7 @@ class _Conversation:
             is_mere_name = pointer.unit is None and self.before.answered is None
             if not is_mere_name:
                 return pointer
+
         if self._inquiry.history and self._pronoun is not None:
             return Pointer(self._pronoun)
 

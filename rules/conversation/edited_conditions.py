@@ -55,6 +55,7 @@ def with_restrictions(query: Query, change: Change) -> Query:
             query = _shifted(query, change.asked, unit, count)
             if change.asked.says("compare"):
                 return _by_period(query, change.asked)
+
     if not change.restricts:
         return query
 
@@ -153,6 +154,7 @@ def _merged_conditions(
         if _restricts_share(measures, new):
             measures = tuple(_with_share_of(one, new, adds=adds) for one in measures)
             continue
+
         if not keeps_narrower and not any(_same_column(one, new) for one in kept):
             kept = _without_narrower(change, kept, new)
 
@@ -228,9 +230,11 @@ def _together(same: list[Condition], new: Condition, *, adds: bool) -> Condition
         if operators == ("in", "not in"):
             left = tuple(operand for operand in old.operands if operand not in new.operands)
             return _among(old, left) if left else new
+
         if operators == ("not in", "not in"):
             operator: Operator = "not in" if len(both) > 1 else "!="
             return replace(new, operator=operator, operands=both)
+
         if not adds:
             continue
         if operators == ("in", "in"):
@@ -329,6 +333,7 @@ def _on_first_measure(query: Query, threshold: Threshold) -> Threshold:
     if first.function == "count_distinct" or (query.dimensions and is_of_values):
         link = column_link(first.table, str(first.column))
         return replace(threshold, link=link, function=first.function)
+
     if first.column is None and query.dimensions:
         return replace(threshold, table=first.table)
 
@@ -479,6 +484,7 @@ def _length(period: Period) -> list[tuple[Unit, int]]:
     if start.day is None and end.day is None:
         months, days = end.months - start.months, end.days - start.days
         return [("month", months), ("day", days)]
+
     if start.day is None or end.day is None:
         raise ValueError(period)
     if start.begins_month and end.begins_month:

@@ -54,6 +54,7 @@ def with_figures(query: Query, change: Change) -> Edited:
         query = _counted(query, change)
     elif function is not None:
         query = _with_function(query, change, function)
+
     if change.parts.columns and not change.lifts:
         return _with_columns(query, change)
 
@@ -98,6 +99,7 @@ def _total_of_shown(query: Query, change: Change) -> Function | None:
         is_sum = asked.question.words[figure.position].mark.means("sum")
     else:
         is_sum = figure.function == "sum" and asked.measure(figure) in query.measures
+
     if not is_sum:
         return None
 
@@ -163,6 +165,7 @@ def _as_before(query: Query, asked: Asked, figure: Figure) -> Measure:
     if unit is not None and measure.function == "sum":
         date_column = asked.date_column(measure.table)
         return replace(measure, per=Dimension(measure.table, date_column, unit))
+
     if old.column is None or old.function not in _KEPT_FUNCTIONS:
         return measure
 
@@ -279,6 +282,7 @@ def _with_function(query: Query, change: Change, function: Function) -> Query:
         *groups, last_group = query.dimensions
         per_group = replace(first, per=last_group)
         return _measuring(query, [per_group], tuple(groups))
+
     if any(map(_is_count, query.measures)):
         raise change.no_measure(query)
 
@@ -470,6 +474,7 @@ def _with_thing(query: Query, change: Change) -> Edited:
     if any(other_changes) or key in shown_things(query):
         _refuse_strangers(query, change)
         return query, []
+
     if not query.measures:
         return _listing(query, change, key), []
 

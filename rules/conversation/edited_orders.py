@@ -90,6 +90,7 @@ def _ranked(query: Query, change: Change, ranking: Ranking) -> Query:
         query = _by_hint(query, change, ranking)
     else:
         query = _by_what_is_there(query, change, ranking)
+
     if not ranking.is_order:
         return replace(query, limit=ranking.limit or 1)
     if query.limit is not None:
@@ -129,6 +130,7 @@ def _key_that_is_there(query: Query, change: Change, *, is_top: bool) -> Order:
             return by_measure[0]
 
         return Order(query.measures[0])
+
     if query.order:
         first = query.order[0]
         only_breaks_ties = first in change.asked.tie_break(query.base)
@@ -150,6 +152,7 @@ def _by_figure(query: Query, change: Change, ranking: Ranking, figure: Figure) -
             is_text = question.kind(link) == "text"
             descending = _says_descending(asked) if is_text else ranking.descending
             return _by_link(query, asked, link, descending=descending)
+
         if not question.is_measure(link) and not question.is_date(link):
             return _by_name(query, asked, link)
 
@@ -183,6 +186,7 @@ def _with_measure(query: Query, change: Change, measure: Measure) -> Query:
             measures=(measure,),
             order=(),
         )
+
     if measure.table != query.measures[0].table and not query.having:
         moved = carried(change.asked, query, measure.table, change.notes)
         return replace(moved, measures=(measure,))

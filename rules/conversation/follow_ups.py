@@ -142,6 +142,7 @@ def goes_on(change: Change | Refusal, question: str, stands_alone: Callable[[], 
     if change.counts_value:
         refers_back = bool((change.cues | change.ties) & _TIES)
         return refers_back or not stands_alone()
+
     if not change.has_subject:
         return _goes_on_without_subject(change, question, stands_alone)
 
@@ -177,6 +178,7 @@ def _goes_on_with_subject(change: Change, stands_alone: Callable[[], bool]) -> b
             return True
 
         return is_half_ranked and not stands_alone()
+
     if change.ties == {"only"}:
         return any((change.restricts, change.figures, change.parts.columns))
 
@@ -269,6 +271,7 @@ def _ties_of_first_words(question: QuestionWords) -> set[str]:
     if joints:
         adds = any(word.text in _ADDING_JOINTS or word.mark.means("or") for word in joints)
         ties.add("add" if adds else "lead")
+
     if words and words[0].text in _AND_THEIR:
         ties.add("these")
 

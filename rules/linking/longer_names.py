@@ -72,6 +72,7 @@ def longer_title(marks: Sequence[Mark], place: int, *, is_whole: bool) -> str | 
         before = marks[place - 1]
         if _touches(before, mark) and _adds(before, is_whole):
             return f"{before.text} {mark.text}"
+
     if place + 1 < len(marks):
         after = marks[place + 1]
         if _touches(mark, after) and _adds(after, is_whole):
@@ -148,6 +149,7 @@ def _is_explained(marks: Sequence[Mark], place: int, is_named: Sequence[bool]) -
     if len(mark.text) > 1:
         begins_with_place = mark.text[0] in _PLACES
         return not (begins_with_place and mark.means("like", "noise"))
+
     if mark.text in _ENDS or is_named[place]:
         return True
 

@@ -499,6 +499,7 @@ def _cost_of_name(mark: Mark) -> float:
         first_word = best.spelling.split(" ")[0]
         if first_word in _BUCKET_WORDS:
             return 1.0 + lacking + partial + _SPLIT_NAME
+
     if " " in mark.text and any(map(_is_whole_table, mark.links)):
         partial = _NAME_OF_WORDS
 

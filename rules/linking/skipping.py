@@ -172,6 +172,7 @@ def _says_nothing(marks: Sequence[Mark], place: int, schema: Schema) -> bool:
             return not _modifies(marks, place)
 
         return mark.text.lower() in _STANCES
+
     if mark.speech != "verb":
         return False
     if _modifies(marks, place):
@@ -192,6 +193,7 @@ def _is_piece(marks: Sequence[Mark], place: int) -> bool:
         before = marks[place - 1]
         if before.end == mark.start and _is_piece_beside(before):
             return True
+
     if place + 1 == len(marks):
         return False
 

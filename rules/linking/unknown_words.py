@@ -53,6 +53,7 @@ def _runs(atoms: Sequence[Atom]) -> Iterator[list[int]]:
         if run and not (atom.kind == "han" and atom.glued):
             yield run
             run = []
+
         if atom.kind == "han":
             run.append(place)
 

@@ -42,6 +42,7 @@ def _year_of_operand(operand: Operand, is_chinese: bool) -> str:
             return year_of_period(operand, is_chinese)
 
         return ""
+
     if not isinstance(operand, Decimal):
         return ""
 

@@ -58,6 +58,7 @@ def _compared_with(number: Numeral, items: Sequence[MatchedItem], at: int) -> Th
     if word.arg[1:].isalpha():  # `<price` of "cheaper than"
         operator = word.arg[:1]
         hint = word.arg[1:]
+
     if any(one.symbol == "not" for one in items):
         operator = OPPOSITE.get(operator, operator)  # type: ignore[call-overload]
 

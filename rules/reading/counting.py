@@ -312,6 +312,7 @@ def per_entity(match: Match) -> Parts | None:
         # `平均每单` is over what 单 means
         is_over_next = match.question.means(match.end, "inclusion")
         return None if is_over_next else parts
+
     if table.word.text.isascii():
         return parts + Parts(figures=(_count_of(table),))
 

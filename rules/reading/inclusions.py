@@ -75,6 +75,7 @@ def _stretch_at(marks: tuple[Mark, ...], at: int) -> _Stretch | None:
         last = _last_of_absence(marks, at + 1)
         if last is not None:
             return at, _with_trail(marks, last)
+
     if role in _TRAILS:
         first = _first_of_absence(marks, at)
         if first is not None:
@@ -106,6 +107,7 @@ def _last_of_absence(marks: tuple[Mark, ...], start: int) -> int | None:
             is_absent = True
         elif is_absent and _names(marks[place]):
             nouns += 1
+
         if nouns == _NOUNS_AFTER:
             break
 

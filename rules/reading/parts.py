@@ -256,6 +256,7 @@ def _alternatives(fragments: tuple[Fragment, ...]) -> list[Parts]:
         if fragment.parts == _OR and found:
             is_after_or = True
             continue
+
         if is_after_or:
             either = _either(found[-1], fragment.parts)
             if either is not None:

@@ -203,6 +203,7 @@ def _first_symbols(pattern: PhrasePattern) -> Iterator[str]:
             yield "<"
         else:
             yield from element.symbols
+
         if not element.optional:
             return
 

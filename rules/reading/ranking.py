@@ -217,6 +217,7 @@ def _figure(match: Match, word: MatchedItem, *, counts: bool) -> Figure | None:
             return None
 
         return Figure(function, column.link, position=column.first)
+
     if not _ranks_date(column, word, hint, is_counted=is_counted):
         return None
 
@@ -266,6 +267,7 @@ def _counted(match: Match, word: MatchedItem, *, counts: bool, is_counted: bool)
             return None
 
         return figure_of_rows(question, value.link.table, match.start)
+
     if table is None or table.word.names_figure:
         # "the most tickets", where a column holds their number
         return None

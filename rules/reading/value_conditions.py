@@ -343,6 +343,7 @@ def _text_column(match: Match, said: MatchedItem) -> ColumnRef | None:
             return _name_column(question, named.pop())
 
         return None
+
     if target.symbol == "tab":
         return _name_column(question, target.link.table)
 

@@ -194,6 +194,7 @@ class QuestionWords:
                 return Sense(-costs.SLIGHT, entity)
 
             return None
+
         if noun.is_table:
             return Sense(0.0, table)
 

@@ -131,6 +131,7 @@ def _display_score(column: Column, table: Table, own: set[str], *, points_up: bo
     if not is_called_in_han and last in _NAME_WORDS:
         rest = set(map(stem, words[:-1]))
         return _score_of_rest(rest, own) or of_other
+
     if not is_called_in_han and set(map(stem, words)) == own:
         return 5
     if last.endswith(_NAME_END):

@@ -69,6 +69,7 @@ def _from_today(moment: Moment) -> str:
     if moment.months:
         shifts = _shift(moment.months, "month") + _shift(moment.days, "day")
         return f"(CURRENT_DATE{shifts})::date"
+
     if moment.days:
         return f"CURRENT_DATE {_sign(moment.days)} {abs(moment.days)}"
 
@@ -190,6 +191,7 @@ def not_deleted(column: Column, sql: str) -> str:
             return f"{sql} IS NOT TRUE"
 
         return f"NOT {sql}"
+
     if kind in ("date", "timestamp"):
         return f"{sql} IS NULL"
     if kind == "number":

@@ -256,6 +256,7 @@ class SelectStatement:
             conditions = [self.frame.condition(one) for one in measure.share_of]
             part = self.aggregate_sql(measure, " AND ".join(conditions))
             whole = plain
+
         if not measure.is_share:
             return part
 

@@ -95,6 +95,7 @@ def _base_at(atoms: tuple[Atom, ...], start: int) -> Numeral | None:
             return Numeral(start - 1, start + 1, -Decimal(atom.key))
 
         return Numeral(start, start + 1, Decimal(atom.key))
+
     if atom.kind == "word" and atom.key in ENGLISH_NUMBERS:
         return Numeral(start, start + 1, Decimal(ENGLISH_NUMBERS[atom.key]))
 

@@ -202,6 +202,7 @@ def exposure(settings: Settings, *, has_keys: bool) -> Iterator[CheckResult]:
         )
         yield passed("address.public", said)
         return
+
     if not has_keys:
         yield _without_keys(settings)
     if not settings.rate_limit:

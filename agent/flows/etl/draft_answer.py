@@ -77,6 +77,7 @@ def response_of(state: EtlState) -> str:
         sentences += [one["text"] for one in state["analysis"]["impossible"]]
     elif state["status"] == "failed" and "tests" not in state:
         sentences += [one["message"] for one in _errors(state)]
+
     if "tests" in state:
         sentences.append(summary_of(state))
 
@@ -117,6 +118,7 @@ def _built(state: EtlState, lang: Lang) -> list[str]:
     if target["name"] in rows:
         said = {"models": len(plan["nodes"]), "rows": rows[target["name"]]}
         sentences.append(BUILT.to(lang).format(target=_relation(state), **said))
+
     if target["grain"]:
         sentences.append(GRAIN.to(lang).format(grain=", ".join(target["grain"])))
 

@@ -89,6 +89,7 @@ def _failure(
             found=_found(state, is_explained=comment is not None),
         )
         return analysed(case)
+
     if sql != sql_before:
         return analysed(Case(lang=state["lang"], sql=sql_before, corrected=sql))
 

@@ -210,9 +210,11 @@ class _Attempt:
                 return closed(reply, told)
 
             return None
+
         if has_looked:
             self._rounds += 1
             return closed(reply, told)
+
         if not reply.tool_calls:
             return self._reminded(reply)
 

@@ -211,6 +211,7 @@ class FeedbackService:
             learnt = _Learnt(lesson=await self._lesson(rated))
         else:
             return _Learnt()
+
         if not self._learns:
             return replace(learnt, example=None, lesson=None, notices=(_NOT_LEARNING,))
         if not given.is_credible:

@@ -104,6 +104,7 @@ def _outcome(turn: Turn, shares: _Shares) -> Iterator[str]:
     if turn.sql and shares.sql:
         sql = block(turn.sql, shares.sql * PER_TOKEN).replace("\n", _INDENT)
         yield f"  sql: {_cut(sql, shares.sql)}"
+
     if turn.row_count is not None:
         yield from _result(turn, shares.rows)
 

@@ -257,6 +257,7 @@ class LlmSkills:
         if not text and completion.reasoning:
             text = answer_in(completion.reasoning)
             _say(text, emit)
+
         if not text and not completion.is_withheld:
             raise unavailable(CallFailed("empty"))
         if completion.is_cut:

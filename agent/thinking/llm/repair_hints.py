@@ -21,6 +21,7 @@ def error_text(error: InvalidSql, sql: str, catalog: Catalog) -> str:
     if error.position and 0 < error.position <= len(sql):
         rest = sql[error.position - 1 :]
         lines.append(f"At: {one_line(rest, 60)}")
+
     if error.hint:
         lines.append(f"Hint: {one_line(error.hint, 300)}")
 

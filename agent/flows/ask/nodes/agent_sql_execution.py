@@ -148,6 +148,7 @@ async def _mended(sql: str, error: InvalidSql, inquiry: Inquiry, context: AskCon
             update["query_result"] = await context.database.run(repair.sql)
         except InvalidSql as still:
             repair = repair.refused(still)
+
     if isinstance(repair.error, InvalidSql):
         repair = repair.refused(with_suggestions(repair.error, repair.sql, inquiry.catalog))
     if repair.error is not None:

@@ -41,6 +41,7 @@ async def agent_sql_generation(state: AskState, runtime: Runtime[AskContext]) ->
         known = state["reused"]
     else:
         known = await reused(inquiry, context.experience, context.database)
+
     if known is not None:
         return _proven_before(known)
     if context.has_model:  # the rules have no use for it

@@ -28,6 +28,7 @@ async def _content(state: AskState, context: AskContext) -> dict[str, Any]:
         findings = state.get("findings")
         computed = {"findings": list(findings)} if findings else {}
         return {"response": state["chat_response"], **computed, **_offers(state)}
+
     if "user_prompt" in state:
         return {
             "response": state["user_prompt"],

@@ -121,9 +121,7 @@ async def developed(state: EtlState, context: EtlContext) -> EtlUpdate:
     """
     plan = ArchitecturePlan.model_validate(state["plan"])
     rules = await rules_draft(state, context)
-    earlier = [code for code in state.get("code", []) if code["method"] == "llm"]
-    before = {code["node"]: str(code["sql"]) for code in earlier}
-    attempts = max((int(code["attempts"]) for code in earlier), default=0)
+    before, attempts = _handed_in(state)
     is_repair = "tests" in state
     written: Mapping[str, str] = {}
     if attempts < MOST_REPAIRS and not _is_too_slow(state):
@@ -141,6 +139,18 @@ async def developed(state: EtlState, context: EtlContext) -> EtlUpdate:
         return await rules_instead(state, context)
 
     return {"code": _code(plan, rules, together, attempts + 1), "execution_path": []}
+
+
+def _handed_in(state: EtlState) -> tuple[dict[str, str], int]:
+    """Return the model's SQL of earlier attempts, by node, and how many there were."""
+    sql: dict[str, str] = {}
+    attempts = 0
+    for code in state.get("code", []):
+        if code["method"] == "llm":
+            sql[code["node"]] = str(code["sql"])
+            attempts = max(attempts, int(code["attempts"]))
+
+    return sql, attempts
 
 
 def _code(
