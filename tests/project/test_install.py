@@ -16,7 +16,11 @@ UNREACHABLE = "http://127.0.0.1:9/simple"
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    folder = tmp_path / "with space 目录"
+    return _checkout(tmp_path)
+
+
+def _checkout(parent: Path) -> Path:
+    folder = parent / "with space 目录"
     folder.mkdir()
     for name in ("Makefile", "install.py"):
         shutil.copy(PROJECT / name, folder)
@@ -52,15 +56,22 @@ def said(process: "subprocess.Popen[str]") -> str:
     return process.communicate(timeout=240)[0]
 
 
-def test_it_installs_once(checkout: Path) -> None:
-    (checkout / ".venv/bin").mkdir(
-        parents=True
-    )  # an environment whose Python was removed is made again
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
+    """Return a checkout into which two have installed at once, and what each of them said."""
+    checkout = _checkout(tmp_path_factory.mktemp("installed"))
+    (checkout / ".venv/bin").mkdir(parents=True)
+    # An environment whose Python was removed is made again.
     (checkout / ".venv/bin/python").symlink_to("/nowhere/python")
     both = [make(checkout, "install") for _ in range(2)]
-    spoken = "".join(said(process) for process in both)
-    assert [process.returncode for process in both] == [0, 0]
-    assert spoken.count("Installing") == 1
+    spoken = [said(process) for process in both]
+    assert [process.returncode for process in both] == [0, 0], spoken
+    return checkout, spoken
+
+
+def test_it_installs_once(installed: tuple[Path, list[str]]) -> None:
+    checkout, spoken = installed
+    assert "".join(spoken).count("Installing") == 1
     assert (checkout / ".venv/bin/python").exists()
 
     again = make(checkout, "install")
@@ -83,8 +94,9 @@ def _lock(checkout: Path, *lines: str) -> None:
 
 
 def test_a_machine_without_network_takes_wheels_that_were_tested_and_no_others(
-    checkout: Path,
+    installed: tuple[Path, list[str]],
 ) -> None:
+    checkout, _ = installed
     wheel = checkout / "wheelhouse" / "tiny-1.0-py3-none-any.whl"
     wheel.parent.mkdir()
     about = "Metadata-Version: 2.1\nName: tiny\nVersion: 1.0\n"
