@@ -1,7 +1,7 @@
 """Tell questions about the connected database from conversation, by their words and its names."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import get_args
 
@@ -30,6 +30,7 @@ _FIGURES: tuple[Kind, ...] = (
 _GROUPS: tuple[Kind, ...] = ("each", "by", "bucket", "rank", "share", "per_entity", "trend")
 _DATA_INTENTS: tuple[Kind, ...] = (*_FIGURES, "list", "which", "distinct")
 _CLEAR_QUALITY = 0.6
+_WHOLE_NAME = 0.9  # quality
 
 _TO_CITU = WORDS.found("talk.citu.to")
 _THANKS = WORDS.opens("talk.small.thanks")
@@ -77,6 +78,7 @@ _CONTEXT_WEIGHTS = {"DATABASE": 0.1, "CHAT": -0.1}  # by the kind of the turn be
 _BRIEF = 3  # words
 _MOST_UNREAD = 1  # words that name nothing, in a question that otherwise asks for figures
 _MOST_UNNAMED = 4  # words that name nothing, in a question that asks for figures of them
+_MOST_OF_THINGS = 3  # words that name nothing, where rows of a table are asked for
 _MOST_MISSPELT = 3  # words that are near to names, in a question that names nothing else
 
 
@@ -130,6 +132,7 @@ class _Words:
         unknown: words that mean nothing.
         signs: number of its forms of conversation.
         is_brief: whether it is no more than a thing and a word about it ("unfinished projects").
+        asks_for_things: whether it asks which rows of a table there are, or is a name for some.
         are_too_many: whether the rules don't read all of them.
     """
 
@@ -138,7 +141,13 @@ class _Words:
     unknown: tuple[Mark, ...]
     signs: int
     is_brief: bool
+    asks_for_things: bool
     are_too_many: bool
+
+    @property
+    def names_things(self) -> bool:
+        """Tell whether a table is named."""
+        return any(map(_names_table, self.names))
 
     @property
     def figures(self) -> bool:
@@ -177,7 +186,7 @@ def _words_of(inquiry: Inquiry) -> _Words:
             asks.append(mark)
         if mark.is_unknown and mark.text not in similar:
             unknown.append(mark)
-        if mark.links and mark.links[0].kind == "table":
+        if _names_table(mark):
             names_table = True
 
     return _Words(
@@ -186,8 +195,29 @@ def _words_of(inquiry: Inquiry) -> _Words:
         unknown=tuple(unknown),
         signs=signs_of_talk(inquiry.question),
         is_brief=names_table and len(marks) <= _BRIEF,
+        asks_for_things=_asks_for_things(marks),
         are_too_many=has_too_many_parts(inquiry.question, marks),
     )
+
+
+def _names_table(mark: Mark) -> bool:
+    return bool(mark.links) and mark.links[0].kind == "table"
+
+
+def _asks_for_things(marks: Sequence[Mark]) -> bool:
+    """Tell whether rows of a table are asked for: "which products are …", `…的药品`."""
+    named = [place for place, mark in enumerate(marks) if _is_whole_table(mark)]
+    for place in named:
+        beside = marks[max(place - 1, 0) : place + 2]
+        if any(mark.means("which", "list") for mark in beside):
+            return True
+
+    last = len(marks) - 1
+    return last in named and last > 0 and marks[last - 1].means("of")
+
+
+def _is_whole_table(mark: Mark) -> bool:
+    return _names_table(mark) and mark.quality >= _WHOLE_NAME
 
 
 def _words_with_similar_values(lexicon: Lexicon) -> set[str]:
@@ -300,9 +330,14 @@ def _is_likely_data(inquiry: Inquiry, words: _Words) -> bool:
     is_known = not words.unknown
     if words.signs:
         has_one_sign = words.signs == 1
+        if has_one_sign and _groups_things(words):
+            return True
+
         return has_one_sign and words.figures and is_known
 
     if is_known or is_understood(inquiry):
+        return True
+    if words.asks_for_things and len(words.unknown) <= _MOST_OF_THINGS:
         return True
     if len(words.unknown) <= _MOST_UNNAMED and any(map(_asks_for_groups, words.asks)):
         return True
@@ -313,6 +348,14 @@ def _is_likely_data(inquiry: Inquiry, words: _Words) -> bool:
 
     dates = [mark.date for mark in words.asks if mark.date is not None]
     return bool(dates)
+
+
+def _groups_things(words: _Words) -> bool:
+    """Tell whether a figure is asked for of each of several things: `各服务区的员工满意度`."""
+    if len(words.unknown) > _MOST_UNREAD or not words.names_things:
+        return False
+
+    return any(map(_asks_for_groups, words.asks))
 
 
 def _unnamed_verdict(inquiry: Inquiry, words: _Words) -> Classification:

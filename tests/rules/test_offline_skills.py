@@ -67,6 +67,10 @@ def refusal(question: str, catalog: Catalog = SHOP) -> NoSql:
         "SELECT * FROM orders",
         "delete all orders",
         "average order amount per city",
+        "Which customers are blacklisted?",  # asks for rows, whatever the word means
+        "被拉黑的客户有哪些",
+        "快流失的客户",
+        "各城市的客户满意度",
     ],
 )
 def test_data_questions_are_recognised(question: str) -> None:
