@@ -60,8 +60,8 @@ def acting_as(given: str | None) -> Actor:
 def acting_for(caller: Actor, given: str | None, *, is_credible: bool) -> Actor:
     """Return the actor on whose behalf something is done that `caller` asks for.
 
-    A key that acts for others may name somebody else. The result then keeps the key's groups,
-    because nobody else vouches for that user, but may not name a third one.
+    A key that acts for others may name somebody else. The result then keeps the key's groups
+    and attributes, because nobody else vouches for that user, but may not name a third one.
 
     Args:
         given: the `user_id` in the body or the query; ignored where the caller may not choose it.
@@ -71,7 +71,7 @@ def acting_for(caller: Actor, given: str | None, *, is_credible: bool) -> Actor:
     if not given or not may_choose:
         return caller
 
-    return Actor(given, caller.groups, is_vouched_for=is_credible)
+    return Actor(given, caller.groups, is_vouched_for=is_credible, attributes=caller.attributes)
 
 
 def untrusted_user_warning(given: str | None) -> Text | None:
@@ -105,7 +105,7 @@ def holder_of(presented: str, keys: KeyFile) -> Actor:
     if key is None:
         raise Unauthorized(_UNKNOWN)
 
-    return Actor(key.user_id, key.groups, key.acts_for_others)
+    return Actor(key.user_id, key.groups, key.acts_for_others, attributes=key.attributes)
 
 
 def presented_key(headers: Headers) -> str:

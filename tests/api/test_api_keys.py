@@ -77,7 +77,7 @@ def test_a_key_is_made_listed_and_revoked_by_the_command(command: Command, path:
     listed = command("list")
     assert listed.returncode == 0
     assert re.search(
-        rf"{key.key_id} +alice +sales,ops +yes +CI +.*never +…{text[-4:]}\n", listed.stdout
+        rf"{key.key_id} +alice +sales,ops +- +yes +CI +.*never +…{text[-4:]}\n", listed.stdout
     )
     assert text not in listed.stdout
     assert key.sha256 not in listed.stdout
