@@ -27,6 +27,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from api.access.names import MOST_NAME_CHARS, is_name
 from common.actor import ATTRIBUTE_NAME, Attributes, attributes_of
 from common.timestamps import written
 
@@ -34,11 +35,9 @@ _log = logging.getLogger(__name__)
 
 PREFIX = "citu_key_"
 _VERSION = 1
-_MAX_NAME_CHARS = 256
 _MADE = b"keys were made\n"  # written into the lock file, which stays when the file of keys is lost
 _MAX_DAYS = 36500
 _DIGEST = re.compile(r"[0-9a-f]{64}")
-_UNPRINTABLE = re.compile("[\0-\x1f\x7f\ud800-\udfff]")
 _GROUP = re.compile(r"[\w.:-]{1,64}")
 
 
@@ -281,9 +280,8 @@ def _check_attributes(attributes: Attributes) -> None:
 
 
 def _check_text(what: str, text: str) -> None:
-    has_length = bool(text.strip()) and len(text) <= _MAX_NAME_CHARS
-    if not has_length or _UNPRINTABLE.search(text):
-        raise InvalidKeyRequest(f"{what} must be 1 to {_MAX_NAME_CHARS} printable characters")
+    if not is_name(text):
+        raise InvalidKeyRequest(f"{what} must be 1 to {MOST_NAME_CHARS} printable characters")
 
 
 def _stamp(path: Path) -> tuple[int, ...] | None:
