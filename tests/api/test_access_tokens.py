@@ -20,6 +20,7 @@ from api.access.issuer_keys import IssuerFailure, IssuerKeys
 from api.access.key_file import KeyFile
 from app_config import ConfigurationError, Settings
 from common.errors import CituError
+from common.redaction import redacted
 from tests.support.cases import all_cases
 from tests.support.effort import tries
 from tests.support.row_worlds import serving
@@ -226,6 +227,12 @@ def _known_keys(issuer: TokenIssuer) -> Any:
         keys.find("first")
         _KNOWN.append(keys._known)
     return _KNOWN[0]
+
+
+def test_no_token_stays_in_a_log_line(issuer: TokenIssuer) -> None:
+    token = issuer.token()
+    for line in (token, f"token={token}", f"GET /x?access_token={token} 401"):
+        assert token.split(".")[1] not in redacted(line)
 
 
 def test_scopes_are_needed(make_client: MakeClient, issuer: TokenIssuer) -> None:
