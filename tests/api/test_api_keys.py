@@ -18,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from api.access.key_file import InvalidKeyRequest, KeyFile, KeysUnreadable
+from api.keys import main
 from common.redaction import redacted
 from tests.support.live import ROOT, clean_environment
 
@@ -323,7 +324,11 @@ def test_what_root_makes_belongs_to_the_owner_of_the_folder(path: Path) -> None:
     }
 
 
-def test_a_key_has_attributes_and_the_file_of_others_stays_as_it_was(path: Path) -> None:
+def test_a_key_has_attributes_and_the_file_of_others_stays_as_it_was(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path.parent.mkdir(exist_ok=True)
+    monkeypatch.setenv("API_KEYS_FILE", str(path))
     keys = KeyFile(path)
     plain, _ = keys.create("bob")
     assert "attributes" not in path.read_text(), "an older version may read it, too"
