@@ -6,6 +6,7 @@ library only. `python docs/make_settings.py` writes `.env.example` and the table
 docs/configuration.md from it.
 """
 
+import ipaddress
 import json
 import os
 import re
@@ -89,6 +90,64 @@ def _one_of(*choices: str) -> Any:
         raise ValueError(f"one of {', '.join(choices)}")
 
     return parse
+
+
+def _safe_address(text: str) -> str:
+    parts = urlsplit(text)
+    is_own = parts.hostname in ("localhost", "127.0.0.1", "::1")
+    is_safe = parts.scheme == "https" or (parts.scheme == "http" and is_own)
+    if not is_safe or not parts.hostname or parts.query or parts.fragment:
+        raise ValueError("an https:// address; http:// only on this machine")
+
+    return text
+
+
+def _scopes(text: str) -> str:
+    if not re.fullmatch(r"[!#-\[\]-~]+(?:\s+[!#-\[\]-~]+)*", text):
+        raise ValueError("scopes separated by blanks, for example `citu.read profile`")
+
+    return text
+
+
+def claims_by_attribute(text: str) -> dict[str, str]:
+    """Return the claims of `OAUTH_ATTRIBUTES` by the names of the attributes they become.
+
+    Raises:
+        ValueError: it is not written as the setting is.
+    """
+    claims: dict[str, str] = {}
+    for part in filter(str.strip, text.split(",")):
+        name, _, claim = (piece.strip() for piece in part.partition("="))
+        if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,62}", name) or name in claims:
+            raise ValueError(
+                "attributes with their claims, each once, for example "
+                "region, level=employee.level: names of letters, digits and _"
+            )
+
+        claims[name] = claim or name
+
+    return claims
+
+
+def _attributes(text: str) -> str:
+    claims_by_attribute(text)
+    return text
+
+
+def _proxies(text: str) -> str:
+    for part in text.split(","):
+        if part.strip() == "unix":
+            continue
+
+        try:
+            ipaddress.ip_network(part.strip())
+        except ValueError as exc:
+            raise ValueError(
+                "addresses or networks separated by commas, for example 127.0.0.1, 10.0.0.0/8; "
+                "unix for Unix sockets"
+            ) from exc
+
+    return text
 
 
 def _web_address(text: str) -> str:
@@ -415,6 +474,61 @@ class Settings:
         0,
         "how many reverse proxies in front append to `X-Forwarded-For`; `0`: the header is ignored",
         parse=_count,
+    )
+    public_url: str = setting(
+        "",
+        "the address by which clients reach the service, for example `https://citu.example.com`: "
+        "what tells them where access tokens are had begins with it. Empty: as each request "
+        "names it",
+        parse=_web_address,
+    )
+    oauth_issuer: str = setting(
+        "",
+        "the issuer of [access tokens](security.md#access-tokens) (OAuth 2, OpenID Connect), "
+        "exactly as its tokens name it in `iss`. Requests then need a token or an API key. Empty: "
+        "no tokens are taken",
+        parse=_safe_address,
+    )
+    oauth_audience: str = setting(
+        "",
+        "what a token must name in `aud` to be meant for this service: one or several, separated "
+        "by commas; needed with `OAUTH_ISSUER`",
+    )
+    oauth_jwks_url: str = setting(
+        "",
+        "the address of the issuer's keys (JWKS); empty: as the issuer's own metadata say",
+        parse=_safe_address,
+    )
+    oauth_scopes: str = setting(
+        "",
+        "scopes that a token must have, separated by blanks; else 403 `insufficient_scope`",
+        parse=_scopes,
+    )
+    oauth_user_claim: str = setting(
+        "sub",
+        "the claim that is the user id: one that users can't choose or change",
+    )
+    oauth_groups_claim: str = setting(
+        "groups",
+        "the claim that lists the groups; a path into objects is written `realm_access.roles`",
+    )
+    oauth_attributes: str = setting(
+        "",
+        "the attributes that [row rules](row-rules.md) may name (`:attribute.region`), each with "
+        "its claim where that is called otherwise: `region, level=employee.level`",
+        parse=_attributes,
+    )
+    user_resolver: str = setting(
+        "",
+        "tells the user of requests without a key or a token, as `module:name`, by what a proxy "
+        "in front says or by a session's cookie; see "
+        "[security](security.md#users-whom-a-proxy-names). Empty: nobody does",
+    )
+    user_resolver_proxies: str = setting(
+        "",
+        "addresses and networks of the proxies whose requests it is asked about, for example "
+        "`127.0.0.1, 10.0.0.0/8`; `unix`: Unix sockets; needed with `USER_RESOLVER`",
+        parse=_proxies,
     )
 
     # Databases
@@ -902,6 +1016,19 @@ class Settings:
         "stand in prompts",
     )
 
+    def refuse_halves(self) -> None:
+        """Raise `ConfigurationError` where a setting would open too much without another."""
+        if self.oauth_issuer and not self.oauth_audience:
+            raise ConfigurationError(
+                "OAUTH_ISSUER needs OAUTH_AUDIENCE: without it, tokens that were issued for "
+                "other services would be taken."
+            )
+        if self.user_resolver and not self.user_resolver_proxies:
+            raise ConfigurationError(
+                "USER_RESOLVER needs USER_RESOLVER_PROXIES: without it, everybody who can "
+                "connect could name any user."
+            )
+
     @classmethod
     def from_env(cls, environ: Mapping[str, str] | None = None) -> "Settings":
         """Return settings from `environ` (default: the process environment). An empty value means
@@ -945,6 +1072,11 @@ class Settings:
     def is_measured(self) -> bool:
         """Tell whether metrics are measured."""
         return self.metrics or self.metrics_port > 0
+
+    @property
+    def knows_callers(self) -> bool:
+        """Tell whether requests need a caller even where there are no API keys."""
+        return bool(self.oauth_issuer or self.user_resolver)
 
     @property
     def api_keys_path(self) -> Path:

@@ -53,7 +53,7 @@ def when_ready(arbiter: Any) -> None:
         refuse_strangers(
             arbiter.LISTENERS,
             keys=KeyFile(_settings.api_keys_path),
-            is_open=_settings.allow_anonymous,
+            is_open=_settings.allow_anonymous or _settings.knows_callers,
         )
     except OpenToOthers as error:
         sys.exit(f"Citu can't start. {error}")

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
 
+    from api.access.access_tokens import AccessTokens
+
 if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
     # The imports below take two seconds; until they are done, Ctrl-C ends the process at once,
     # without a traceback.
@@ -33,6 +35,8 @@ from agent.extensions.loading import ExtensionError
 from agent.tools.tool import EVERYONE
 from agent.tools.tool_groups import InvalidToolGroups, groups_of
 from api.access.admission import Admission, register_admission
+from api.access.authentication import Authentication, ProxyUsers
+from api.access.challenges import Challenges
 from api.access.key_file import KeyFile, KeysUnreadable
 from api.access.origins import Anonymity
 from api.access.rights import GroupRights
@@ -62,6 +66,7 @@ from api.me import me_blueprint
 from api.metrics_page import metrics_blueprint
 from api.openapi import VERSION, openapi_blueprint
 from api.page import page_blueprint
+from api.protected_resource import protected_resource_blueprint
 from api.reference import reference_blueprint
 from api.request_tracing import RequestTracing
 from api.responses import register_error_handlers
@@ -76,7 +81,7 @@ from api.sql import sql_blueprint
 from api.vanna.chat_service import ChatService
 from api.vanna.chat_socket import chat_socket_blueprint
 from api.vanna.endpoints import vanna_blueprint
-from app_config import ConfigurationError, Settings
+from app_config import ConfigurationError, Settings, claims_by_attribute
 from common import logs
 from common.errors import CituError
 from common.rate_limits import RateLimits
@@ -112,7 +117,7 @@ def create_app(settings: Settings, services: Services | None = None) -> Flask:
     app = Flask(__name__, static_folder="static", static_url_path="/static")
     app.config["MAX_CONTENT_LENGTH"] = settings.max_body_bytes
     slots = QuestionSlots(settings.max_streams, settings.caller_share)
-    admission = _admission(settings)
+    admission = _admission(settings, services)
     app.register_blueprint(
         ask_blueprint(
             services.runs,
@@ -199,6 +204,7 @@ def create_app(settings: Settings, services: Services | None = None) -> Flask:
     app.register_blueprint(openapi_blueprint())
     app.register_blueprint(reference_blueprint())
     app.register_blueprint(page_blueprint())
+    app.register_blueprint(protected_resource_blueprint(admission.challenges))
     if services.metrics is not None and settings.metrics:
         app.register_blueprint(metrics_blueprint(services.metrics, _rights(settings)))
 
@@ -252,14 +258,44 @@ def _behind_proxies(application: "WSGIApplication", settings: Settings) -> "WSGI
     )
 
 
-def _admission(settings: Settings) -> Admission:
+def _admission(settings: Settings, services: Services) -> Admission:
+    proxies = None
+    if services.user_resolver is not None:
+        proxies = ProxyUsers(services.user_resolver, _listed(settings.user_resolver_proxies))
+
     return Admission(
-        keys=KeyFile(settings.api_keys_path),
+        authentication=Authentication(
+            KeyFile(settings.api_keys_path), _access_tokens(settings), proxies
+        ),
         anonymity=Anonymity(
             settings.host, settings.allow_anonymous, _listed(settings.cors_origins.lower())
         ),
         rate_limits=_rate_limits(settings) if settings.rate_limit else None,
         shows_examples=settings.examples_without_key,
+        challenges=Challenges(
+            settings.oauth_issuer, tuple(settings.oauth_scopes.split()), settings.public_url
+        ),
+    )
+
+
+def _access_tokens(settings: Settings) -> "AccessTokens | None":
+    if not settings.oauth_issuer:
+        return None
+
+    # Only services with an issuer need the libraries, which take a while to import.
+    from api.access.access_tokens import AccessTokens, ClaimNames  # noqa: PLC0415
+    from api.access.issuer_keys import IssuerKeys  # noqa: PLC0415
+
+    return AccessTokens(
+        issuer=settings.oauth_issuer,
+        audiences=_listed(settings.oauth_audience),
+        scopes=tuple(settings.oauth_scopes.split()),
+        claims=ClaimNames(
+            settings.oauth_user_claim,
+            settings.oauth_groups_claim,
+            claims_by_attribute(settings.oauth_attributes),
+        ),
+        keys=IssuerKeys(settings.oauth_issuer, settings.oauth_jwks_url),
     )
 
 
@@ -347,7 +383,9 @@ def main() -> int:
         services = bootstrap(settings)
         listening = listen(settings.host, settings.port)
         refuse_strangers(
-            [listening], keys=KeyFile(settings.api_keys_path), is_open=settings.allow_anonymous
+            [listening],
+            keys=KeyFile(settings.api_keys_path),
+            is_open=settings.allow_anonymous or settings.knows_callers,
         )
         _make_ready(services, settings)
         _check_meanings(services)
@@ -494,7 +532,7 @@ def _banner(settings: Settings, services: Services) -> str:
         thinking = "offline rules (no OPENAI_API_KEY)"
 
     database, question = _asked_in_words(services, settings)
-    needs_key = KeyFile(settings.api_keys_path).is_needed()
+    needs_key = settings.knows_callers or KeyFile(settings.api_keys_path).is_needed()
     key = " -H 'Authorization: Bearer <API key>'" if needs_key else ""
     banner = (
         f"Citu is ready: {address}\n"

@@ -24,6 +24,7 @@ from agent.extensions.points import (
     ConversationFilter,
     ObservabilityProvider,
     Provided,
+    UserResolver,
 )
 from agent.extensions.trace_observer import traced_by
 from agent.flows.ask.about_result import analysing
@@ -219,6 +220,7 @@ class Services:
         checks: what `/ready` looks at, by name.
         metrics: what is measured; None: nothing is.
         tracing: makes spans; None: there are none.
+        user_resolver: tells users by what proxies say of them; None: none does.
         warm: prepares what the first question would otherwise wait for; ignores failures, which
             that question reports.
         aclose: closes connections, on the event loop that used them; the next use opens new ones.
@@ -241,6 +243,7 @@ class Services:
     checks: Mapping[str, Callable[[], Awaitable[dict[str, Any]]]]
     metrics: Metrics | None
     tracing: Tracing | None
+    user_resolver: UserResolver | None
     warm: Callable[[], Awaitable[None]]
     aclose: Callable[[], Awaitable[None]]
 
@@ -259,6 +262,7 @@ def bootstrap(settings: Settings) -> Services:
         BudgetsFileError: the same of the file of budgets.
         ConfigurationError: settings contradict each other.
     """
+    settings.refuse_halves()
     adapters = _Adapters(settings)
     tool_context_of = adapters.tool_context_of if adapters.model else None
     dependencies = FlowDependencies(
@@ -343,6 +347,7 @@ def bootstrap(settings: Settings) -> Services:
         checks=readiness_checks(adapters.asked, adapters.store, adapters.model),
         metrics=adapters.metrics,
         tracing=adapters.tracing,
+        user_resolver=adapters.extensions.user_resolver,
         warm=warm,
         aclose=aclose,
     )

@@ -10,8 +10,12 @@ from dotenv import load_dotenv
 
 from api.access.key_file import ApiKey, InvalidKeyRequest, KeyFile, KeysUnreadable
 from app_config import ConfigurationError, Settings
+from common.actor import Attributes, attributes_of
 
-_HEADINGS = ("id", "user", "groups", "acts for others", "name", "created", "expires", "ends in")
+_HEADINGS = (
+    *("id", "user", "groups", "attributes", "acts for others"),
+    *("name", "created", "expires", "ends in"),
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -47,6 +51,13 @@ def _parser() -> argparse.ArgumentParser:
         "--group", action="append", default=[], metavar="NAME", help="may be given several times"
     )
     create.add_argument(
+        "--attribute",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="which row rules may name; may be given several times",
+    )
+    create.add_argument(
         "--acts-for-others", action="store_true", help="a request's user_id is believed"
     )
     create.add_argument("--name", default="", metavar="TEXT", help="what the key is for")
@@ -70,6 +81,7 @@ def _create(keys: KeyFile, given: argparse.Namespace) -> None:
         acts_for_others=given.acts_for_others,
         name=given.name,
         expires_in_days=given.expires_days,
+        attributes=_attributes(given.attribute),
     )
     # Only the key goes to stdout, so that a script can capture it.
     sys.stdout.write(f"{text}\n")
@@ -77,6 +89,18 @@ def _create(keys: KeyFile, given: argparse.Namespace) -> None:
         f"{key.key_id} for {key.user_id}. Keep the key: it is not stored and will not be shown "
         f"again.\n"
     )
+
+
+def _attributes(given: Sequence[str]) -> Attributes:
+    values: dict[str, list[str]] = {}
+    for text in given:
+        name, is_said, value = text.partition("=")
+        if not is_said:
+            raise InvalidKeyRequest(f"the attribute {text!r} must be written name=value")
+
+        values.setdefault(name, []).append(value)
+
+    return attributes_of(values)
 
 
 def _list(keys: KeyFile, _given: argparse.Namespace) -> None:
@@ -103,12 +127,17 @@ def _row(key: ApiKey) -> tuple[str, ...]:
         key.key_id,
         key.user_id,
         ",".join(key.groups) or "-",
+        _written(key.attributes) or "-",
         "yes" if key.acts_for_others else "no",
         key.name or "-",
         key.created_at[:16] + "Z",
         expires,
         f"…{key.ending}",
     )
+
+
+def _written(attributes: Attributes) -> str:
+    return ",".join(f"{name}={value}" for name, values in attributes for value in values)
 
 
 def _revoke(keys: KeyFile, given: argparse.Namespace) -> None:

@@ -23,6 +23,7 @@ def me_blueprint(rights: GroupRights) -> Blueprint:
         data = {
             "user_id": actor.user_id,
             "groups": list(actor.groups),
+            "attributes": {name: list(values) for name, values in actor.attributes},
             "acts_for_others": actor.acts_for_others,
             "authenticated": is_authenticated(),
             "is_reviewer": rights.is_reviewer(actor),

@@ -16,6 +16,7 @@ from common.errors import (
     INTERNAL_ERROR_TEXT,
     BodyTooLarge,
     CituError,
+    InsufficientScope,
     InternalError,
     InvalidRequest,
     NotFound,
@@ -29,7 +30,6 @@ _log = logging.getLogger(__name__)
 
 # What the HTTP standards ask an answer to say besides its status.
 _HEADERS: dict[type[CituError], dict[str, str]] = {
-    Unauthorized: {"WWW-Authenticate": "Bearer"},
     UpgradeRequired: {
         "Upgrade": "websocket",
         "Connection": "Upgrade",
@@ -102,6 +102,9 @@ def request_language() -> Lang:
 def _citu_error(error: CituError) -> Response:
     response = reply(error_envelope(error, request_language()))
     response.headers.update(_HEADERS.get(type(error), {}))
+    if isinstance(error, Unauthorized | InsufficientScope):
+        response.headers["WWW-Authenticate"] = error.challenge
+
     return response
 
 

@@ -53,7 +53,12 @@ _TRIES, _PAUSE_S, _LONGEST_PAUSE_S = (
 )  # while the service has no free slot, or limits the caller's rate
 _BUSY = frozenset((errors.TooManyStreams.error_type, errors.RateLimited.error_type))
 _REFUSALS = frozenset(kind.error_type for kind in errors.StatementRejected.__subclasses__())
-_NOT_LET_IN = frozenset((errors.Unauthorized.error_type, errors.KeysUnavailable.error_type))
+_NOT_LET_IN = frozenset(
+    (
+        *(errors.Unauthorized.error_type, errors.InsufficientScope.error_type),
+        *(errors.KeysUnavailable.error_type, errors.IssuerUnavailable.error_type),
+    )
+)
 
 Ask = Callable[[str], dict[str, Any]]
 """Asks a question; returns the envelope of the answer."""

@@ -2,12 +2,29 @@
 
 import ipaddress
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
 ANONYMOUS = "anonymous"  # the user id for requests that name no user
+
+ATTRIBUTE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}")
+"""What an attribute may be called, so that row rules can name it."""
+
+Attributes = tuple[tuple[str, tuple[str, ...]], ...]
+"""Names, each with its values; in order, and none without values."""
+
+
+def attributes_of(values: Mapping[str, Iterable[str]]) -> Attributes:
+    """Return these attributes without those that have no values; an empty text is none."""
+    found = []
+    for name in sorted(values):
+        of_name = tuple(value for value in values[name] if value)
+        if of_name:
+            found.append((name, of_name))
+
+    return tuple(found)
 
 
 @dataclass(frozen=True)
@@ -17,16 +34,18 @@ class Actor:
     Attributes:
         user_id: whose conversations and runs these are; None: nobody is authenticated, and the
             request names nobody.
-        groups: of the API key; rights depend on them.
+        groups: of the API key, or of the access token; rights depend on them.
         acts_for_others: the key is trusted to say on whose behalf it asks.
         is_vouched_for: whether anybody but the request says that it is this user: a key, or that it
             comes from this machine's own user. Rights to rows depend on the user only then.
+        attributes: what else is known of the caller, which row rules may name.
     """
 
     user_id: str | None = None
     groups: tuple[str, ...] = ()
     acts_for_others: bool = False
     is_vouched_for: bool = True
+    attributes: Attributes = ()
 
     @property
     def owner(self) -> str:
@@ -35,6 +54,10 @@ class Actor:
             return self.user_id
 
         return ANONYMOUS
+
+    def values_of(self, attribute: str) -> tuple[str, ...]:
+        """Return the values of the attribute of this name; none where the actor lacks it."""
+        return dict(self.attributes).get(attribute, ())
 
 
 NOBODY = Actor()

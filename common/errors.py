@@ -5,6 +5,9 @@
     ├── Unauthorized          401 unauthorized          no key, or none that is known
     ├── KeysUnavailable       503 keys_unavailable      the file of API keys can't be read: nobody
                               is let in
+    ├── IssuerUnavailable     503 issuer_unavailable    the keys by which access tokens are checked
+                              can't be had
+    ├── InsufficientScope     403 insufficient_scope    the access token lacks a scope
     ├── Forbidden             403 forbidden             the caller is known, and may not do this
     ├── ForbiddenOrigin       403 forbidden_origin      a browser sent it for another site, or under
                               a foreign name
@@ -133,11 +136,38 @@ class NotFound(CituError):
 
 
 class Unauthorized(CituError):
-    """The caller gave no API key where one is needed, or one that is not known."""
+    """The caller gave no API key or access token where one is needed, or one that is not valid.
+
+    Attributes:
+        challenge: the header `WWW-Authenticate`.
+    """
 
     code = 401
     error_type = "unauthorized"
     title = Text("未授权", "Unauthorized")
+    challenge: str = "Bearer"
+
+
+class InsufficientScope(CituError):
+    """The caller's access token lacks a scope.
+
+    Attributes:
+        challenge: the header `WWW-Authenticate`.
+    """
+
+    code = 403
+    error_type = "insufficient_scope"
+    title = Text("权限范围不足", "Insufficient scope")
+    challenge: str = 'Bearer error="insufficient_scope"'
+
+
+class IssuerUnavailable(CituError):
+    """The keys of the tokens' issuer can't be had, so no access token can be checked."""
+
+    code = 503
+    error_type = "issuer_unavailable"
+    title = Text("令牌签发者不可用", "Token issuer unavailable")
+    retryable = True
 
 
 class KeysUnavailable(CituError):

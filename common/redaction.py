@@ -29,6 +29,7 @@ _SECRETS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"\b(Bearer\s{1,20})[\w.~+/=-]+", rf"\1{_HIDDEN}"),
         (r"\bsk-[\w-]{6,}", f"sk-{_HIDDEN}"),
         (r"\bcitu_key_[\w-]+", f"citu_key_{_HIDDEN}"),
+        (r"(?<![\w.-])eyJ[\w.-]++", f"eyJ{_HIDDEN}"),
     )
 )
 

@@ -15,12 +15,12 @@ from functools import cached_property
 from common.actor import Actor
 from common.errors import InvalidSql, ValidationFailed
 from common.text import Text, is_whole
+from sqltree.writing import array_text
 
 USER, GROUPS = "citu.user_id", "citu.groups"
 BEGIN = "BEGIN READ ONLY; "
 """Begins every transaction."""
 _UNTRANSLATABLE = "22P05"
-_SPECIAL = re.compile(r'[\\"]')  # in an element of an array
 _BYTE = re.compile(r"0x([0-9a-f]{2})")
 
 
@@ -54,7 +54,7 @@ class RowContext:
     @cached_property
     def begin(self) -> str:
         """Return `BEGIN`, and what sets the settings for this transaction alone."""
-        values = ((USER, self.user_id), (GROUPS, _array(self.groups)))
+        values = ((USER, self.user_id), (GROUPS, array_text(self.groups)))
         settings = ", ".join(
             f"pg_catalog.set_config('{name}', {_text(value)}, true)" for name, value in values
         )
@@ -63,12 +63,6 @@ class RowContext:
 
 NOBODYS = RowContext()
 """The settings of statements that nobody asks for, such as those that read the catalogue."""
-
-
-def _array(words: tuple[str, ...]) -> str:
-    escaped = [_SPECIAL.sub(r"\\\g<0>", word) for word in words]
-    elements = ",".join(f'"{word}"' for word in escaped)
-    return f"{{{elements}}}"
 
 
 def _text(value: str) -> str:

@@ -23,6 +23,7 @@ from gunicorn.http.errors import ParseException
 from gunicorn.workers.gthread import ThreadWorker
 from werkzeug.datastructures import Headers
 
+from agent.extensions.points import RequestHead
 from api.access.screening import SCREENED
 from serving.answer_sending import OutgoingResponse, send_some
 from serving.connection_limits import ConnectionLimits
@@ -84,7 +85,7 @@ class ConnectionLoop(ThreadWorker):  # type: ignore[misc]  # gunicorn has no typ
     is_replaced = False
     body_bytes = sys.maxsize
     large_bodies: LargeBodies | None = None
-    knows: Callable[[Headers], bool] | None = None
+    knows: Callable[[RequestHead], bool] | None = None
     screening: Callable[[dict[str, Any], Any], Any] | None = None
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
@@ -342,7 +343,11 @@ class ConnectionLoop(ThreadWorker):  # type: ignore[misc]  # gunicorn has no typ
         self._serve_in(self.tpool if is_of_pool else self._head_pool, conn)
 
     def _is_known(self, conn: ClientConnection) -> bool:
-        return self.knows is None or self.knows(Headers(conn.parser.mesg.headers))
+        if self.knows is None:
+            return True
+
+        peer = conn.client[0] if isinstance(conn.client, tuple) else ""
+        return self.knows(RequestHead(Headers(conn.parser.mesg.headers), peer))
 
     def _serve_in(self, pool: futures.Executor, conn: ClientConnection) -> None:
         self._unwatch(conn)

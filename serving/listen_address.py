@@ -5,7 +5,6 @@ import socket
 from collections.abc import Iterable
 from typing import Any, Protocol
 
-from api.access.key_file import KeyFile
 from common.loopback import is_loopback
 
 
@@ -69,7 +68,14 @@ class Listening(Protocol):
         """Return a tuple that begins with the IP address, or the path of a Unix socket."""
 
 
-def refuse_strangers(listening: Iterable[Listening], *, keys: KeyFile, is_open: bool) -> None:
+class KnowsCallers(Protocol):
+    """The API keys, or whatever else callers are known by."""
+
+    def is_needed(self) -> bool:
+        """Tell whether requests must say who sends them."""
+
+
+def refuse_strangers(listening: Iterable[Listening], *, keys: KnowsCallers, is_open: bool) -> None:
     """Raise `OpenToOthers` when other machines can connect without keys or `is_open`.
 
     Args:

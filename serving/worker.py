@@ -197,7 +197,9 @@ def _refuse_strangers(worker: Any) -> None:
     """Repeat the check of the start: a reload may have changed the addresses or the keys."""
     admission = worker.wsgi.extensions["citu_admission"]
     try:
-        refuse_strangers(worker.sockets, keys=admission.keys, is_open=admission.anonymity.is_open)
+        refuse_strangers(
+            worker.sockets, keys=admission.authentication, is_open=admission.anonymity.is_open
+        )
     except OpenToOthers as error:
         _log.error("%s", error)
         sys.exit(Arbiter.WORKER_BOOT_ERROR)  # makes the master end, too

@@ -1,5 +1,7 @@
 """Turns a tree into text, which PostgreSQL's parser must read back as the same tree."""
 
+import re
+from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
@@ -14,6 +16,7 @@ NOT_WRITABLE = Text(
     "This statement can't be rewritten as it has to be: write it in another way.",
 )
 
+_SPECIAL = re.compile(r'[\\"]')  # in an element of an array
 # Fields that say where something stands in the text, and nothing else.
 _PLACES = frozenset(
     (
@@ -75,6 +78,13 @@ def _is_same(text: str, select: Node) -> bool:
         return False
 
     return is_equal(statements[0].node, select)
+
+
+def array_text(texts: Iterable[str]) -> str:
+    """Return the array of these texts as PostgreSQL writes it: `{"a","b"}`, and `{}` for none."""
+    escaped = [_SPECIAL.sub(r"\\\g<0>", text) for text in texts]
+    elements = ",".join(f'"{text}"' for text in escaped)
+    return f"{{{elements}}}"
 
 
 def is_equal(one: Any, other: Any) -> bool:

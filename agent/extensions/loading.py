@@ -14,6 +14,7 @@ from agent.extensions.points import (
     ObservabilityProvider,
     Provided,
     ToolContextEnricher,
+    UserResolver,
     WorkflowHandler,
 )
 
@@ -33,6 +34,7 @@ class Extensions:
     enrichers: tuple[ToolContextEnricher, ...] = ()
     enhancers: tuple[LlmContextEnhancer, ...] = ()
     observer: ObservabilityProvider = UNOBSERVED
+    user_resolver: UserResolver | None = None
 
 
 def load_extensions(provided: Provided) -> Extensions:
@@ -56,12 +58,17 @@ def load_extensions(provided: Provided) -> Extensions:
         return tuple(extensions)
 
     settings = provided.settings
-    observers = load(
+
+    def load_one(setting: str, given: str, point: Any) -> Any:
+        extensions = load(setting, given, point)
+        if len(extensions) > 1:
+            raise ExtensionError(f"{setting} names more than one; there can be one only.")
+
+        return next(iter(extensions), None)
+
+    observer = load_one(
         "OBSERVABILITY_PROVIDER", settings.observability_provider, ObservabilityProvider
     )
-    if len(observers) > 1:
-        raise ExtensionError("OBSERVABILITY_PROVIDER names more than one; there can be one only.")
-
     return Extensions(
         load("WORKFLOW_HANDLERS", settings.workflow_handlers, WorkflowHandler),
         load("LIFECYCLE_HOOKS", settings.lifecycle_hooks, LifecycleHook),
@@ -69,7 +76,8 @@ def load_extensions(provided: Provided) -> Extensions:
         load("CONVERSATION_FILTERS", settings.conversation_filters, ConversationFilter),
         load("TOOL_CONTEXT_ENRICHERS", settings.tool_context_enrichers, ToolContextEnricher),
         load("LLM_CONTEXT_ENHANCERS", settings.llm_context_enhancers, LlmContextEnhancer),
-        observers[0] if observers else UNOBSERVED,
+        UNOBSERVED if observer is None else observer,
+        load_one("USER_RESOLVER", settings.user_resolver, UserResolver),
     )
 
 

@@ -13,6 +13,8 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
+from werkzeug.datastructures import Headers
+
 from agent.question import Question
 from agent.thinking import Skills
 from common.actor import Actor
@@ -64,6 +66,31 @@ class Provided:
     open_database: Callable[[Occasion], Database]
     reports: ReportsOf
     open_model: Callable[[Any], ChatModel | None]
+
+
+@dataclass(frozen=True)
+class RequestHead:
+    """What a request says before its body.
+
+    Attributes:
+        headers: by names of any capitals.
+        peer: the address that has connected, a proxy's where there is one; empty for Unix sockets.
+    """
+
+    headers: Headers
+    peer: str | None
+
+
+@runtime_checkable
+class UserResolver(Protocol):
+    """Tells the user of a request that carries neither an API key nor an access token.
+
+    It is asked only about requests of the proxies that `USER_RESOLVER_PROXIES` names, in a thread,
+    for every request and every message of a WebSocket.
+    """
+
+    def resolve(self, head: RequestHead) -> Actor | None:
+        """Return the user with groups and attributes; None: nobody is signed in."""
 
 
 @runtime_checkable

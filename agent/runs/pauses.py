@@ -8,7 +8,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from agent.question import Question
-from common.actor import Actor
+from common.actor import Actor, attributes_of
 from common.text import Text
 from common.values import Usage
 
@@ -135,7 +135,14 @@ def _question(kept: Mapping[str, Any], actor: Actor) -> Question:
 
 def _actor(kept: Mapping[str, Any]) -> Actor:
     vouched = kept.get("is_vouched_for", False)  # an older version did not say
-    return Actor(kept["user_id"], tuple(kept["groups"]), kept["acts_for_others"], vouched)
+    attributes = dict(kept.get("attributes", ()))
+    return Actor(
+        kept["user_id"],
+        tuple(kept["groups"]),
+        kept["acts_for_others"],
+        vouched,
+        attributes_of(attributes),
+    )
 
 
 async def mark_of(saver: BaseCheckpointSaver[Any], config: RunnableConfig) -> str:

@@ -4,17 +4,20 @@ Addresses are closed unless `_OPEN` names them, so an address added later is pro
 listed anywhere.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from flask import Flask, g, request
 from werkzeug.datastructures import Headers
 
-from api.access.callers import authenticated, holder_of, is_sent_by_operator, presented_key
+from agent.extensions.points import RequestHead
+from api.access.authentication import Authentication, head_of, presented_key
+from api.access.callers import is_sent_by_operator
+from api.access.challenges import Challenges
 from api.access.charges import charge_of
-from api.access.key_file import KeyFile
 from api.access.origins import Anonymity, allow_origins
+from api.access.undecided import WaitNeeded
 from common.actor import NOBODY, Actor, caller_id, caller_id_of
-from common.errors import CituError
+from common.errors import CituError, InsufficientScope, Unauthorized
 from common.rate_limits import RateLimits
 
 # Endpoints for monitors, browsers and tools that have no key yet; none of them shows anybody's
@@ -25,6 +28,7 @@ _OPEN = frozenset(
         "health.ready",
         "openapi.openapi",
         "page.index",
+        "protected_resource.read_metadata",
         "static",
         "reference.reference",
         "reference.static",
@@ -40,12 +44,12 @@ class Visitor:
     """The client of a connection over which questions come without requests of their own.
 
     Attributes:
-        key: the text of the key that was presented, or empty.
+        head: of the request that has opened it; it says who asks.
         address: what rate limits count for callers without a key.
         is_operator: see `is_sent_by_operator`.
     """
 
-    key: str
+    head: RequestHead
     address: str | None
     is_operator: bool
 
@@ -55,14 +59,17 @@ class Admission:
     """The checks of one service.
 
     Attributes:
+        authentication: tells who sends a request.
+        challenges: say where access tokens are had.
         rate_limits: None: callers may ask as often as they like.
         shows_examples: whether example questions are shown to those who have no key yet.
     """
 
-    keys: KeyFile
+    authentication: Authentication
     anonymity: Anonymity
     rate_limits: RateLimits | None
     shows_examples: bool = False
+    challenges: Challenges = field(default_factory=Challenges)
 
     def admit(self) -> None:
         """Admit the request and note its caller in `g`, or raise the refusing `CituError`."""
@@ -72,10 +79,11 @@ class Admission:
         if charge_of(request.endpoint) == "counted":
             self.count(caller, request.remote_addr)
 
-    def identify(self) -> Actor | None:
+    def identify(self, *, may_wait: bool = True) -> Actor | None:
         """Return the caller of the request, by its head; None: the address is open to all.
 
-        Notes the caller in `g`. Raises the `CituError` that says why the caller is not let in.
+        Notes the caller in `g`. Raises the `CituError` that says why the caller is not let in, or
+        `WaitNeeded` where that needs waiting, and it may not wait.
         """
         # Browsers send OPTIONS without a key, to ask what they may send; the answer holds nothing
         # else.
@@ -86,7 +94,7 @@ class Admission:
             g.caller = NOBODY
             return NOBODY
 
-        g.caller = caller = authenticated(request, self.keys)
+        g.caller = caller = self._caller(may_wait=may_wait)
         caller_id.set(caller_id_of(caller, request.remote_addr))
         if caller.user_id is None:
             self.anonymity.admit(request)
@@ -94,17 +102,35 @@ class Admission:
 
         return caller
 
+    def _caller(self, *, may_wait: bool) -> Actor:
+        if self.authentication.proxies is not None:
+            # Browsers add to requests by themselves what a proxy knows users by.
+            self.anonymity.refuse_foreign_page(request)
+
+        head = head_of(request)
+        try:
+            return self.authentication.caller_of(head, may_wait=may_wait)
+        except (Unauthorized, InsufficientScope) as error:
+            is_presented = bool(presented_key(head.headers))
+            error.challenge = self.challenges.of(error, request, is_presented=is_presented)
+            raise
+
     def _shows_examples_to(self, headers: Headers) -> bool:
         """Tell whether the request is for examples by somebody whose key is not given yet."""
         if not self.shows_examples or request.endpoint != _EXAMPLES:
             return False
 
-        return self.keys.is_needed() and not presented_key(headers)
+        return self.authentication.keys.is_needed() and not presented_key(headers)
 
-    def knows(self, headers: Headers) -> bool:
-        """Tell whether a request with these headers has a valid key, or needs none."""
+    def knows(self, head: RequestHead) -> bool:
+        """Tell whether a request with this head is from a known caller, or needs none.
+
+        True also where that is not known without waiting.
+        """
         try:
-            holder_of(presented_key(headers), self.keys)
+            self.authentication.caller_of(head, may_wait=False)
+        except WaitNeeded:
+            return True
         except CituError:
             return False
 
@@ -127,16 +153,19 @@ class Admission:
                 before they open a WebSocket, and let every page read what it says.
         """
         self.anonymity.refuse_foreign_page(request)
-        return Visitor(presented_key(request.headers), request.remote_addr, is_sent_by_operator())
+        head = head_of(request)
+        kept = replace(head, headers=Headers(head.headers))  # not the request, which ends
+        return Visitor(kept, request.remote_addr, is_sent_by_operator())
 
     def caller_of(self, visitor: Visitor) -> Actor:
         """Return the caller in whose name a visitor asks now. Reads a file, so call it in a thread.
 
         Raises:
-            Unauthorized: the key has been revoked or has expired meanwhile, or keys have been made.
-            KeysUnavailable: the keys can't be read.
+            Unauthorized: the key or the token has been revoked or has expired meanwhile, or keys
+                have been made.
+            KeysUnavailable, IssuerUnavailable: it can't be checked now.
         """
-        return holder_of(visitor.key, self.keys)
+        return self.authentication.caller_of(visitor.head)
 
 
 def _is_open() -> bool:

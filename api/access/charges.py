@@ -85,6 +85,7 @@ CHARGES: Mapping[str, Charge] = {
     "openapi.openapi": "free",
     "page.conversation": "free",
     "page.index": "free",
+    "protected_resource.read_metadata": "free",
     "reference.reference": "free",
     "reference.static": "free",
     "static": "free",

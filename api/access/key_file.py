@@ -27,17 +27,17 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from api.access.names import MOST_NAME_CHARS, is_name
+from common.actor import ATTRIBUTE_NAME, Attributes, attributes_of
 from common.timestamps import written
 
 _log = logging.getLogger(__name__)
 
 PREFIX = "citu_key_"
 _VERSION = 1
-_MAX_NAME_CHARS = 256
 _MADE = b"keys were made\n"  # written into the lock file, which stays when the file of keys is lost
 _MAX_DAYS = 36500
 _DIGEST = re.compile(r"[0-9a-f]{64}")
-_UNPRINTABLE = re.compile("[\0-\x1f\x7f\ud800-\udfff]")
 _GROUP = re.compile(r"[\w.:-]{1,64}")
 
 
@@ -63,6 +63,7 @@ class ApiKey:
         sha256: of the whole key, in hexadecimal.
         created_at: ISO 8601, UTC.
         expires_at: ISO 8601, UTC; None: the key does not expire.
+        attributes: names with values, which row rules may name.
     """
 
     key_id: str
@@ -74,6 +75,7 @@ class ApiKey:
     sha256: str
     created_at: str
     expires_at: str | None
+    attributes: Attributes = ()
 
     def is_expired(self) -> bool:
         """Tell whether the key has expired."""
@@ -144,6 +146,7 @@ class KeyFile:
         acts_for_others: bool = False,
         name: str = "",
         expires_in_days: float | None = None,
+        attributes: Attributes = (),
     ) -> tuple[str, ApiKey]:
         """Make a key and return its text, which is kept nowhere, and what the file keeps of it.
 
@@ -152,6 +155,7 @@ class KeyFile:
             KeysUnreadable: the file can't be read or written.
         """
         _check(user_id, groups, name, expires_in_days)
+        _check_attributes(attributes)
         text = PREFIX + secrets.token_urlsafe(32)
         now = datetime.now(UTC)
         expires_at = None
@@ -168,6 +172,7 @@ class KeyFile:
             sha256=hashlib.sha256(text.encode()).hexdigest(),
             created_at=written(now),
             expires_at=expires_at,
+            attributes=attributes,
         )
         self._change(lambda keys: (*keys, key))
         return text, key
@@ -265,10 +270,19 @@ def _check(user_id: str, groups: tuple[str, ...], name: str, expires_in_days: fl
         raise InvalidKeyRequest(problem)
 
 
+def _check_attributes(attributes: Attributes) -> None:
+    for name, values in attributes:
+        if not ATTRIBUTE_NAME.fullmatch(name):
+            problem = f"the attribute {name!r} must be letters, digits and _, first no digit"
+            raise InvalidKeyRequest(problem)
+
+        for value in values:
+            _check_text(f"the attribute {name}", value)
+
+
 def _check_text(what: str, text: str) -> None:
-    has_length = bool(text.strip()) and len(text) <= _MAX_NAME_CHARS
-    if not has_length or _UNPRINTABLE.search(text):
-        raise InvalidKeyRequest(f"{what} must be 1 to {_MAX_NAME_CHARS} printable characters")
+    if not is_name(text):
+        raise InvalidKeyRequest(f"{what} must be 1 to {MOST_NAME_CHARS} printable characters")
 
 
 def _stamp(path: Path) -> tuple[int, ...] | None:
@@ -308,16 +322,27 @@ def _parsed(content: bytes) -> tuple[ApiKey, ...]:
 _NAMES = frozenset(field.name for field in fields(ApiKey))
 
 
-_TEXTS = _NAMES - {"groups", "acts_for_others", "expires_at"}
+_TEXTS = _NAMES - {"groups", "acts_for_others", "expires_at", "attributes"}
 
 
 def _key(entry: Any) -> ApiKey:
     _check_entry(entry)
-    return ApiKey(**{**entry, "groups": tuple(entry["groups"])})
+    attributes = attributes_of(entry.get("attributes", {}))
+    return ApiKey(**{**entry, "groups": tuple(entry["groups"]), "attributes": attributes})
+
+
+def _entry(key: ApiKey) -> dict[str, Any]:
+    """Return what the file keeps of a key; without attributes as older versions know it."""
+    entry = asdict(key)
+    entry["attributes"] = {name: list(values) for name, values in key.attributes}
+    if not key.attributes:
+        del entry["attributes"]
+
+    return entry
 
 
 def _check_entry(entry: Any) -> None:
-    if not isinstance(entry, dict) or set(entry) != _NAMES:
+    if not isinstance(entry, dict) or {"attributes", *entry} != _NAMES:
         raise ValueError("a key of it does not have the fields of one")
 
     groups = entry["groups"]
@@ -330,6 +355,15 @@ def _check_entry(entry: Any) -> None:
         raise ValueError("a key's expires_at is no time with a zone")
     if not entry["user_id"].strip():
         raise ValueError("a key has no user")
+    if not _are_attributes(entry.get("attributes", {})):
+        raise ValueError("a key's attributes are not names with lists of texts")
+
+
+def _are_attributes(values: Any) -> bool:
+    if not isinstance(values, dict):
+        return False
+
+    return all(isinstance(each, list) and _are_texts(each) for each in values.values())
 
 
 def _are_texts(values: Iterable[Any]) -> bool:
@@ -382,7 +416,7 @@ def _replace(path: Path, keys: tuple[ApiKey, ...]) -> None:
     """
     path = path.resolve()
     content = json.dumps(
-        {"version": _VERSION, "keys": [asdict(key) for key in keys]}, ensure_ascii=False, indent=1
+        {"version": _VERSION, "keys": [_entry(key) for key in keys]}, ensure_ascii=False, indent=1
     )
     # The mode of such a file is 0600.
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")

@@ -6,6 +6,7 @@ from typing import Any
 from flask import Flask, request
 
 from api.access.admission import Admission
+from api.access.undecided import WaitNeeded
 from common.errors import CituError
 
 SCREENED = "citu.answered_by_head"
@@ -34,7 +35,9 @@ class Screening:
 
     def _is_decided(self) -> bool:
         try:
-            caller = self._admission.identify()
+            caller = self._admission.identify(may_wait=False)
+        except WaitNeeded:
+            return False
         except CituError:
             return True
 

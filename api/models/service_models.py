@@ -96,7 +96,10 @@ class MeModel(ReplyModel):
         description="Whose conversations and runs a request like this one is about; null: nobody "
         "is named, and `anonymous` is used"
     )
-    groups: list[str] = Field(description="The key's")
+    groups: list[str] = Field(description="The key's, or the access token's")
+    attributes: dict[str, list[str]] = Field(
+        description="The key's, or the access token's: what row rules may name besides"
+    )
     acts_for_others: bool = Field(
         description="Whether a request may name another user_id; false when this one does"
     )

@@ -13,11 +13,12 @@ from guard.columns import Read
 from guard.facts import Key
 from guard.row_rules.judging import UnseenReading
 from guard.row_rules.planning import Plan, refused_grants
+from guard.row_rules.predicates import ATTRIBUTE, ActorValues
 from guard.row_rules.relations import Relations
 from guard.row_rules.rewriting import rewrite
 from guard.row_rules.rule_binding import BoundTable, KnownServer, Refusals, bind
 from guard.row_rules.rule_file import Grant, RuleFile, read_file
-from guard.row_rules.subqueries import ActorValues, masked_columns, subquery
+from guard.row_rules.subqueries import masked_columns, subquery
 from sqltree.parsing import Node
 
 _log = logging.getLogger(__name__)
@@ -144,7 +145,7 @@ class RowRules:
         counting: dict[Key, tuple[int, ...]] = {}
         used: set[str] = set()
         for rule in self._file.tables:
-            places = rule.places_for(actor.groups)
+            places = rule.places_for(actor)
             grants = [rule.grants[place] for place in places]
             columns = masked_columns(grants)
             is_ruled = all(grant.rows is not None for grant in grants)
@@ -278,16 +279,14 @@ def _values_of(actor: Actor, used: set[str]) -> ActorValues:
     if "groups" in used:
         groups = sorted(set(actor.groups))
 
-    return ActorValues(user_id, tuple(groups))
+    attributes = []
+    for name, values in actor.attributes:
+        if f"{ATTRIBUTE}.{name}" in used:
+            attributes.append((name, tuple(sorted(set(values)))))
+
+    return ActorValues(user_id, tuple(groups), tuple(attributes))
 
 
 def _placeholders(grant: Grant) -> frozenset[str]:
     """Return the names of the placeholders in the grant's SQL."""
-    found: set[str] = set()
-    if grant.rows is not None:
-        found.update(grant.rows.placeholders)
-
-    for _, mask in grant.masks:
-        found |= mask.placeholders
-
-    return frozenset(found)
+    return frozenset().union(*(sql.placeholders for sql in grant.expressions))

@@ -3,8 +3,9 @@
 from collections.abc import Awaitable, Callable, Mapping
 
 from guard.facts import Key
+from guard.row_rules.predicates import ActorValues
 from guard.row_rules.rule_binding import BoundTable, Refusals
-from guard.row_rules.subqueries import ActorValues, subquery
+from guard.row_rules.subqueries import subquery
 from sqltree.parsing import Node
 from sqltree.writing import text_of
 

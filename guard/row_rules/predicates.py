@@ -1,22 +1,26 @@
 """SQL that the operator writes: one expression each, parsed by PostgreSQL's parser, with places for
 the actor's values.
 
-`:user_id` and `:groups` are no SQL. Before parsing they become parameters (`$1`, `$2`), and in the
-tree these become constants. So no value of an actor is ever part of a text that is parsed.
+`:user_id`, `:groups` and `:attribute.name` are no SQL. Before parsing they become parameters (`$1`,
+`$2` …), and in the tree these become constants. So no value of an actor is ever part of a text that
+is parsed.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from postgast import PgQueryError, scan
 
+from common.actor import Attributes
 from common.errors import CituError, InvalidSql
 from guard.walk import walk
 from sqltree.parsing import Node, nodes, parse, token_names
+from sqltree.writing import array_text
 
-PLACEHOLDERS = ("user_id", "groups")
-"""In the order of the parameters that stand for them, from `$1` on."""
+ATTRIBUTE = "attribute"
+_PLACEHOLDERS = "there are :user_id, :groups and :attribute.name"
+_LISTING = frozenset(("AEXPR_OP_ANY", "AEXPR_OP_ALL"))
 
 _SELECT_KEYS = frozenset(
     ("targetList", "limitOption", "op")
@@ -36,13 +40,52 @@ class OperatorSql:
 
     Attributes:
         text: as it was written.
-        tree: PostgreSQL's tree of it, in which parameters stand for the actor's values.
-        placeholders: the names of those that occur.
+        tree: PostgreSQL's tree of it, in which parameters stand for the actor's values; each has
+            the name of its placeholder, and says whether it stands for a list of values.
+        placeholders: the names of those that occur; of an attribute `attribute.name`.
+        single: the attributes that occur where one value is meant.
     """
 
     text: str
     tree: Node
     placeholders: frozenset[str]
+    single: frozenset[str] = frozenset()
+
+    @property
+    def attributes(self) -> frozenset[str]:
+        """Return the names of the attributes that occur."""
+        found = set()
+        for placeholder in self.placeholders:
+            _, _, name = placeholder.partition(".")
+            if name:
+                found.add(name)
+
+        return frozenset(found)
+
+
+@dataclass(frozen=True)
+class ActorValues:
+    """Gives the values that placeholders stand for."""
+
+    user_id: str | None = None
+    groups: tuple[str, ...] = ()
+    attributes: Attributes = ()
+
+    def constant_for(self, parameter: Node) -> Node:
+        """Return what stands in a parameter's place; NULL for an attribute without values."""
+        placeholder = parameter["placeholder"]
+        if placeholder == "user_id":
+            return _constant(self.user_id)
+        if placeholder == "groups":
+            return _texts(self.groups)
+
+        values = dict(self.attributes).get(placeholder.partition(".")[2], ())
+        if not values:
+            return _constant(None)
+        if parameter["is_list"]:
+            return _constant(array_text(values))
+
+        return _constant(values[0])
 
 
 def condition(text: str) -> OperatorSql:
@@ -82,27 +125,23 @@ def value(text: str) -> OperatorSql:
     return sql
 
 
-def with_constants(tree: Any, user_id: str | None, groups: Sequence[str]) -> Any:
+def with_constants(tree: Any, values: ActorValues) -> Any:
     """Return the tree with the actor's values in their places; the tree itself stays as it is."""
     if isinstance(tree, list):
         found = []
         for each in tree:
-            found.append(with_constants(each, user_id, groups))
+            found.append(with_constants(each, values))
 
         return found
 
     if not isinstance(tree, dict):
         return tree
     if "ParamRef" in tree:
-        is_user_id = tree["ParamRef"]["number"] == 1
-        if is_user_id:
-            return _constant(user_id)
-
-        return _texts(groups)
+        return values.constant_for(tree["ParamRef"])
 
     fields = {}
     for key, child in tree.items():
-        fields[key] = with_constants(child, user_id, groups)
+        fields[key] = with_constants(child, values)
 
     return fields
 
@@ -121,7 +160,41 @@ def _parsed(text: str) -> OperatorSql:
     except CituError as error:
         raise NotASql(str(error).rstrip(".")) from None
 
-    return OperatorSql(text.strip(), tree, found)
+    single = _name_parameters(tree, found)
+    return OperatorSql(text.strip(), tree, frozenset(found), frozenset(single))
+
+
+def _name_parameters(tree: Node, placeholders: Sequence[str]) -> set[str]:
+    """Write into each parameter which placeholder it is, and whether it stands for a list.
+
+    An attribute does in `ANY (:attribute.name)` and where it is cast to an array. Returns the
+    attributes that stand for one value.
+    """
+    lists = {id(parameter) for parameter in _listed(tree)}
+    single = set()
+    for kind, node in nodes(tree):
+        if kind != "ParamRef":
+            continue
+
+        placeholder = placeholders[node["number"] - 1]
+        node["placeholder"] = placeholder
+        node["is_list"] = id(node) in lists
+        _, _, attribute = placeholder.partition(".")
+        if attribute and not node["is_list"]:
+            single.add(attribute)
+
+    return single
+
+
+def _listed(tree: Node) -> Iterator[Node]:
+    for kind, node in nodes(tree):
+        operand: Node = {}
+        if kind == "A_Expr" and node.get("kind") in _LISTING:
+            operand = node["rexpr"]
+        if kind == "TypeCast" and "arrayBounds" in node["typeName"]:
+            operand = node["arg"]
+        if "ParamRef" in operand:
+            yield operand["ParamRef"]
 
 
 def _only_value(sql: str) -> Node:
@@ -147,8 +220,10 @@ def _only_value(sql: str) -> Node:
     return tree
 
 
-def _with_parameters(text: str) -> tuple[str, frozenset[str]]:
-    """Return the text with parameters in the places of placeholders, and the names of these."""
+def _with_parameters(text: str) -> tuple[str, list[str]]:
+    """Return the text with parameters in the places of placeholders, and the names of these in the
+    order of their parameters, from `$1` on.
+    """
     data = text.encode("utf-8", "replace")
     try:
         tokens = list(scan(text).tokens)
@@ -159,33 +234,51 @@ def _with_parameters(text: str) -> tuple[str, frozenset[str]]:
     if not _COMMENTS.isdisjoint(names):
         raise NotASql("comments are not allowed in it")
     if "PARAM" in names:
-        raise NotASql("write :user_id or :groups instead of $1")
+        raise NotASql("write :user_id, :groups or :attribute.name instead of $1")
 
-    found: set[str] = set()
+    found: list[str] = []
     colons = [place for place, name in enumerate(names[:-1]) if name == "ASCII_58"]
     for place in reversed(colons):
         colon, word = tokens[place], tokens[place + 1]
-        name = data[word.start : word.end].decode("utf-8", "replace")
-        is_slice = colon.end != word.start or not name[0].isidentifier()  # a[1:2] and a[1 : n]
-        if is_slice:
+        is_slice = colon.end != word.start or not _is_name(data[word.start : word.end])
+        if is_slice:  # a[1:2] and a[1 : n]
             continue
 
-        found.add(name)
-        parameter = _parameter(name)
-        data = data[: colon.start] + parameter + data[word.end :]
+        end = word.end
+        if data[word.start : end] == ATTRIBUTE.encode():
+            end = _end_of_attribute(data, tokens[place + 1 : place + 4])
 
-    return data.decode("utf-8", "replace"), frozenset(found)
+        placeholder = _placeholder(data[word.start : end].decode("utf-8", "replace"))
+        if placeholder not in found:
+            found.append(placeholder)
+
+        parameter = f"${found.index(placeholder) + 1}".encode()
+        data = data[: colon.start] + parameter + data[end:]
+
+    return data.decode("utf-8", "replace"), found
 
 
-def _parameter(placeholder: str) -> bytes:
-    if placeholder not in PLACEHOLDERS:
-        raise NotASql(
-            f"there is no placeholder :{placeholder}, but :user_id and :groups;"
-            " a slice is written [1 : n]"
-        )
+def _is_name(word: bytes) -> bool:
+    return word.decode("utf-8", "replace")[0].isidentifier()
 
-    number = PLACEHOLDERS.index(placeholder) + 1
-    return f"${number}".encode()
+
+def _end_of_attribute(data: bytes, tokens: Sequence[Any]) -> int:
+    """Return where `attribute.name` ends, of which these are the first tokens."""
+    ends = [token.end for token in tokens]
+    starts = [token.start for token in tokens]
+    is_whole = len(tokens) == 3 and starts[1:] == ends[:2]
+    if is_whole and data[starts[1] : ends[1]] == b"." and _is_name(data[starts[2] : ends[2]]):
+        return int(ends[2])
+
+    raise NotASql("an attribute is written :attribute.name, for example :attribute.region")
+
+
+def _placeholder(text: str) -> str:
+    is_attribute = text.startswith(f"{ATTRIBUTE}.")
+    if is_attribute or text in ("user_id", "groups"):
+        return text
+
+    raise NotASql(f"there is no placeholder :{text}: {_PLACEHOLDERS}; a slice is written [1 : n]")
 
 
 def _constant(text: str | None) -> Node:

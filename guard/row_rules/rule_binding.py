@@ -13,7 +13,6 @@ from typing import Protocol
 from common.values import Catalog
 from guard.facts import Key, ServerFacts
 from guard.row_rules.name_binding import BoundItem, BoundNames, Unbound, name_in
-from guard.row_rules.predicates import OperatorSql
 from guard.row_rules.rule_file import Grant, RuleFile, TableRule
 from sqltree.parsing import Node, nodes
 
@@ -130,7 +129,7 @@ def _row_name(rule: TableRule, columns: tuple[str, ...]) -> str:
     """Return a name for the ruled table that occurs neither in its rule nor among its columns."""
     taken = set(columns)
     for grant in rule.grants:
-        trees = [sql.tree for sql in _expressions(grant)]
+        trees = [sql.tree for sql in grant.expressions]
         taken |= {name_in(kind, node) for kind, node in nodes(trees)}
 
     row = _ROW
@@ -166,14 +165,6 @@ def _types(key: Key, known: KnownServer) -> Mapping[str, str]:
             types[column.name] = column.type
 
     return types
-
-
-def _expressions(grant: Grant) -> list[OperatorSql]:
-    masks = [mask for _, mask in grant.masks]
-    if grant.rows is None:
-        return masks
-
-    return [grant.rows, *masks]
 
 
 def _bound_grant(grant: Grant, names: BoundNames, known: KnownServer) -> BoundGrant:

@@ -6,6 +6,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import TypeVar
 
+from common.actor import Actor
 from common.yaml_tree import (
     Scalar,
     Tree,
@@ -49,12 +50,34 @@ class Grant:
     rows: OperatorSql | None
     masks: tuple[tuple[str, OperatorSql], ...] = ()
 
-    def is_for(self, groups: tuple[str, ...]) -> bool:
-        """Tell whether it counts for an actor of these groups."""
-        if self.groups is None:
-            return True
+    @property
+    def expressions(self) -> tuple[OperatorSql, ...]:
+        """Return the operator's SQL in it."""
+        masks = tuple(mask for _, mask in self.masks)
+        if self.rows is None:
+            return masks
 
-        return not self.groups.isdisjoint(groups)
+        return (self.rows, *masks)
+
+    def is_for(self, actor: Actor) -> bool:
+        """Tell whether it counts for the actor.
+
+        It does not where it names an attribute that the actor lacks, or one of several values where
+        one is meant: whatever its condition made of NULL, it would be a guess.
+        """
+        is_of_group = self.groups is None or not self.groups.isdisjoint(actor.groups)
+        return is_of_group and all(_is_said_of(actor, sql) for sql in self.expressions)
+
+
+def _is_said_of(actor: Actor, sql: OperatorSql) -> bool:
+    for name in sql.attributes:
+        count = len(actor.values_of(name))
+        if count == 0:
+            return False
+        if count > 1 and name in sql.single:
+            return False
+
+    return True
 
 
 @dataclass(frozen=True)
@@ -65,11 +88,11 @@ class TableRule:
     line: int
     grants: tuple[Grant, ...]
 
-    def places_for(self, groups: tuple[str, ...]) -> tuple[int, ...]:
-        """Return the places of the grants that count for an actor of these groups."""
+    def places_for(self, actor: Actor) -> tuple[int, ...]:
+        """Return the places of the grants that count for the actor."""
         found = []
         for place, grant in enumerate(self.grants):
-            if grant.is_for(groups):
+            if grant.is_for(actor):
                 found.append(place)
 
         return tuple(found)

@@ -7,13 +7,12 @@ shows the row masks it.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from guard.refusal_texts import refused
 from guard.row_rules import texts
-from guard.row_rules.predicates import with_constants
+from guard.row_rules.predicates import ActorValues, with_constants
 from guard.row_rules.rule_binding import BoundGrant, BoundTable
 from guard.walk import strings
 from sqltree.parsing import Node, parse
@@ -22,14 +21,6 @@ _NO_ROWS: Node = {"A_Const": {"boolval": {}}}
 _NULL: Node = {"A_Const": {"isnull": True}}
 _FENCE: Node = {"A_Const": {"ival": {}}}
 _LIMITED_TEXTS = (("pg_catalog", "varchar"), ("pg_catalog", "bpchar"))
-
-
-@dataclass(frozen=True)
-class ActorValues:
-    """Gives the values that placeholders stand for."""
-
-    user_id: str | None = None
-    groups: tuple[str, ...] = ()
 
 
 def subquery(
@@ -66,7 +57,7 @@ def subquery(
     if not columns:
         del select["targetList"]
 
-    return {**with_constants(select, values.user_id, values.groups), "fromClause": [source]}
+    return {**with_constants(select, values), "fromClause": [source]}
 
 
 def masked_columns(grants: Sequence[Any]) -> frozenset[str]:

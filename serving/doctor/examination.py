@@ -74,7 +74,7 @@ def examine(
     found += unknown_variables(environ, in_file)
     found += contradictions(settings)
     keys = KeyFile(settings.api_keys_path)
-    found += exposure(settings, has_keys=keys.is_needed())
+    found += exposure(settings, has_keys=keys.is_needed() or settings.knows_callers)
     found.append(python_version())
     found.append(port_state(settings.host, settings.port))
     found.append(room_for(settings.data_path))

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from agent.runs.pauses import Pause
+from agent.runs.pauses import GivenAnswer, Pause
 from api.requests import parse_answer
-from common.actor import NOBODY
+from common.actor import NOBODY, Actor, attributes_of
 from common.answer_check import check_answer
 from common.errors import InternalError, InvalidRequest
 
@@ -137,3 +137,12 @@ def test_a_run_that_waited_through_an_upgrade_goes_on() -> None:
     }
     pause = Pause.from_json(json.loads(json.dumps(kept)), NOBODY)
     assert (pause.question.question, pause.question.run_id, pause.timings_ms) == ("q", "run_1", {})
+
+
+def test_who_answers_is_kept_with_the_attributes_that_rows_depend_on() -> None:
+    attributes = attributes_of({"region": ["north", "south"], "level": ["3"]})
+    given = GivenAnswer("yes", Actor("ann", ("clerks",), attributes=attributes))
+    kept = json.loads(json.dumps(given.to_json()))
+    assert GivenAnswer.from_json(kept) == given
+    del kept["actor"]["attributes"]  # as an older version wrote it
+    assert GivenAnswer.from_json(kept).actor.attributes == ()

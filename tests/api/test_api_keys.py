@@ -18,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from api.access.key_file import InvalidKeyRequest, KeyFile, KeysUnreadable
+from api.keys import main
 from common.redaction import redacted
 from tests.support.live import ROOT, clean_environment
 
@@ -77,7 +78,7 @@ def test_a_key_is_made_listed_and_revoked_by_the_command(command: Command, path:
     listed = command("list")
     assert listed.returncode == 0
     assert re.search(
-        rf"{key.key_id} +alice +sales,ops +yes +CI +.*never +…{text[-4:]}\n", listed.stdout
+        rf"{key.key_id} +alice +sales,ops +- +yes +CI +.*never +…{text[-4:]}\n", listed.stdout
     )
     assert text not in listed.stdout
     assert key.sha256 not in listed.stdout
@@ -321,3 +322,22 @@ def test_what_root_makes_belongs_to_the_owner_of_the_folder(path: Path) -> None:
     assert {(file.stat().st_uid, file.stat().st_gid) for file in path.parent.iterdir()} == {
         (65534, 65534)
     }
+
+
+def test_a_key_has_attributes_and_the_file_of_others_stays_as_it_was(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path.parent.mkdir(exist_ok=True)
+    monkeypatch.setenv("API_KEYS_FILE", str(path))
+    keys = KeyFile(path)
+    plain, _ = keys.create("bob")
+    assert "attributes" not in path.read_text(), "an older version may read it, too"
+    command = ["create", "--user", "ann", "--attribute", "region=north"]
+    assert main([*command, "--attribute", "region=a=b", "--attribute", "level=3"]) == 0
+    ann = next(key for key in KeyFile(path).all() if key.user_id == "ann")
+    assert ann.attributes == (("level", ("3",)), ("region", ("north", "a=b")))
+    found = KeyFile(path).find(plain)
+    assert found is not None
+    assert found.attributes == ()
+    for wrong in ("region", "1a=b", "a.b=c", "a=\0"):
+        assert main([*command, "--attribute", wrong]) == 1

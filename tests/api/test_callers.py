@@ -32,6 +32,8 @@ from unified_api import create_app
 VALIDATE = "/api/v0/sql/validate"
 OPEN = {
     "/",
+    "/.well-known/oauth-protected-resource",
+    "/.well-known/oauth-protected-resource/<path:resource>",
     "/health",
     "/ready",
     "/openapi.json",
@@ -286,6 +288,7 @@ def test_the_caller_is_known_to_views(make_app: MakeApp, keys: KeyFile) -> None:
         "groups": [],
         "acts_for_others": False,
         "is_vouched_for": True,
+        "attributes": [],
     }
     assert client.get("/api/v9/me").json == nobody
     text, _key = keys.create("alice", groups=("sales", "ops"), acts_for_others=True)

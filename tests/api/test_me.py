@@ -78,11 +78,13 @@ def rights(data: dict[str, Any]) -> tuple[bool, bool, bool]:
 
 
 def test_a_key_says_who_its_holder_is(make_app: MakeApp, keys: KeyFile) -> None:
-    text, key = keys.create("alice", groups=("sales", "stewards"))
+    attributes = (("region", ("north", "south")),)
+    text, key = keys.create("alice", groups=("sales", "stewards"), attributes=attributes)
     client = make_app().test_client()
     alice = {
         "user_id": "alice",
         "groups": ["sales", "stewards"],
+        "attributes": {"region": ["north", "south"]},
         "acts_for_others": False,
         "authenticated": True,
         "is_reviewer": True,
@@ -143,6 +145,7 @@ def test_without_keys_this_machine_is_the_operator_s(make_app: MakeApp) -> None:
     anonymous: dict[str, Any] = {
         "user_id": None,
         "groups": [],
+        "attributes": {},
         "acts_for_others": False,
         "authenticated": False,
         "is_reviewer": True,

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from common.actor import NOBODY, Actor
+from common.actor import NOBODY, Actor, attributes_of
 from common.errors import DatabaseUnavailable, StatementRejected
 from databases.catalog.catalog import Knowledge
 from guard.row_rules import RowRules
@@ -226,6 +226,40 @@ def test_a_user_is_compared_as_the_type_of_the_column(ann: Bench) -> None:
     assert ann.of(rules, Actor("2")).ruled("SELECT name FROM customer").rows == ("('Li',)",)
     assert ann.of(rules, NOBODY).ruled("SELECT name FROM customer").rows == ()
     assert ann.of(rules, Actor("bob")).ruled("SELECT name FROM customer").error is not None
+
+
+def test_attributes_are_constants_of_the_type_they_are_compared_with(ann: Bench) -> None:
+    sql = "SELECT id FROM customer ORDER BY 1"
+
+    def shown(rows: str, *values: str) -> tuple[str, ...]:
+        rules = _rules(EVERYONE.format("public.customer", rows))
+        actor = Actor("ann", attributes=attributes_of({"of": values}))
+        outcome = ann.of(rules, actor).ruled(sql)
+        assert outcome.error is None
+        return outcome.rows
+
+    everything = shown("true")
+    with all_cases() as cases:
+        for hostile in ("' OR true --", '1","2', '"}', "{1,2}", "\\", "", ":attribute.of", "李"):
+            with cases.case(hostile):
+                assert shown("id::text = :attribute.of", hostile) == ()
+                assert shown("id::text = ANY (:attribute.of)", hostile, "no") == ()
+        with cases.case("one, several"):
+            assert shown("id = :attribute.of", "2") == ("(2,)",)
+            assert shown("id = ANY (:attribute.of)", "2") == ("(2,)",)
+            assert shown("id = ANY (:attribute.of)", "1", "2") == ("(1,)", "(2,)")
+            assert shown("id <> ALL (:attribute.of)", "1") == everything[1:]
+            assert shown("ARRAY[id::text] <@ :attribute.of::text[]", "1") == ("(1,)",)
+            assert shown("id = :attribute.of", "1", "2") == ()
+        for widening in (
+            "id IS DISTINCT FROM :attribute.of",
+            "id <> ALL (:attribute.of)",
+            ":attribute.of IS NULL OR id = 1",
+            "coalesce(id = :attribute.of, true)",
+            "NOT EXISTS (SELECT FROM public.orders o WHERE o.note = :attribute.of)",
+        ):
+            with cases.case(widening):
+                assert shown(widening) == ()
 
 
 def test_a_table_that_no_grant_opens_shows_no_rows(ann: Bench) -> None:

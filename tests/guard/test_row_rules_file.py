@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.actor import NOBODY, Actor
+from common.actor import NOBODY, Actor, attributes_of
 from guard.row_rules import OPEN, RowRules, RowRulesError
 from guard.row_rules.rule_file import RuleFile, read_text
 from tests.support.cases import all_cases
@@ -76,8 +76,12 @@ CONDITIONS = {
     "a AS b": "it is no",
     "a -- b": "comments are not allowed",
     "1": "it is no condition",
-    "u = $1": "write :user_id or :groups instead of $1",
-    "u = :user": "there is no placeholder :user, but :user_id and :groups",
+    "u = $1": "write :user_id, :groups or :attribute.name instead of $1",
+    "u = :user": "there is no placeholder :user: there are :user_id, :groups and :attribute.name",
+    "u = :attribute": "an attribute is written :attribute.name",
+    "u = :attribute .a": "an attribute is written :attribute.name",
+    "u = :attribute.'a'": "an attribute is written :attribute.name",
+    "u = :attributes.a": "there is no placeholder :attributes",
     "a IN (SELECT b FROM c FOR UPDATE)": "Operation not allowed: FOR UPDATE",
 }
 
@@ -154,6 +158,34 @@ def test_what_counts_for_an_actor() -> None:
     )  # a grant without masks shows all rows
     assert rules.of(NOBODY).ruled == {orders, ("a.b", "c")}
     assert RowRules(_read("tables: {}")).of(NOBODY) == OPEN
+
+
+def test_a_grant_counts_only_for_who_has_the_attributes_it_names() -> None:
+    rules = RowRules(
+        _read(
+            """
+tables:
+  a.b:
+    - groups: everyone
+      rows: r IS DISTINCT FROM :attribute.region
+    - groups: everyone
+      rows: NOT (r = ANY (:attribute.closed))
+    - groups: everyone
+      rows: open
+      masks: {p: ":attribute.level"}
+"""
+        )
+    )
+
+    def places(**values: tuple[str, ...]) -> tuple[int, ...]:
+        ((_, found),) = rules.of(Actor("ann", attributes=attributes_of(values))).grants
+        return found
+
+    assert places() == ()
+    assert places(region=()) == ()
+    assert places(region=("n",), level=("1",)) == (0, 2)
+    assert places(region=("n", "s")) == ()  # which of them is meant?
+    assert places(closed=("n", "s"), other=("x",)) == (1,)
 
 
 def test_actors_who_see_the_same_are_equal() -> None:

@@ -15,6 +15,7 @@ from typing import Any
 from flask import Flask
 
 from api.access.admission import Admission
+from api.access.authentication import Authentication
 from api.access.key_file import KeyFile
 from api.access.origins import Anonymity
 from api.mcp.content import InputRequired, Json, McpCall, McpCaller, Progress, Result, Steps
@@ -338,7 +339,9 @@ def fixture_app(keys: KeyFile) -> Flask:
     app = Flask(__name__)
     seal = StateSeal(lambda: "the key of a test", 60.0)
     server = McpServer(FixtureContent(), seal, {"name": "fixture", "version": "1.0"}, "Fixtures.")
-    admission = Admission(keys, Anonymity("127.0.0.1", is_open=False, origins=()), None)
+    admission = Admission(
+        Authentication(keys), Anonymity("127.0.0.1", is_open=False, origins=()), None
+    )
     app.register_blueprint(
         mcp_blueprint(server, QuestionSlots(64), admission, ping_interval_s=15.0)
     )

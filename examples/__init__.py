@@ -1,0 +1,1 @@
+"""Extensions to copy and change: each is registered by its setting as `module:name`."""
