@@ -243,6 +243,7 @@ def _texts(value: Any) -> tuple[str, ...] | None:
             text = str(each).lower()
         elif isinstance(each, int):
             text = str(each)
+
         if not isinstance(text, str) or not (text == "" or is_name(text)):
             return None
         if text:

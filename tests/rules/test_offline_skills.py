@@ -67,16 +67,26 @@ def refusal(question: str, catalog: Catalog = SHOP) -> NoSql:
         "SELECT * FROM orders",
         "delete all orders",
         "average order amount per city",
-        "Which customers are blacklisted?",  # asks for rows, whatever the word means
-        "被拉黑的客户有哪些",
-        "快流失的客户",
-        "各城市的客户满意度",
     ],
 )
 def test_data_questions_are_recognised(question: str) -> None:
     verdict = asyncio.run(SKILLS.classify(inquiry(question))).value
     assert verdict.question_type == "DATABASE"
     assert verdict.confidence >= 0.6
+
+
+@pytest.mark.parametrize(
+    ("question", "catalog"),
+    [
+        ("Which customers are blacklisted?", SHOP),
+        ("被拉黑的门店有哪些", CHINESE),
+        ("快关闭的门店", CHINESE),
+        ("各门店的满意度", CHINESE),
+    ],
+)
+def test_who_asks_for_rows_is_not_talked_to(question: str, catalog: Catalog) -> None:
+    verdict = asyncio.run(SKILLS.classify(inquiry(question, catalog))).value
+    assert verdict.question_type == "DATABASE"
 
 
 @pytest.mark.parametrize(
