@@ -26,6 +26,7 @@ from llm import InvalidEndpoint
 from llm.check_model import check_model
 from serving.doctor.database_checks import examine_database
 from serving.doctor.machine_checks import file_rights, port_state, python_version, room_for
+from serving.doctor.public_address_checks import public_address
 from serving.doctor.setting_checks import (
     contradictions,
     exposure,
@@ -75,6 +76,7 @@ def examine(
     found += contradictions(settings)
     keys = KeyFile(settings.api_keys_path)
     found += exposure(settings, has_keys=keys.is_needed() or settings.knows_callers)
+    found += public_address(settings.public_url)
     found.append(python_version())
     found.append(port_state(settings.host, settings.port))
     found.append(room_for(settings.data_path))

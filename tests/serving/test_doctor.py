@@ -18,8 +18,10 @@ from serving.doctor.__main__ import main
 from serving.doctor.database_checks import clock_state
 from serving.doctor.examination import examine
 from serving.doctor.machine_checks import python_version, room_of
+from serving.doctor.public_address_checks import public_address
 from tests.support.databases import as_admin, execute
 from tests.support.openai_server import OpenAiServer, Reply, openai_server
+from tests.support.tls_server import self_signed, tls_server
 from tests.support.well_behaved_model import well_behaved
 
 __all__ = ["openai_server"]
@@ -107,6 +109,12 @@ FAULTS = {
     "semantic": Fault(
         "files.semantic", "fail", "semantic.yaml", {"SEMANTIC_FILE": "semantic.yaml"}
     ),
+    "open address": Fault(
+        "address.encryption", "fail", "speak TLS", {"PUBLIC_URL": "http://citu.example.com"}
+    ),
+    "no proxy": Fault(
+        "address.proxy", "warn", "Check PUBLIC_URL", {"PUBLIC_URL": "https://127.0.0.1:1"}
+    ),
     "rules": Fault("files.row_rules", "fail", "rules.yaml", {"ROW_RULES": "rules.yaml"}),
     "databases": Fault(
         "files.databases",
@@ -166,6 +174,34 @@ def test_a_port_that_another_program_has(healthy: dict[str, str]) -> None:
     with _taken_port() as port:
         findings = examine({**healthy, "PORT": str(port)}, with_model=False)
     assert _named(findings, "machine.port", "fail", "stop the other program")
+
+
+@pytest.mark.parametrize(
+    ("days", "is_trusted", "check", "status", "remedy"),
+    [
+        (90, True, "address.certificate", "ok", "valid for"),
+        (90, True, "address.proxy", "ok", "Citu answers"),
+        (3, True, "address.certificate", "warn", "renewed"),
+        (-1, True, "address.certificate", "fail", "expired"),
+        (90, False, "address.certificate", "fail", "self-signed"),
+    ],
+)
+def test_the_certificate_of_the_proxy(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    days: int,
+    is_trusted: bool,
+    check: str,
+    status: str,
+    remedy: str,
+) -> None:
+    certificate = self_signed(tmp_path, days)
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate) if is_trusted else os.devnull)
+    with tls_server(certificate) as port:
+        findings = list(public_address(f"https://127.0.0.1:{port}"))
+    told = {one.check: one for one in findings}
+    assert told[check].status == status
+    assert remedy in " ".join(text.en for text in (told[check].said, told[check].advice) if text)
 
 
 def test_machines_that_are_not_fit(tmp_path: Path) -> None:
