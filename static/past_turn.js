@@ -56,9 +56,9 @@ function pastResult(turn, conversationId, onAsk) {
   return resultView(result, { chart: isWhole ? turn.chart : null, runId: turn.run_id, conversationId, question: turn.question, onAsk });
 }
 
-function preview({ columns, column_types: types, labels, units, periods, formats, totals, conditions, rows, row_count: total, asked_at: readAt }) {
+function preview({ columns, column_types: types, labels, units, periods, formats, value_labels, totals, conditions, rows, row_count: total, asked_at: readAt }) {
   const shown = types ?? columns.map((_name, index) => (isNumbers(rows.map((row) => row[index])) ? "numeric" : ""));
-  return { columns, column_types: shown, labels, units, periods, formats, totals, conditions, rows, row_count: rows.length, total, read_at: readAt };
+  return { columns, column_types: shown, labels, units, periods, formats, value_labels, totals, conditions, rows, row_count: rows.length, total, read_at: readAt };
 }
 
 /** Of turns that are kept without types, columns that hold only numbers are shown as numbers. */

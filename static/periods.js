@@ -20,6 +20,16 @@ export function asPeriod(value, period) {
   return form && isDay(value) ? form(value) : value;
 }
 
+/** What readers see of the value at column `at` of a `query_result`: its label, else the period it begins, else itself. */
+export function asRead(value, { value_labels: labels, periods }, at) {
+  return labelOf(value, labels, at) ?? asPeriod(value, periods?.[at]);
+}
+
+/** What readers call a stored value; null where it has no label. */
+export function labelOf(value, labels, at) {
+  return value === null ? null : (labels?.[at]?.[String(value)] ?? null);
+}
+
 // How far the next period of a unit begins, as years, months and days.
 const LENGTHS = { year: [1, 0, 0], quarter: [0, 3, 0], month: [0, 1, 0], week: [0, 0, 7], day: [0, 0, 1] };
 

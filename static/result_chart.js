@@ -4,7 +4,7 @@ import { at } from "./address.js";
 import { groupThousands, writtenNumber } from "./cells.js";
 import { columnsAs, dotColumns, namesPlace, totalOf } from "./chart_kinds.js";
 import { element } from "./dom.js";
-import { asPeriod, isUnfinished } from "./periods.js";
+import { asRead, isUnfinished } from "./periods.js";
 import { compactNumber, label as text, onSpeak } from "./texts.js";
 import { onColours } from "./theme.js";
 
@@ -130,8 +130,8 @@ export class ResultChart {
 
   /** Of what the figure is: the other values of its row. */
   #about() {
-    const { columns, labels, periods, rows } = this.#result;
-    const others = columns.map((name, at) => [labels?.[at] ?? name, shown(rows[0][at], periods?.[at])]);
+    const { columns, labels, rows } = this.#result;
+    const others = columns.map((name, at) => [labels?.[at] ?? name, shown(rows[0][at], this.#result, at)]);
     others.splice(columns.indexOf(this.#chart.y), 1);
     return others.map(([name, value]) => element("p", { class: "count" }, `${name} · ${value}`));
   }
@@ -143,7 +143,7 @@ export class ResultChart {
     const period = periods?.[place];
     const moment = readAt ? new Date(readAt) : new Date();
     const open = rows.filter((row) => isUnfinished(row[place], period, moment));
-    return new Set(open.map((row) => shown(row[place], period)));
+    return new Set(open.map((row) => shown(row[place], this.#result, place)));
   }
 
   // ------------------------------------------------------------------------------------------------------------ drawing
@@ -291,16 +291,17 @@ export class ResultChart {
 
   /** A data set per value of `series`, with a figure for each value of `x`; null where there is none. Time goes forward. */
   #series() {
-    const { columns, rows, periods, column_types: types, labels: names } = this.#result;
+    const { columns, rows, column_types: types, labels: names } = this.#result;
     const { x, y, series: split } = this.#chart;
     const [xAt, yAt, splitAt] = [x, y, split].map((name) => columns.indexOf(name));
-    const shownX = (row) => shown(row[xAt], periods?.[xAt]);
+    const shownX = (row) => shown(row[xAt], this.#result, xAt);
+    const shownSeries = (row) => shown(row[splitAt], this.#result, splitAt);
     const labels = [...new Set(rows.map(shownX))];
     if (this.#chart.type === "line" || isTime(types[xAt])) labels.sort();
-    const sets = splitAt < 0 ? [names?.[yAt] ?? y] : [...new Set(rows.map((row) => shown(row[splitAt])))];
+    const sets = splitAt < 0 ? [names?.[yAt] ?? y] : [...new Set(rows.map(shownSeries))];
     const datasets = sets.map((label) => ({ label, data: labels.map(() => null) }));
     for (const row of rows) {
-      const set = splitAt < 0 ? datasets[0] : datasets[sets.indexOf(shown(row[splitAt]))];
+      const set = splitAt < 0 ? datasets[0] : datasets[sets.indexOf(shownSeries(row))];
       set.data[labels.indexOf(shownX(row))] = row[yAt] === null ? null : Number(row[yAt]);
     }
     return { labels, datasets };
@@ -312,7 +313,7 @@ export class ResultChart {
     const [xAt, yAt] = [columns.indexOf(x), columns.indexOf(y)];
     const known = rows.filter((row) => row[xAt] !== null && row[yAt] !== null);
     const named = namesPlace(this.#result);
-    const data = known.map((row) => ({ x: Number(row[xAt]), y: Number(row[yAt]), name: named < 0 ? "" : shown(row[named]) }));
+    const data = known.map((row) => ({ x: Number(row[xAt]), y: Number(row[yAt]), name: named < 0 ? "" : shown(row[named], this.#result, named) }));
     return { axis: labels?.[xAt] ?? x, datasets: [{ label: labels?.[yAt] ?? y, data }] };
   }
 }
@@ -378,8 +379,8 @@ function overlap(one, other) {
   return !isBeside && one.top + one.height >= other.top && other.top + other.height >= one.top;
 }
 
-function shown(value, period = null) {
-  return value === null ? "—" : String(asPeriod(value, period));
+function shown(value, result, at) {
+  return value === null ? "—" : String(asRead(value, result, at));
 }
 
 function isTime(type) {

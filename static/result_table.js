@@ -2,7 +2,7 @@
 
 import { cell, isNumeric } from "./cells.js";
 import { element, glyph, setTranslatedAttribute } from "./dom.js";
-import { asPeriod, isUnfinished } from "./periods.js";
+import { asRead, isUnfinished, labelOf } from "./periods.js";
 import { label, setLabel, translate } from "./texts.js";
 
 const ROWS_AT_ONCE = 200; // more are added on demand, so that a long result does not freeze the page
@@ -41,7 +41,7 @@ export class ResultTable {
   /** The rows as they are sorted now, header first, each value as text. */
   texts() {
     const heads = this.#result.columns.map((name, index) => this.#result.labels?.[index] ?? name);
-    return [heads, ...this.#rows.map((row) => row.map((value, index) => (value === null ? "" : String(this.#shown(value, index)))))];
+    return [heads, ...this.#rows.map((row) => row.map((value, index) => (value === null ? "" : String(asRead(value, this.#result, index)))))];
   }
 
   #head(index) {
@@ -81,7 +81,9 @@ export class ResultTable {
   #row(row) {
     const { column_types: types, formats } = this.#result;
     const cells = row.map((value, index) => {
-      const made = cell(this.#shown(value, index), types?.[index] ?? "", formats?.[index]);
+      const stored = this.#labelled(value, index);
+      const made = cell(asRead(value, this.#result, index), stored ? "" : (types?.[index] ?? ""), formats?.[index]);
+      if (stored) made.title = stored;
       if (this.#onAsk && this.#isCondition(value, index)) made.replaceChildren(this.#conditionButton(made.textContent, index));
       if (this.#isOpen(value, index)) made.append(openMark());
       return made;
@@ -107,6 +109,7 @@ export class ResultTable {
   /** Names and periods can be asked for; figures, keys and long texts hardly name what a reader wants. */
   #isCondition(value, index) {
     const { column_types: types, periods } = this.#result;
+    if (this.#labelled(value, index)) return true;
     const isName = NAMES.has(types?.[index]) || Boolean(periods?.[index]);
     return isName && typeof value === "string" && value.trim() !== "" && value.length <= LONGEST_CONDITION && !value.includes("\n");
   }
@@ -145,8 +148,9 @@ export class ResultTable {
     return isUnfinished(value, periods?.[index], readAt ? new Date(readAt) : new Date());
   }
 
-  #shown(value, index) {
-    return asPeriod(value, this.#result.periods?.[index]);
+  /** The stored value behind a label; empty where there is no label. */
+  #labelled(value, index) {
+    return labelOf(value, this.#result.value_labels, index) === null ? "" : String(value);
   }
 
   #moreButton(start) {

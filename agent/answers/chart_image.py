@@ -12,6 +12,7 @@ from typing import Any
 from common.text import Lang
 from common.values import QueryResult
 from knowledge.results.result_columns import ResultColumn, as_period
+from knowledge.results.value_labels import value_labels
 from knowledge.results.written_values import written
 
 _MODULES = ("matplotlib", "matplotlib.backends.backend_agg", "matplotlib.font_manager")
@@ -83,7 +84,7 @@ def figure_of(
     if chart["type"] == "number":
         _write(axes, _one_figure(chart, columns, result, lang))
     else:
-        _DRAWINGS[chart["type"]](axes, chart, _values(chart, columns, result))
+        _DRAWINGS[chart["type"]](axes, chart, _values(chart, columns, result, lang))
 
     # One figure alone has its unit beside it.
     unit = f" ({chart['unit']})" if chart["unit"] and chart["type"] != "number" else ""
@@ -118,7 +119,7 @@ _Values = Mapping[str, list[Any]]
 
 
 def _values(
-    chart: Mapping[str, Any], columns: Iterable[ResultColumn], result: QueryResult
+    chart: Mapping[str, Any], columns: Iterable[ResultColumn], result: QueryResult, lang: Lang
 ) -> _Values:
     """Return the values of the charted columns by their names; figures as numbers, everything else
     as text.
@@ -127,16 +128,22 @@ def _values(
     """
     figures = (chart["y"], chart["x"] if chart["type"] == "scatter" else None)
     charted = (*figures, chart["x"], chart["series"])
-    return {
-        column.output.name: [
-            _figure(row[place])
-            if column.output.name in figures
-            else _text(as_period(row[place], column.period))
-            for row in result.rows
-        ]
-        for place, column in enumerate(columns)
-        if column.output.name in charted
-    }
+    found: dict[str, list[Any]] = {}
+    for place, column in enumerate(columns):
+        name = column.output.name
+        if name not in charted:
+            continue
+
+        values = [row[place] for row in result.rows]
+        if name in figures:
+            found[name] = [_figure(value) for value in values]
+        else:
+            labels = value_labels(column.output, lang)
+            found[name] = [
+                _text(labels.get(str(value), as_period(value, column.period))) for value in values
+            ]
+
+    return found
 
 
 def _figure(value: Any) -> float:

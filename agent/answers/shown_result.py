@@ -13,6 +13,7 @@ from agent.answers.said_conditions import conditions_said
 from common.text import Lang
 from common.values import Catalog, QueryResult
 from knowledge.results.result_columns import ResultColumn, result_columns
+from knowledge.results.value_labels import value_labels
 from knowledge.results.written_values import format_of
 from rules.schema.table_facts import is_averaged, is_level
 
@@ -35,6 +36,10 @@ def shown_result(sql: str, result: QueryResult, catalog: Catalog, lang: Lang) ->
         "row_count": result.row_count,
         "is_limited": result.is_limited,
     }
+    labels = [_labels_shown(column, place, result, lang) for place, column in enumerate(columns)]
+    if any(labels):
+        body["value_labels"] = labels
+
     totals = _totals(columns, result)
     if any(total is not None for total in totals):
         body["totals"] = totals
@@ -46,6 +51,18 @@ def shown_result(sql: str, result: QueryResult, catalog: Catalog, lang: Lang) ->
         body["cut_columns"] = list(result.cut_columns)
 
     return {"query_result": body} | ({"chart": chart} if chart else {})
+
+
+def _labels_shown(
+    column: ResultColumn, place: int, result: QueryResult, lang: Lang
+) -> dict[str, str] | None:
+    """Return the labels of those values of a column that are in the rows; None: they have none."""
+    labels = value_labels(column.output, lang)
+    if not labels:
+        return None
+
+    seen = {str(row[place]) for row in result.rows}
+    return {value: label for value, label in labels.items() if value in seen} or None
 
 
 def _totals(columns: Sequence[ResultColumn], result: QueryResult) -> list[Any]:

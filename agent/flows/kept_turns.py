@@ -12,7 +12,10 @@ _PREVIEW_CHARS = 200  # of one value
 _ANSWER_CHARS = 16_000
 _MOST_KEPT_ROWS = 60  # of a result that is kept whole
 _MOST_KEPT_CHARS = 8_000
-_DESCRIBED = ("column_types", "labels", "units", "periods", "formats", "totals", "conditions")
+_DESCRIBED = (
+    *("column_types", "labels", "units", "periods", "formats", "value_labels"),
+    *("totals", "conditions"),
+)
 _OFFERS = ("choices", "rewrites", "follow_ups")
 _FAILURE = ("error_type", "error", "retryable", "hint")
 

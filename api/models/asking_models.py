@@ -82,6 +82,12 @@ class QueryResultModel(ReplyModel):
         "two decimals, `number` in groups, `percent` in groups with two decimals at most, "
         "`plain` as they are (years, keys); null for a column of other values",
     )
+    value_labels: Sometimes[list[dict[str, str] | None]] = Field(
+        None,
+        description="What readers call the stored values of a column, by the value as text: codes "
+        "that the column's comment or the semantic file explains; null for a column without. "
+        "Absent where no column has any",
+    )
     rows: list[list[Any]] = Field(
         description="One value per column. Numbers keep all their digits; dates and times are "
         "ISO 8601"

@@ -60,6 +60,7 @@ class TurnModel(ClosedReplyModel):
     units: Sometimes[list[str | None]] = None
     periods: Sometimes[list[str | None]] = None
     formats: Sometimes[list[str | None]] = None
+    value_labels: Sometimes[list[dict[str, str] | None]] = None
     totals: Sometimes[list[Any]] = Field(None, description="Over all rows of the result")
     conditions: Sometimes[list[str]] = None
     chart: Sometimes[ChartModel] = None

@@ -14,6 +14,7 @@ from common.meanings import Metric
 from common.text import Lang, Text
 from common.values import Catalog, Column, QueryResult, Table
 from knowledge.index import IndexPart
+from knowledge.language.codes import labels_of
 from knowledge.language.cutting import has_han
 from knowledge.language.inflection import plural, stem
 from knowledge.language.safe_text import cut_off
@@ -415,7 +416,7 @@ def _role_of_number(output: OutputColumn) -> Role:
 
 def _tells_rows_apart(table: Table, column: Column) -> bool:
     """Tell whether a number says which row or kind of rows it is, rather than how much."""
-    if column.allowed or _is_year(column):
+    if column.allowed or _is_year(column) or labels_of(column.comment):
         return True
 
     return _is_of_key(table, column) or identifies(table, column)

@@ -11,6 +11,7 @@ from typing import Any, Literal
 from common.text import Lang, Text
 from knowledge.language.cutting import has_han
 from knowledge.results.result_columns import NUMBERS, ResultColumn, as_period
+from knowledge.results.value_labels import value_labels
 from knowledge.words import WORDS
 
 _MAX_DECIMALS = 4
@@ -43,7 +44,10 @@ _COMMA = Text("、", ", ")
 
 
 def written(value: Any, column: ResultColumn, lang: Lang) -> str:
-    """Write a value of the column for a sentence, with its unit."""
+    """Write a value of the column for a sentence: by its label, or with its unit."""
+    label = value_labels(column.output, lang).get(str(value))
+    if label is not None:
+        return label
     if not is_number(value):
         return _plain(as_period(value, column.period), lang, is_time=column.role == "time")
     if column.role not in ("measure", "other"):  # years, places, keys

@@ -6,6 +6,7 @@ import pytest
 
 from agent.answers.said_conditions import conditions_said
 from agent.answers.shown_result import shown_result
+from common.text import Lang
 from common.values import Catalog, Column, QueryResult, Table
 
 TODAY = date(2026, 11, 24)
@@ -26,6 +27,8 @@ CATALOG = Catalog(
             ("quantity", "integer", "数量"),
             ("price", "numeric", "单价"),
             ("is_open", "boolean", "营业中"),
+            ("state", "integer", "状态：0=停业 1=营业 2=装修"),
+            ("kind", "integer", "1=small 2=large"),
         ),
         _table(
             "move",
@@ -96,3 +99,22 @@ def test_conditions_are_said_and_what_is_not_said_is_named(
     assert conditions_said(sql, CATALOG, "zh", TODAY) == zh
     if en is not None:
         assert conditions_said(sql, CATALOG, "en", TODAY) == en
+
+
+@pytest.mark.parametrize(
+    ("sql", "lang", "labels"),
+    [
+        ("SELECT state, count(*) FROM stock_level GROUP BY 1", "zh", {"1": "营业", "2": "装修"}),
+        ("SELECT state, count(*) FROM stock_level GROUP BY 1", "en", None),  # no Chinese in English
+        ("SELECT kind, count(*) FROM stock_level GROUP BY 1", "en", {"1": "small", "2": "large"}),
+        ("SELECT state + 1, count(*) FROM stock_level GROUP BY 1", "zh", None),  # no state any more
+        ("SELECT max(state), count(*) FROM stock_level", "zh", None),
+    ],
+)
+def test_codes_are_told_by_their_labels(
+    sql: str, lang: Lang, labels: dict[str, str] | None
+) -> None:
+    result = QueryResult(("state", "count"), ("int4", "int8"), ([1, 30], [2, 20], [None, 3]))
+    shown = shown_result(sql, result, CATALOG, lang)["query_result"]
+    assert shown.get("value_labels") == (None if labels is None else [labels, None])
+    assert shown["rows"] == [[1, 30], [2, 20], [None, 3]]  # the stored values stay

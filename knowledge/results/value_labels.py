@@ -1,0 +1,35 @@
+"""What readers call the stored values of a column: codes that its comment or the semantic file
+explains.
+"""
+
+from collections.abc import Mapping
+
+from common.text import Lang
+from knowledge.language.codes import labels_of
+from knowledge.language.cutting import has_han
+from sqltree.outputs import OutputColumn
+
+
+def value_labels(output: OutputColumn, lang: Lang) -> Mapping[str, str]:
+    """Return the labels of the stored values that a column of a result shows.
+
+    What the semantic file says comes before the comment; of a comment, labels in Chinese are none
+    in English. Empty where the values are not those that are stored.
+    """
+    column = output.column
+    is_changed = output.is_computed or output.is_share or output.function is not None
+    if column is None or is_changed or output.part is not None or output.period is not None:
+        return {}
+
+    labels = {}
+    for value, label in labels_of(column.comment):
+        if lang == "zh" or not has_han(label):
+            labels[value] = label
+
+    meant = column.meaning.values if column.meaning is not None else ()
+    for one in meant:
+        name = one.names.label(lang)
+        if name is not None:
+            labels[one.value] = name
+
+    return {value: label for value, label in labels.items() if value != label}
