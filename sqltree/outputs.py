@@ -88,6 +88,7 @@ class OutputColumn:
         is_rank: a position among the rows.
         is_total: a sum or a count, whose figures of several rows may be added up.
         is_computed: more was done to the values than that.
+        is_stored: its values are those of the column, as they are stored.
     """
 
     name: str
@@ -103,6 +104,7 @@ class OutputColumn:
     is_rank: bool = False
     is_total: bool = False
     is_computed: bool = False
+    is_stored: bool = False
 
 
 def outputs(sql: str, columns: Sequence[str], catalog: Catalog) -> tuple[OutputColumn, ...]:
@@ -174,7 +176,8 @@ class _Reader:
         inner = replace(around, depth=around.depth + 1, sources={})
         names = self._with_ctes(select, inner)
         if "larg" in select:  # a UNION has the columns of its first part
-            return _not_added(self.select(select["larg"], names))
+            first = _not_added(self.select(select["larg"], names))
+            return tuple(replace(column, is_stored=False) for column in first)
 
         from_clause = select.get("fromClause", [])
         sources = dict(self._sources(from_clause, names))
@@ -249,7 +252,7 @@ class _Reader:
 
         columns = []
         for stored in table.columns:
-            column = OutputColumn(stored.name, table=table, column=stored)
+            column = OutputColumn(stored.name, table=table, column=stored, is_stored=True)
             columns.append(column)
 
         return tuple(columns)
@@ -265,6 +268,12 @@ class _Reader:
                 return self._described(node.get("arg", {}), names)
             case "ColumnRef":
                 return _referred(node, names)
+
+        return replace(self._made(kind, node, names), is_stored=False)
+
+    def _made(self, kind: str, node: Node, names: _Names) -> OutputColumn:
+        """Describe what an expression makes of columns."""
+        match kind:
             case "FuncCall":
                 return self._called(node, names)
             case "CoalesceExpr":

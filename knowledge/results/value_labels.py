@@ -17,8 +17,7 @@ def value_labels(output: OutputColumn, lang: Lang) -> Mapping[str, str]:
     in English. Empty where the values are not those that are stored.
     """
     column = output.column
-    is_changed = output.is_computed or output.is_share or output.function is not None
-    if column is None or is_changed or output.part is not None or output.period is not None:
+    if column is None or not output.is_stored:
         return {}
 
     labels = {}

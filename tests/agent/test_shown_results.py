@@ -101,13 +101,22 @@ def test_conditions_are_said_and_what_is_not_said_is_named(
         assert conditions_said(sql, CATALOG, "en", TODAY) == en
 
 
+BOTH = {"1": "营业", "2": "装修"}
+
+
 @pytest.mark.parametrize(
     ("sql", "lang", "labels"),
     [
-        ("SELECT state, count(*) FROM stock_level GROUP BY 1", "zh", {"1": "营业", "2": "装修"}),
+        ("SELECT state, count(*) FROM stock_level GROUP BY 1", "zh", BOTH),
         ("SELECT state, count(*) FROM stock_level GROUP BY 1", "en", None),  # no Chinese in English
         ("SELECT kind, count(*) FROM stock_level GROUP BY 1", "en", {"1": "small", "2": "large"}),
         ("SELECT state + 1, count(*) FROM stock_level GROUP BY 1", "zh", None),  # no state any more
+        (
+            "SELECT s, count(*) FROM (SELECT state AS s FROM stock_level) AS a GROUP BY 1",
+            "zh",
+            BOTH,
+        ),
+        ("SELECT state, 1 FROM stock_level UNION ALL SELECT quantity, 1 FROM move", "zh", None),
         ("SELECT max(state), count(*) FROM stock_level", "zh", None),
     ],
 )
