@@ -2,6 +2,7 @@
 explains.
 """
 
+import re
 from collections.abc import Mapping
 
 from common.text import Lang
@@ -9,12 +10,15 @@ from knowledge.language.codes import labels_of
 from knowledge.language.cutting import has_han
 from sqltree.outputs import OutputColumn
 
+_WORD = re.compile(r"[A-Za-z]{3}")
+
 
 def value_labels(output: OutputColumn, lang: Lang) -> Mapping[str, str]:
     """Return the labels of the stored values that a column of a result shows.
 
     What the semantic file says comes before the comment; of a comment, labels in Chinese are none
-    in English. Empty where the values are not those that are stored.
+    in English. Values that are words of the language need no label: the file's names for them are
+    other names. Empty where the values are not those that are stored.
     """
     column = output.column
     if column is None or not output.is_stored:
@@ -28,7 +32,15 @@ def value_labels(output: OutputColumn, lang: Lang) -> Mapping[str, str]:
     meant = column.meaning.values if column.meaning is not None else ()
     for one in meant:
         name = one.names.label(lang)
-        if name is not None:
+        if name is not None and not _is_word(one.value, lang):
             labels[one.value] = name
 
     return {value: label for value, label in labels.items() if value != label}
+
+
+def _is_word(value: str, lang: Lang) -> bool:
+    """Tell whether a stored value is a word of the language, and no code."""
+    if lang == "zh" or has_han(value):
+        return lang == "zh" and has_han(value)
+
+    return _WORD.search(value) is not None

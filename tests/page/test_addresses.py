@@ -4,7 +4,7 @@ import http.client
 import http.server
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from urllib.parse import urlsplit
 
 from playwright.sync_api import Browser, Page, expect
@@ -79,16 +79,16 @@ def _below(prefix: str, port: int) -> Iterator[str]:
                 for name, value in self.headers.items()
                 if name.lower() != "accept-encoding"
             }
-            behind.request(self.command, self.path.removeprefix(prefix), body, headers)
-            reply = behind.getresponse()
-            content = reply.read()
-            self.send_response(reply.status)
-            for name in ("Content-Type", "Content-Security-Policy"):
-                self.send_header(name, reply.headers.get(name, ""))
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
-            behind.close()
+            with closing(behind):  # also where the browser has left meanwhile
+                behind.request(self.command, self.path.removeprefix(prefix), body, headers)
+                reply = behind.getresponse()
+                content = reply.read()
+                self.send_response(reply.status)
+                for name in ("Content-Type", "Content-Security-Policy"):
+                    self.send_header(name, reply.headers.get(name, ""))
+                self.send_header("Content-Length", str(len(content)))
+                self.end_headers()
+                self.wfile.write(content)
 
         do_GET = do_POST = _pass_on  # noqa: N815 (named by http.server)
 
