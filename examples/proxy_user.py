@@ -33,5 +33,5 @@ def _listed(head: RequestHead, header: str) -> tuple[str, ...]:
 
 
 def proxy_user(_provided: Provided) -> ProxyUser:
-    """Return the extension."""
+    """Return the resolver; `USER_RESOLVER` names this function."""
     return ProxyUser()

@@ -40,7 +40,7 @@ def value_labels(output: OutputColumn, lang: Lang) -> Mapping[str, str]:
 
 def _is_word(value: str, lang: Lang) -> bool:
     """Tell whether a stored value is a word of the language, and no code."""
-    if lang == "zh" or has_han(value):
-        return lang == "zh" and has_han(value)
+    if lang == "zh":
+        return has_han(value)
 
-    return _WORD.search(value) is not None
+    return not has_han(value) and _WORD.search(value) is not None

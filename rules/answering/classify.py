@@ -327,15 +327,9 @@ def _is_likely_data(inquiry: Inquiry, words: _Words) -> bool:
 
     It is if it names things and asks for figures.
     """
-    is_known = not words.unknown
     if words.signs:
-        has_one_sign = words.signs == 1
-        if has_one_sign and _groups_things(words):
-            return True
-
-        return has_one_sign and words.figures and is_known
-
-    if is_known or is_understood(inquiry):
+        return words.signs == 1 and _asks_in_form_of_talk(words)
+    if not words.unknown or is_understood(inquiry):
         return True
     if words.asks_for_things and len(words.unknown) <= _MOST_OF_THINGS:
         return True
@@ -350,8 +344,12 @@ def _is_likely_data(inquiry: Inquiry, words: _Words) -> bool:
     return bool(dates)
 
 
-def _groups_things(words: _Words) -> bool:
-    """Tell whether a figure is asked for of each of several things: `各服务区的员工满意度`."""
+def _asks_in_form_of_talk(words: _Words) -> bool:
+    """Tell whether figures of known things are asked for, or one of each of several things:
+    `各服务区的员工满意度`.
+    """
+    if words.figures and not words.unknown:
+        return True
     if len(words.unknown) > _MOST_UNREAD or not words.names_things:
         return False
 

@@ -8,28 +8,19 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
 from common.meanings import TableKey
-from knowledge.language.spoken_names import called, column_names, table_names
+from knowledge.language.spoken_names import called
 from rules.composing.asked import Asked
 from rules.linking.mark import Mark
-from rules.linking.units import is_other_unit
 from rules.query.query import Condition, Either, Query, touched
-from rules.query.refusals import (
-    ambiguous_column,
-    missing_measure,
-    unclear_state,
-    unused_words,
-)
+from rules.query.refusals import unclear_state, unused_words
 from rules.reading.words import Word
-from rules.schema.links import Link, column_link
 from rules.schema.table_facts import is_due, tells_end
 from rules.words import WORDS
 
 _ALREADY = frozenset(WORDS.chinese.phrases("questions.already"))
 _IN_STATE = WORDS.chinese.pattern("questions.in_state")
 _WHOLE_NAME = 0.9  # quality
-_LIKE_NAME = 0.7  # quality below which a word is only like a column's name
 _THINGS = frozenset(("tab", "tcol", "mcol", "dcol"))
-_COUNTS = ("count", "count_distinct")
 _STATE = "state"  # the argument of words that say that something holds now
 
 
@@ -43,21 +34,14 @@ def refuse_unaccounted(asked: Asked, query: Query) -> None:
     _refuse_shown_verbs(asked, query)
     _refuse_parts_of_others(asked, query)
     _refuse_dates_of_others(asked, query)
-    _refuse_counted_amounts(asked, query)
     _refuse_groups_of_nothing(asked, query)
     _refuse_shares_of_everything(asked, query)
     _refuse_alternatives_within(asked, query)
     _refuse_kinds_of_values(asked)
     _refuse_moments_as_states(asked, query)
-    _refuse_unsaid_averages(asked, query)
-    _refuse_other_units(asked, query)
     _refuse_dates_as_things(asked)
-    _refuse_counts_of_likeness(asked, query)
     _refuse_kinds_as_conditions(asked, query)
     _refuse_states_as_dates(asked, query)
-    _ask_whose_amount(asked, query)
-    _refuse_counts_left_out(asked, query)
-    _ask_which_amount(asked, query)
 
 
 def _refuse_unasked_states(asked: Asked, query: Query) -> None:
@@ -199,23 +183,6 @@ def _refuse_dates_of_others(asked: Asked, query: Query) -> None:
             raise unused_words([asked.question.words[spans[0].at].mark.text])
 
 
-def _refuse_counted_amounts(asked: Asked, query: Query) -> None:
-    """Refuse to count the rows of a table of which people ask how much there is: of stock.
-
-    Raises:
-        Refusal: asks which of its quantities is meant.
-    """
-    question = asked.question
-    if question.says_records:
-        return
-
-    for measure in query.measures:
-        facts = question.facts(measure.table)
-        is_count = measure.function == "count" and measure.column is None
-        if is_count and facts.keeps_amounts and any(map(facts.is_count, facts.measures)):
-            raise missing_measure(called(facts.table), facts)
-
-
 def _refuse_groups_of_nothing(asked: Asked, query: Query) -> None:
     """Refuse groups by a column that has to be empty: "per reason, those without one as well"."""
     grouped = {(one.table, one.column) for one in query.dimensions}
@@ -293,81 +260,36 @@ def _refuse_moments_as_states(asked: Asked, query: Query) -> None:
 
     restricted = {(one.column.table, one.column.column) for one in query.conditions}
     for word in question.words:
-        if word.noun is None or "dcol" not in word.senses or "val" not in word.senses:
+        if word.noun is None or "dcol" not in word.senses:
             continue
 
-        value = word.senses["val"].link
+        value = word.link_as("val")
         if value is not None and (value.table, value.column) in restricted:
-            raise unused_words([word.text])
-
-
-def _refuse_unsaid_averages(asked: Asked, query: Query) -> None:
-    """Refuse to average rows of a table that nothing names, where no word says so.
-
-    "the products and their price" is no average of the unit prices at which they were sold, and
-    "how many orders have a discount" does not ask how high it is.
-    """
-    named = {one.link.table for one in asked.parts.tables}
-    named |= {one.table for one in query.measures if one.column is None}
-    if not named or asked.says("avg") or asked.question.texts("avg"):
-        return
-
-    is_beside = len({one.table for one in query.measures}) > 1
-    averaged = set()
-    for one in query.measures:
-        if one.function == "avg" and one.table not in named:
-            averaged.add((one.table, one.column))
-
-    for word in asked.question.words:
-        link = word.senses["mcol"].link if "mcol" in word.senses else None
-        if link is None or (link.table, link.column) not in averaged:
-            continue
-        if is_beside or link.quality < _WHOLE_NAME:
-            raise unused_words([word.text])
-
-
-def _refuse_other_units(asked: Asked, query: Query) -> None:
-    """Refuse a figure in another unit than its column's: minutes of what is in milliseconds."""
-    measured = {(one.table, one.column) for one in query.measures}
-    for word in asked.question.words:
-        link = word.senses["mcol"].link if "mcol" in word.senses else None
-        if link is None or (link.table, link.column) not in measured:
-            continue
-        if is_other_unit(word.text, asked.question.column_of(link)):
             raise unused_words([word.text])
 
 
 def _refuse_dates_as_things(asked: Asked) -> None:
     """Refuse a date as the group of each thing: "the average of each invoice" is of no day."""
-    words = asked.question.words
     for group in asked.parts.groups:
-        word = words[group.at]
-        if group.at + 1 < len(words) and word.noun is None:
-            word = words[group.at + 1]
-
-        date = word.senses["dcol"].link if "dcol" in word.senses else None
-        named = word.senses["tab"].link if "tab" in word.senses else None
-        is_by_days = group.dimension.bucket in (None, "day")
-        if date is None or named is None or not is_by_days:
+        if group.dimension.bucket not in (None, "day"):
             continue
-        if group.dimension.column == date.column and named.quality > date.quality:
+
+        word = _named_behind(asked, group.at)
+        date, thing = word.link_as("dcol"), word.link_as("tab")
+        if date is None or thing is None or date.column != group.dimension.column:
+            continue
+        if thing.quality > date.quality:
             raise unused_words([word.text])
 
 
-def _refuse_counts_of_likeness(asked: Asked, query: Query) -> None:
-    """Refuse to count the values of a column by a part of its name: units are no packages."""
-    counted = set()
-    for one in query.measures:
-        if one.function == "count_distinct" and one.column is not None:
-            counted.add((one.table, one.column))
+def _named_behind(asked: Asked, place: int) -> Word:
+    """Return the word at a place, or behind it where that only introduces a group: "each"."""
+    word = asked.question.words[place]
+    after = asked.question.word_at(place + 1)
+    if word.noun is None and after is not None:
+        return after
 
-    for word in asked.question.words:
-        for symbol in ("tcol", "mcol"):
-            link = word.senses[symbol].link if symbol in word.senses else None
-            if link is None or (link.table, link.column) not in counted:
-                continue
-            if link.quality < _LIKE_NAME:
-                raise unused_words([word.text])
+    return word
 
 
 def _refuse_kinds_as_conditions(asked: Asked, query: Query) -> None:
@@ -386,7 +308,7 @@ def _refuse_kinds_as_conditions(asked: Asked, query: Query) -> None:
 
 
 def _means(word: Word, values: set[str]) -> bool:
-    link = word.senses["val"].link if "val" in word.senses else None
+    link = word.link_as("val")
     return link is not None and str(link.value) in values
 
 
@@ -400,84 +322,8 @@ def _refuse_states_as_dates(asked: Asked, query: Query) -> None:
         return
 
     for word in asked.question.words:
-        if "dcol" not in word.senses or "val" not in word.senses:
+        date, value = word.link_as("dcol"), word.link_as("val")
+        if date is None or value is None or value.table != query.base:
             continue
-
-        date, value = word.senses["dcol"].link, word.senses["val"].link
-        if date is None or value is None or date.table not in dated - {query.base}:
-            continue
-        if value.table == query.base:
+        if date.table != query.base and date.table in dated:
             raise unused_words([word.text])
-
-
-def _ask_whose_amount(asked: Asked, query: Query) -> None:
-    """Ask which amount is meant where another table has the name that the word begins with.
-
-    The amount of an order may be its total, and that of its lines.
-    """
-    question = asked.question
-    used = {(one.table, one.column) for one in query.measures}
-    for word in question.words:
-        chosen = word.senses["mcol"].link if "mcol" in word.senses else None
-        if chosen is None or (chosen.table, chosen.column) not in used:
-            continue
-
-        for key in question.graph.above(chosen.table):
-            if key == chosen.table:
-                continue
-
-            rivals = [chosen, *_amounts_called(asked, key, word.text)]
-            is_settled = question.settled.among(_pairs(rivals)) is not None
-            if len(rivals) > 1 and not is_settled:
-                raise ambiguous_column(word.mark.text, _pairs(rivals), question.lexicon)
-
-
-def _amounts_called(asked: Asked, key: TableKey, text: str) -> list[Link]:
-    """Return the measures of a table whose names end as the text does behind the table's name."""
-    facts = asked.question.facts(key)
-    found = []
-    for name in table_names(facts.table):
-        rest = text.removeprefix(name).strip()
-        if not rest or rest == text:
-            continue
-
-        for column in facts.measures:
-            if any(own.endswith(rest) for own in column_names(facts.table, column)):
-                found.append(column_link(key, column.name))
-
-    return list(dict.fromkeys(found))
-
-
-def _refuse_counts_left_out(asked: Asked, query: Query) -> None:
-    """Refuse figures without the number of things that is asked for beside them."""
-    if not query.measures or any(one.function in _COUNTS for one in query.measures):
-        return
-
-    for word, after in pairwise(asked.question.words):
-        is_number = word.mark.means("count") and word.mark.arg == ""
-        if is_number and after.mark.is_unknown and after.mark.start == word.mark.end:
-            raise unused_words([f"{word.text}{after.text}"])
-
-
-def _ask_which_amount(asked: Asked, query: Query) -> None:
-    """Ask which amount is meant where a word is the name of a table that keeps several."""
-    used = {(one.table, one.column) for one in query.measures}
-    for word in asked.question.words:
-        chosen = word.senses["mcol"].link if "mcol" in word.senses else None
-        if chosen is None or "tab" not in word.senses or (chosen.table, chosen.column) not in used:
-            continue
-
-        rivals = []
-        for _, link in word.noun.columns if word.noun is not None else ():
-            is_other = link.table == chosen.table and link.column != chosen.column
-            if is_other and link.quality >= chosen.quality and asked.question.is_measure(link):
-                rivals.append(link)
-
-        if rivals and asked.question.settled.among(_pairs([chosen, *rivals])) is None:
-            raise ambiguous_column(
-                word.mark.text, _pairs([chosen, *rivals]), asked.question.lexicon
-            )
-
-
-def _pairs(links: Iterable[Link]) -> list[tuple[TableKey, str]]:
-    return [(link.table, str(link.column)) for link in links]

@@ -287,7 +287,7 @@ class Asked:
         """Return the only date of these rows that the question names: "areas opened per year"."""
         found = set()
         for word in self.question.words:
-            link = word.senses["dcol"].link if "dcol" in word.senses else None
+            link = word.link_as("dcol")
             if link is not None and link.table == base:
                 found.add(str(link.column))
 

@@ -7,6 +7,7 @@ from common.text import Text
 from rules.composing.accounting import refuse_unaccounted
 from rules.composing.asked import Asked
 from rules.composing.changing import changing, compares_periods
+from rules.composing.figure_accounting import refuse_unaccounted_figures
 from rules.composing.listing import listed_query
 from rules.composing.measuring import dated_groups, figures_query, wants_figures
 from rules.composing.ranked import ranked_query
@@ -62,6 +63,7 @@ def composed(asked: Asked) -> Query:
     _refuse_unplaced_names(asked, query)
     _refuse_metrics_of_rows(asked, query)
     refuse_unaccounted(asked, query)
+    refuse_unaccounted_figures(asked, query)
     return query
 
 

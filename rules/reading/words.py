@@ -82,16 +82,21 @@ class Word:
             if one in self.senses:
                 yield several
 
+    def link_as(self, symbol: str) -> Link | None:
+        """Return what the word names in a sense, if it has that sense and names something in it."""
+        sense = self.senses.get(symbol)
+        return sense.link if sense is not None else None
+
     @property
     def names_figure(self) -> bool:
         """Tell whether it is the name of a figure rather than of the table that it names as
         well.
         """
-        figure = self.senses["mcol"].link if "mcol" in self.senses else None
+        figure = self.link_as("mcol")
         if figure is None:
             return False
 
-        table = self.senses["tab"].link if "tab" in self.senses else None
+        table = self.link_as("tab")
         return table is None or figure.quality > table.quality
 
 

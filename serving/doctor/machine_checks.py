@@ -51,12 +51,17 @@ def port_state(host: str, port: int) -> CheckResult:
 
 def _answers(host: str, port: int) -> bool:
     with closing(HTTPConnection(host, port, timeout=_ANSWER_S)) as connection:
-        try:
-            connection.request("GET", "/health")
-            answer = connection.getresponse()
-            return answer.status == 200 and b'"alive"' in answer.read(1000)
-        except (OSError, HTTPException):
-            return False
+        return citu_answers(connection)
+
+
+def citu_answers(connection: HTTPConnection, path: str = "") -> bool:
+    """Tell whether Citu answers over a connection, below a path."""
+    try:
+        connection.request("GET", f"{path}/health")
+        answer = connection.getresponse()
+        return answer.status == 200 and b'"alive"' in answer.read(1000)
+    except (OSError, HTTPException):
+        return False
 
 
 def room_for(folder: Path) -> CheckResult:

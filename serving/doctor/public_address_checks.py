@@ -6,13 +6,14 @@ import ssl
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing
-from http.client import HTTPException, HTTPSConnection
+from http.client import HTTPSConnection
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 from common.check_report import CheckResult, failed, passed, warned
 from common.loopback import is_loopback
 from common.text import Text
+from serving.doctor.machine_checks import citu_answers
 
 _WAIT_S = 5.0
 _SOON_DAYS = 14
@@ -102,14 +103,7 @@ def _validity(certificate: Mapping[str, Any]) -> CheckResult:
 
 
 def _answer(connection: HTTPSConnection, path: str) -> CheckResult:
-    try:
-        connection.request("GET", f"{path}/health")
-        answer = connection.getresponse()
-        is_citu = answer.status == 200 and b'"alive"' in answer.read(1000)
-    except (OSError, HTTPException):
-        is_citu = False
-
-    if is_citu:
+    if citu_answers(connection, path):
         said = Text("Citu 在 PUBLIC_URL 上回答。", "Citu answers at PUBLIC_URL.")
         return passed(_PROXY, said)
 

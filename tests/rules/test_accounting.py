@@ -200,3 +200,67 @@ def test_what_would_be_left_out_is_refused(question: str, words: str) -> None:
 )
 def test_what_is_meant_is_asked(question: str, part: str) -> None:
     assert part in _sql(question)
+
+
+DEFECT = _table(
+    "defect",
+    None,
+    _key("defect_id"),
+    Column("reported_by", "text", values=("pilot", "mechanic")),
+    Column("reported_at", "timestamp"),
+)
+SHIPMENT = _table(
+    "shipments",
+    None,
+    _key("shipment_id"),
+    Column("reference_no", "text"),
+    Column("status", "text", values=("booked", "arrived")),
+    Column("booked_at", "timestamp"),
+)
+GOODS = _table(
+    "goods",
+    None,
+    _key("goods_id"),
+    Column("goods_name", "text", values=("Chai", "Ikura")),
+    Column("quantity_per_unit", "text"),
+)
+SALE = _table(
+    "snack_sales",
+    None,
+    _key("sale_id"),
+    Column("cinema_id", "integer"),
+    Column("quantity", "integer"),
+    Column("amount", "numeric"),
+    foreign_keys=_to("cinema_id", "cinemas", "cinema_id"),
+)
+CINEMA = _table("cinemas", None, _key("cinema_id"), Column("name", "text"))
+TRAINER = _table(
+    "trainers",
+    None,
+    _key("id"),
+    Column("full_name", "text"),
+    Column("hourly_rate", "numeric(8,2)", nullable=False),
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "tables", "words"),
+    [
+        ("Which pilot reports the most defects?", (DEFECT,), "pilot"),  # no day of reports
+        ("How many units of Chai were sold?", (GOODS,), "units"),  # no kinds of packages
+        ("the snack takings for each cinema", (SALE, CINEMA), "snack_sales.amount"),  # or quantity
+        ("平均每张发票多少钱", (INVOICE, LINE), "names nothing"),  # no average of days
+        ("Who is the best rated trainer?", (TRAINER,), "by which figure"),  # a rate is no rating
+    ],
+)
+def test_what_only_looks_like_it_is_refused(
+    question: str, tables: tuple[Table, ...], words: str
+) -> None:
+    with pytest.raises(Refusal) as refused:
+        understand(Inquiry(question, language_of(question), Catalog(tables)))
+    assert words in refused.value.text.en
+
+
+def test_a_moment_is_no_state() -> None:
+    question = "When was the last shipment booked?"
+    assert "status" not in understand(Inquiry(question, "en", Catalog((SHIPMENT,)))).sql

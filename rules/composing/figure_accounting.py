@@ -1,0 +1,162 @@
+"""Refuses figures that are not those of the question, and asks which of several is meant."""
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import pairwise
+
+from common.meanings import TableKey
+from knowledge.language.spoken_names import called, column_names, table_names
+from rules.composing.asked import Asked
+from rules.linking.units import is_other_unit
+from rules.query.query import Measure, Query
+from rules.query.refusals import ambiguous_column, missing_measure, unused_words
+from rules.reading.words import ColumnIdentity, Word
+from rules.schema.links import Link, column_link
+
+_WHOLE_NAME = 0.9  # quality
+_LIKE_NAME = 0.7  # quality below which a word is only like a column's name
+_COUNTS = ("count", "count_distinct")
+
+
+def refuse_unaccounted_figures(asked: Asked, query: Query) -> None:
+    """Refuse a query whose figures are not all that the question asks for, and only that.
+
+    Raises:
+        Refusal: names the words, or asks what they mean.
+    """
+    _refuse_counted_amounts(asked, query)
+    _refuse_unsaid_averages(asked, query)
+    _refuse_other_units(asked, query)
+    _refuse_counts_of_likeness(asked, query)
+    _refuse_counts_left_out(asked, query)
+    _ask_whose_amount(asked, query)
+    _ask_which_amount(asked, query)
+
+
+def _refuse_counted_amounts(asked: Asked, query: Query) -> None:
+    """Refuse to count the rows of a table of which people ask how much there is: of stock.
+
+    Raises:
+        Refusal: asks which of its quantities is meant.
+    """
+    question = asked.question
+    if question.says_records:
+        return
+
+    for measure in query.measures:
+        facts = question.facts(measure.table)
+        is_count = measure.function == "count" and measure.column is None
+        if is_count and facts.keeps_amounts and any(map(facts.is_count, facts.measures)):
+            raise missing_measure(called(facts.table), facts)
+
+
+def _refuse_unsaid_averages(asked: Asked, query: Query) -> None:
+    """Refuse to average rows of a table that nothing names, where no word says so.
+
+    "the products and their price" is no average of the unit prices at which they were sold, and
+    "how many orders have a discount" does not ask how high it is.
+    """
+    named = {one.link.table for one in asked.parts.tables}
+    named |= {one.table for one in query.measures if one.column is None}
+    if not named or asked.says("avg") or asked.question.texts("avg"):
+        return
+
+    is_beside = len({one.table for one in query.measures}) > 1
+    averages = [one for one in query.measures if one.function == "avg" and one.table not in named]
+    for word, link in _words_for(asked, averages, "mcol"):
+        if is_beside or link.quality < _WHOLE_NAME:
+            raise unused_words([word.text])
+
+
+def _refuse_other_units(asked: Asked, query: Query) -> None:
+    """Refuse a figure in another unit than its column's: minutes of what is in milliseconds."""
+    for word, link in _words_for(asked, query.measures, "mcol"):
+        if is_other_unit(word.text, asked.question.column_of(link)):
+            raise unused_words([word.text])
+
+
+def _refuse_counts_of_likeness(asked: Asked, query: Query) -> None:
+    """Refuse to count the values of a column by a part of its name: units are no packages."""
+    counts = [one for one in query.measures if one.function == "count_distinct"]
+    for word, link in _words_for(asked, counts, "tcol", "mcol"):
+        if link.quality < _LIKE_NAME:
+            raise unused_words([word.text])
+
+
+def _refuse_counts_left_out(asked: Asked, query: Query) -> None:
+    """Refuse figures without the number of things that is asked for beside them."""
+    if not query.measures or any(one.function in _COUNTS for one in query.measures):
+        return
+
+    for word, after in pairwise(asked.question.words):
+        is_number = word.mark.means("count") and word.mark.arg == ""
+        if is_number and after.mark.is_unknown and after.mark.start == word.mark.end:
+            raise unused_words([f"{word.text}{after.text}"])
+
+
+def _ask_whose_amount(asked: Asked, query: Query) -> None:
+    """Ask which amount is meant where another table has the name that the word begins with.
+
+    The amount of an order may be its total, and that of its lines.
+    """
+    for word, chosen in _words_for(asked, query.measures, "mcol"):
+        for key in asked.question.graph.above(chosen.table):
+            if key != chosen.table:
+                _ask_among(asked, word, chosen, _amounts_called(asked, key, word.text))
+
+
+def _amounts_called(asked: Asked, key: TableKey, text: str) -> list[Link]:
+    """Return the measures of a table whose names end as the text does behind the table's name."""
+    facts = asked.question.facts(key)
+    found = []
+    for name in table_names(facts.table):
+        rest = text.removeprefix(name).strip()
+        if not rest or rest == text:
+            continue
+
+        for column in facts.measures:
+            if any(own.endswith(rest) for own in column_names(facts.table, column)):
+                found.append(column_link(key, column.name))
+
+    return list(dict.fromkeys(found))
+
+
+def _ask_which_amount(asked: Asked, query: Query) -> None:
+    """Ask which amount is meant where a word is the name of a table that keeps several."""
+    for word, chosen in _words_for(asked, query.measures, "mcol"):
+        if "tab" in word.senses:
+            _ask_among(asked, word, chosen, _as_good(asked, word, chosen))
+
+
+def _as_good(asked: Asked, word: Word, chosen: Link) -> list[Link]:
+    """Return other measures of the table that the word names at least as well."""
+    if word.noun is None:
+        return []
+
+    found = []
+    for _, link in word.noun.columns:
+        is_other = link.table == chosen.table and link.column != chosen.column
+        if is_other and link.quality >= chosen.quality and asked.question.is_measure(link):
+            found.append(link)
+
+    return found
+
+
+def _ask_among(asked: Asked, word: Word, chosen: Link, rivals: Sequence[Link]) -> None:
+    """Ask which column the word means, if there are rivals and the user has not chosen yet."""
+    choices = [(link.table, str(link.column)) for link in (chosen, *rivals)]
+    if rivals and asked.question.settled.among(choices) is None:
+        raise ambiguous_column(word.mark.text, choices, asked.question.lexicon)
+
+
+def _words_for(
+    asked: Asked, measures: Iterable[Measure], *symbols: str
+) -> Iterator[tuple[Word, Link]]:
+    """Yield the words that name the column of a measure, in one of these senses."""
+    measured: Collection[ColumnIdentity] = {
+        (one.table, one.column) for one in measures if one.column is not None
+    }
+    for word in asked.question.words:
+        for symbol in symbols:
+            link = word.link_as(symbol)
+            if link is not None and (link.table, link.column) in measured:
+                yield word, link
