@@ -886,6 +886,7 @@ def _file_options(settings: Settings) -> DatabaseOptions:
         allowed_functions=(),
         row_context=False,
         require_read_only_role=False,
+        is_workspace=True,
     )
 
 

@@ -75,6 +75,8 @@ class DatabaseOptions:
         row_rules: which rows and values groups may see; None: all of them.
         require_read_only_role: run nothing (`DatabaseUnavailable`) for a role that may do more than
             read.
+        is_workspace: its role is meant to own the tables, so its rights are no reason to warn; the
+            log would name the tables of people's files.
     """
 
     pool_size: int = 8
@@ -94,6 +96,7 @@ class DatabaseOptions:
     row_context: bool = False
     row_rules: RowRules | None = None
     require_read_only_role: bool = False
+    is_workspace: bool = False
 
     @property
     def group_denials(self) -> Mapping[str, frozenset[Name]]:

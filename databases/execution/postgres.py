@@ -161,6 +161,7 @@ class PostgresDatabase:
         self._annotate = annotate
         self._secure = secure
         self._require_read_only_role = options.require_read_only_role
+        self._is_workspace = options.is_workspace
         self._dangers: tuple[Text, ...] | None = None
         self._types = ResultTypes()
         self._span = span
@@ -321,6 +322,12 @@ class PostgresDatabase:
 
         return self._dangers
 
+    async def _look_at_rights(self) -> None:
+        """Raise `DatabaseUnavailable` if the role may do more than read, where it must not."""
+        dangers = await self.role_dangers()
+        if dangers and self._require_read_only_role:
+            raise DatabaseUnavailable(unfit(dangers))
+
     async def _read_knowledge(self) -> Knowledge:
         with charged_to(SERVICE), self._span():  # whoever asks first, all use it
             return await self._knowledge_now()
@@ -332,9 +339,8 @@ class PostgresDatabase:
             raise DatabaseUnavailable(self._capabilities.refusal())
 
         try:
-            dangers = await self.role_dangers()
-            if dangers and self._require_read_only_role:
-                raise DatabaseUnavailable(unfit(dangers))
+            if not self._is_workspace:
+                await self._look_at_rights()
 
             return await self._with_connection(
                 lambda connection: read_knowledge(

@@ -264,11 +264,15 @@ def test_readers_see_the_old_rows_or_the_new_ones(callers: Callable[..., Caller]
 
 
 def test_nobody_sees_anything_of_anothers_files(
-    callers: Callable[..., Caller], settings: Settings
+    callers: Callable[..., Caller], settings: Settings, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Canaries in names and values: in no list, choice, answer, error or schema of another."""
+    """Canaries in names and values: in no list, choice, answer, error or schema of another.
+
+    Nor in the service's log, also where the role of the workspace owns the tables.
+    """
     alice, bob = callers("alice"), callers("bob", "sales")
     file = alice.load(WAGES, "canary_wages.csv")
+    alice.ask("how many canary wages are there", database="files")
     _, alices_draft = alice.bring(WAGES, "canary_wages.csv")
     assert "files" not in bob.databases()
     status, refused = bob.run("SELECT 1")
@@ -311,7 +315,8 @@ def test_nobody_sees_anything_of_anothers_files(
         for way in ("replace", "append"):
             said.append(bob.bring(SALES, "s.csv", f"{one}/{way}"))
             assert said[-1][0] == 404
-    everything = json.dumps(said, ensure_ascii=False)
+    said.append(bob.call("GET", "/ready"))
+    everything = json.dumps(said, ensure_ascii=False) + caplog.text
     assert not any(canary in everything for canary in CANARIES)
 
 
