@@ -9,6 +9,7 @@ import re
 import secrets
 import signal
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,10 +33,12 @@ from agent.asked_databases import AskedDatabase
 from agent.bootstrap import Services, bootstrap
 from agent.budgets.budgets_file import BudgetsFileError
 from agent.extensions.loading import ExtensionError
+from agent.services.readiness import told_to_strangers
 from agent.tools.tool import EVERYONE
 from agent.tools.tool_groups import InvalidToolGroups, groups_of
 from api.access.admission import Admission, register_admission
 from api.access.authentication import Authentication, ProxyUsers
+from api.access.callers import current_caller
 from api.access.challenges import Challenges
 from api.access.key_file import KeyFile, KeysUnreadable
 from api.access.origins import Anonymity
@@ -55,7 +58,7 @@ from api.exports import exports_blueprint
 from api.feedback import feedback_blueprint
 from api.file_uploads import FORM_BYTES
 from api.files import FILES_PATH, files_blueprint
-from api.health import health_blueprint
+from api.health import Found, health_blueprint
 from api.lineage import lineage_blueprint
 from api.mcp.citu_content import INSTRUCTIONS, CituContent
 from api.mcp.endpoint import mcp_blueprint
@@ -200,7 +203,13 @@ def create_app(settings: Settings, services: Services | None = None) -> Flask:
             ping_interval_s=settings.ping_interval_s,
         )
     )
-    app.register_blueprint(health_blueprint(services.checks, required=frozenset({"database"})))
+    app.register_blueprint(
+        health_blueprint(
+            services.checks,
+            required=frozenset({"database"}),
+            shown=partial(_shown_readiness, services, admission, _rights(settings)),
+        )
+    )
     app.register_blueprint(openapi_blueprint())
     app.register_blueprint(reference_blueprint())
     app.register_blueprint(page_blueprint())
@@ -304,6 +313,17 @@ def _sockets(settings: Settings) -> Sockets:
         message_bytes=settings.max_body_bytes, drip_s=settings.request_timeout_s + _SLOW_CLIENT_S
     )
     return Sockets(settings.max_sockets, limits, settings.caller_share)
+
+
+def _shown_readiness(
+    services: Services, admission: Admission, rights: GroupRights, found: Found
+) -> Found:
+    """Return what was found: to operators all of it, to others what every caller may know."""
+    admission.recognise()
+    if rights.is_operator(current_caller()):
+        return found
+
+    return {**found, "database": told_to_strangers(found["database"], services.asked)}
 
 
 def _rights(settings: Settings) -> GroupRights:

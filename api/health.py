@@ -73,13 +73,16 @@ async def _look_at(check: Check) -> dict[str, Any]:
         return {"status": "unavailable"}
 
 
-def health_blueprint(checks: Mapping[str, Check], required: frozenset[str]) -> Blueprint:
+def health_blueprint(
+    checks: Mapping[str, Check], required: frozenset[str], shown: Callable[[Found], Found]
+) -> Blueprint:
     """Return the blueprint of both endpoints.
 
     Args:
         checks: the checks that `/ready` runs, by name.
         required: names of the checks without which no question can be answered; the others only
             degrade answers.
+        shown: gives what the sender of the request being served may see of the results.
     """
     blueprint = Blueprint("health", __name__)
     readiness = Readiness(checks)
@@ -97,8 +100,8 @@ def health_blueprint(checks: Mapping[str, Check], required: frozenset[str]) -> B
         limits.count(NOBODY, request.remote_addr)
         found = run(readiness.found(), 2 * _CHECK_TIMEOUT_S)
         if any(found[name]["status"] == "unavailable" for name in required):
-            return reply(failure(503, "not ready", dict(found)))
+            return reply(failure(503, "not ready", dict(shown(found))))
 
-        return reply(success(dict(found), "ready"))
+        return reply(success(dict(shown(found)), "ready"))
 
     return blueprint

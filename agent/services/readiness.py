@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Any
 
 from agent.asked_databases import AskedDatabases
+from common.actor import NOBODY
 from common.errors import CituError, DatabaseUnavailable
 from databases.datasources import RowProblems
 from llm import ChatModel
@@ -86,14 +87,35 @@ async def _states_of_all(asked: AskedDatabases) -> dict[str, Any]:
 
     names = [one.name for one in asked.all()]
     states = dict(zip(names, await asyncio.gather(*map(look, names)), strict=True))
-    statuses = {state["status"] for state in states.values()}
-    status = "degraded"
-    if len(statuses) == 1:
-        status = statuses.pop()
-    if status == "ok" and asked.has_mistakes:
-        status = "degraded"  # the file of databases has changed and can't be used
+    return {"status": _status_of_all(states, asked), "databases": states}
 
-    return {"status": status, "databases": states}
+
+def _status_of_all(states: Mapping[str, Mapping[str, Any]], asked: AskedDatabases) -> str:
+    statuses = {state["status"] for state in states.values()}
+    if len(statuses) > 1:
+        return "degraded"
+
+    status: str = statuses.pop()
+    if status == "ok" and asked.has_mistakes:
+        return "degraded"  # the file of databases has changed and can't be used
+
+    return status
+
+
+def told_to_strangers(found: Mapping[str, Any], asked: AskedDatabases) -> dict[str, Any]:
+    """Return what was found about the databases, with those alone that every caller may ask."""
+    states = found.get("databases")
+    if states is None:
+        return dict(found)
+
+    names = {one.name for one in asked.open_to(NOBODY)}
+    shown = {name: state for name, state in states.items() if name in names}
+    if not shown:
+        return {"status": found["status"]}
+    if asked.is_one and asked.default in shown:
+        return dict(shown[asked.default])
+
+    return {"status": _status_of_all(shown, asked), "databases": shown}
 
 
 def _row_problems(asked: AskedDatabases) -> list[RowProblems]:

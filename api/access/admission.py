@@ -102,6 +102,19 @@ class Admission:
 
         return caller
 
+    def recognise(self) -> None:
+        """Note in `g` who sends the request to an address that is open to all, where that is known.
+
+        A key that is not valid is none: whoever sends it is nobody.
+        """
+        try:
+            g.caller = self._caller(may_wait=True)
+        except CituError:
+            return
+
+        if g.caller.user_id is None:
+            g.is_sent_by_operator = self.anonymity.is_sent_by_operator(request)
+
     def _caller(self, *, may_wait: bool) -> Actor:
         if self.authentication.proxies is not None:
             # Browsers add to requests by themselves what a proxy knows users by.

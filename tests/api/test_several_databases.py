@@ -245,6 +245,38 @@ def test_groups_may_ask_what_is_theirs(settings: Settings, tmp_path: Path) -> No
         assert {one["name"] for one in listed["databases"]} == {"shop", "clinic", "pay", "down"}
 
 
+def test_ready_names_to_strangers_what_every_caller_may_ask(
+    settings: Settings, tmp_path: Path
+) -> None:
+    """An operator sees each; a key that is none is nobody's."""
+    key, _ = KeyFile(tmp_path / "api_keys.json").create("olga", groups=("ops",))
+    kept = replace(settings, data_dir=str(tmp_path), audit_log="off", operator_groups="ops")
+
+    def seen(asking: Asking, **headers: str) -> set[str]:
+        ready = asking.client.get("/ready", headers=headers)
+        assert ready.status_code == 200
+        database = ready.get_json()["data"]["database"]
+        assert database["status"] == "degraded", "the one that is down is open to all"
+        return set(database["databases"])
+
+    with Asking(kept) as asking:
+        strangers = {"shop", "clinic", "down"}
+        assert seen(asking) == seen(asking, Authorization="Bearer citu_none") == strangers
+        assert seen(asking, Authorization=f"Bearer {key}") == {*strangers, "pay"}
+
+
+def test_ready_names_nothing_where_each_database_has_groups(
+    make_database: Callable[[str], str], tmp_path: Path
+) -> None:
+    KeyFile(tmp_path / "api_keys.json").create("carol", groups=("hr",))
+    path = tmp_path / "databases.yaml"
+    file = {"pay": {"url": make_database(PAY), "groups": ["hr"]}}
+    path.write_text(json.dumps({"databases": file}), "utf-8")
+    with Asking(Settings(databases_file=str(path), data_dir=str(tmp_path))) as asking:
+        ready = asking.client.get("/ready").get_json()["data"]
+        assert ready["database"] == {"status": "ok"}
+
+
 def test_the_list_says_how_each_database_is(asking: Asking) -> None:
     listed = asking.client.get("/api/v0/databases?lang=zh").get_json()["data"]["databases"]
     found = {one.pop("name"): one for one in listed}
