@@ -7,11 +7,12 @@ the actor may not ask are left out before anything is compared.
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 from agent.asked_databases import AskedDatabase, AskedDatabases
+from agent.database_fit import DatabaseEvidence, databases_that_fit, ranked
 from agent.question import Question
 from agent.thinking import DatabaseOption, DatabasePicking
 from common.errors import (
@@ -26,22 +27,14 @@ from common.learning import Example, same_question
 from common.text import Text
 from common.values import Catalog, Usage
 from databases.datasources import NO_DATABASE
-from knowledge.tables.question_coverage import (
-    QuestionCoverage,
-    coverage_of,
-    scores,
-    telling_words,
-    with_values,
-)
+from knowledge.tables.question_coverage import coverage_of, telling_words, with_values
 from knowledge.tables.relevance import TableIndex
 from knowledge.tables.schema_search import SchemaSearch
+from rules.linking.explained import ExplainedWords
 
 _WHICH = Text("这个问题可以用多个数据库回答，请选择：{}", "Several databases fit: {}. Which one?")
 _MOST_TABLES = 8  # of one database that are compared
 _LIKELY = 0.35  # of the best score; what does not reach it is not looked at any closer
-_NEAR = 0.8  # of the best score; what reaches it may be meant as well
-_CERTAIN = 0.5  # how well a database says a word at least that tells for certain
-_AS_WELL = 0.7  # of how well the best one says it
 _MOST_READ = 6  # databases in which the rules read the question
 _READING_S = 1.0  # that a question waits for catalogues that are not read yet
 _MOST_CHOICES = 6
@@ -63,7 +56,10 @@ ValuesOf = Callable[[str, Question, Inquiry], Awaitable[tuple[StoredValue, ...]]
 
 
 class QuestionReader(Protocol):
-    """Tells in which databases a question can be answered."""
+    """Tells how databases explain a question, and in which it can be answered."""
+
+    async def explained(self, inquiry: Inquiry) -> ExplainedWords:
+        """Return the words of the question that the inquiry's catalogue explains."""
 
     async def can_answer(self, inquiry: Inquiry) -> bool:
         """Tell whether the rules can write SQL for the question over the inquiry's catalogue."""
@@ -90,7 +86,7 @@ class _Candidate:
 
     database: AskedDatabase
     catalog: Catalog
-    coverage: QuestionCoverage
+    evidence: DatabaseEvidence
     found_values: tuple[StoredValue, ...] = ()
 
 
@@ -204,17 +200,14 @@ class DatabaseChooser:
     async def _fitting(
         self, question: Question, candidates: Sequence[_Candidate]
     ) -> Sequence[_Candidate]:
-        """Return the candidates that the question may be about, the likeliest first.
+        """Return the candidates that the question may be about, the likeliest first."""
+        by_name = {one.database.name: one for one in candidates}
+        evidence = {name: one.evidence for name, one in by_name.items()}
+        for name in _worth_reading(evidence):
+            is_readable = await self._is_readable(question, by_name[name])
+            evidence[name] = replace(evidence[name], is_readable=is_readable)
 
-        Where the rules can read it in some of them, only these count.
-        """
-        likely = _ranked(candidates, _LIKELY)
-        readable = []
-        for one in (likely or candidates)[:_MOST_READ]:
-            if await self._is_readable(question, one):
-                readable.append(one)
-
-        return _fitting(readable or likely) or readable
+        return [by_name[name] for name in databases_that_fit(evidence)]
 
     def _default_of(self, databases: Sequence[AskedDatabase]) -> str:
         names = [one.name for one in databases]
@@ -269,13 +262,20 @@ class DatabaseChooser:
         matches = await asyncio.to_thread(search.matches, question.question, _MOST_TABLES)
         named = [name for name in _names(database) if _occurs(name, question.question)]
         coverage = coverage_of(telling_words(question.question), matches, named)
-        return _Candidate(database, catalog, coverage)
+        return await self._explained(
+            question, _Candidate(database, catalog, DatabaseEvidence(coverage))
+        )
+
+    async def _explained(self, question: Question, candidate: _Candidate) -> _Candidate:
+        explained = await self._reading.explained(_inquiry(question, candidate))
+        return replace(candidate, evidence=replace(candidate.evidence, explained=explained))
 
     async def _with_values(self, question: Question, candidate: _Candidate) -> _Candidate:
         inquiry = _inquiry(question, candidate)
         found = await self._values(candidate.database.name, question, inquiry)
-        coverage = with_values(candidate.coverage, found)
-        return replace(candidate, coverage=coverage, found_values=found)
+        coverage = with_values(candidate.evidence.coverage, found)
+        knowing = replace(candidate, evidence=DatabaseEvidence(coverage), found_values=found)
+        return await self._explained(question, knowing)
 
     async def _taught(
         self, question: Question, candidates: Sequence[_Candidate]
@@ -344,36 +344,15 @@ def _about(question: Question, database: str, source: str) -> Question:
     return replace(question, database=database, database_choice=source)
 
 
-def _ranked(candidates: Sequence[_Candidate], least: float) -> list[_Candidate]:
-    """Return the candidates whose scores reach a part of the best one's, the best first."""
-    score = scores({one.database.name: one.coverage for one in candidates})
-    best = max(score.values(), default=0.0)
-    if best <= 0:
-        return []
+def _worth_reading(evidence: Mapping[str, DatabaseEvidence]) -> Sequence[str]:
+    """Return the databases in which the rules should read the question, the likeliest first."""
+    score = ranked(evidence)
+    if not score:
+        return list(evidence)[:_MOST_READ]
 
-    ranked = sorted(candidates, key=lambda one: -score[one.database.name])
-    return [one for one in ranked if score[one.database.name] >= least * best]
-
-
-def _fitting(candidates: Sequence[_Candidate]) -> list[_Candidate]:
-    """Return the best candidate, and those that may be meant as well."""
-    ranked = _ranked(candidates, _LIKELY)
-    if not ranked:
-        return []
-
-    near = {one.database.name for one in _ranked(candidates, _NEAR)}
-    best, *others = ranked
-    return [
-        best,
-        *(one for one in others if one.database.name in near or _says_the_same(one, best)),
-    ]
-
-
-def _says_the_same(candidate: _Candidate, best: _Candidate) -> bool:
-    """Tell whether the candidate says what the best one says for certain about as well."""
-    certain = {word: well for word, well in best.coverage.anywhere.items() if well >= _CERTAIN}
-    said = candidate.coverage.anywhere
-    return all(said.get(word, 0.0) >= _AS_WELL * well for word, well in certain.items())
+    best = max(score.values())
+    likely = [name for name, found in score.items() if found >= _LIKELY * best]
+    return likely[:_MOST_READ]
 
 
 def _names(database: AskedDatabase) -> Iterable[str]:

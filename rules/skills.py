@@ -35,6 +35,7 @@ from rules.answering.summarize import (
 )
 from rules.composing.understanding import Understanding
 from rules.conversation.conversation import is_complete, understand_in_context, written_operation
+from rules.linking.explained import ExplainedWords, explained_words
 from rules.query.query import Query
 from rules.query.query_json import to_json
 from rules.query.refusals import Refusal
@@ -94,6 +95,11 @@ class OfflineSkills:
         inquiry = shortened(inquiry)
         made = await computed(partial(understand_in_context, inquiry), inquiry)
         return not isinstance(made, Refusal)
+
+    async def explained(self, inquiry: Inquiry) -> ExplainedWords:
+        """Return the words of the question that name something in the catalogue."""
+        await LEXICON.ready(inquiry.catalog)
+        return await computed(partial(explained_words, inquiry), inquiry)
 
     async def is_complete(self, inquiry: Inquiry) -> bool:
         """Tell whether the question can be understood without those before it."""

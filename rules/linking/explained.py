@@ -1,0 +1,89 @@
+"""How well the names and values of a catalogue explain a question, to compare catalogues by."""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from common.cpu_clock import within
+from common.inquiry import Inquiry
+from rules.linking.mark import Mark
+from rules.linking.marks import marks_of
+from rules.schema.lexicon import lexicon_for
+from rules.schema.links import Link
+from rules.words.limits import STEP_S, shortened
+
+_OF_COLUMN = 0.9  # of a table or a value, which tell more of what a question is about
+_ALSO_ASKS = 0.8  # what a name counts that is a word of questions as well: "total", "most"
+_HAN = 0.5  # a character, beside a word of another language
+_KNOWN = 0.5  # how well a word must be explained for it to tell less of the other catalogues
+
+
+@dataclass(frozen=True)
+class ExplainedWords:
+    """The words of a question that name something in a catalogue.
+
+    Attributes:
+        how_well: of each, from 0 to 1, by its place in the question.
+        sizes: what each place of the question counts.
+    """
+
+    how_well: Mapping[int, float] = field(default_factory=dict)
+    sizes: Mapping[int, float] = field(default_factory=dict)
+
+    def is_as_much(self, other: "ExplainedWords", least: float, part: float) -> bool:
+        """Tell whether it has a part, at least, of whatever `other` explains by `least`."""
+        for place, how_well in other.how_well.items():
+            if how_well >= least and self.how_well.get(place, 0.0) < part * how_well:
+                return False
+
+        return True
+
+
+def explained_words(inquiry: Inquiry) -> ExplainedWords:
+    """Return the words of the question that its catalogue explains."""
+    inquiry = shortened(inquiry)
+    return within(STEP_S, lambda: _explained(inquiry), ExplainedWords())
+
+
+def _explained(inquiry: Inquiry) -> ExplainedWords:
+    how_well: dict[int, float] = {}
+    sizes: dict[int, float] = {}
+    for mark in marks_of(inquiry.question, lexicon_for(inquiry)):
+        size = 1.0 if mark.text.isascii() else _HAN
+        strength = _strength(mark)
+        for place in range(mark.start, mark.end):
+            sizes[place] = size
+            if strength > 0:
+                how_well[place] = strength
+
+    return ExplainedWords(how_well, sizes)
+
+
+def _strength(mark: Mark) -> float:
+    strength = max(map(_strength_of, mark.links), default=0.0)
+    return strength * _ALSO_ASKS if mark.intent is not None else strength
+
+
+def _strength_of(link: Link) -> float:
+    return link.quality * _OF_COLUMN if link.kind == "column" else link.quality
+
+
+def explained_scores(explained: Mapping[str, ExplainedWords]) -> dict[str, float]:
+    """Return how well each catalogue explains the question; only to be compared with one another.
+
+    A word tells the less, the more of the catalogues explain it.
+    """
+    found = dict.fromkeys(explained, 0.0)
+    for place in {place for one in explained.values() for place in one.how_well}:
+        weight = _weight(place, explained.values())
+        for name, one in explained.items():
+            found[name] += weight * one.how_well.get(place, 0.0)
+
+    return found
+
+
+def _weight(place: int, explained: Iterable[ExplainedWords]) -> float:
+    catalogs = list(explained)
+    knowing = sum(one.how_well.get(place, 0.0) >= _KNOWN for one in catalogs)
+    size = max(one.sizes.get(place, 0.0) for one in catalogs)
+    return size * math.log(1 + len(catalogs) / max(1, knowing))
