@@ -52,6 +52,11 @@ def is_rate(column: Column) -> bool:
     return _says(column, "columns.rate")
 
 
+def begins_validity(column: Column) -> bool:
+    """Tell whether a column holds the day from which something holds."""
+    return _says(column, "columns.validity")
+
+
 def may_be_key(name: str) -> bool:
     """Tell whether a column's name alone may tell that it refers to something."""
     lowered = name.lower()

@@ -195,7 +195,8 @@ class ConditionBinding:
         stored = self.scope.stored(column)
         known = stored.allowed or stored.values
         is_whole = bool(stored.allowed) or stored.is_complete
-        if not known or value in known or not is_whole:
+        # What is blank is not among the values that are known
+        if not known or value in known or not is_whole or not value.strip():
             return value
 
         meant = _meant_values(stored, value)

@@ -31,8 +31,8 @@ from etl.schemas.parameters import (
     AggregateParameters,
     DedupParameters,
     FilterParameters,
-    SortDirection,
     SortingItem,
+    SortOrder,
     TransformParameters,
     WindowParameters,
 )
@@ -129,7 +129,7 @@ class StepBinding:
         source = self._scope.source_named(parameters.table, order).name
         keys = tuple(self._own_column(text, source, order) for text in parameters.keys)
         sorting = tuple(
-            (self._own_column(item.column, source, order), item.direction)
+            (self._own_column(item.column, source, order), item.order)
             for item in parameters.order_by
         )
         step = DedupStep(order, source, keys, sorting)
@@ -255,7 +255,7 @@ class StepBinding:
 
     def _sorting(
         self, parameters: WindowParameters, partition: Sequence[str], order: int
-    ) -> tuple[tuple[str, SortDirection], ...]:
+    ) -> tuple[tuple[str, SortOrder], ...]:
         """Return the sorting; where ties would leave rows open, with the columns of the grain."""
         sorting = []
         for item in parameters.order_by:
@@ -264,7 +264,7 @@ class StepBinding:
         is_tied = parameters.function in _TIED_WINDOWS or parameters.rows is not None
         if is_tied:
             known = {*partition, *(name for name, _ in sorting)}
-            ties: list[tuple[str, SortDirection]] = []
+            ties: list[tuple[str, SortOrder]] = []
             for name in self._grain():
                 if name not in known:
                     ties.append((name, "asc"))
@@ -273,8 +273,8 @@ class StepBinding:
 
         return tuple(sorting)
 
-    def _sorted_by(self, item: SortingItem, order: int) -> tuple[str, SortDirection]:
-        return self._scope.result_name(item.column, order), item.direction
+    def _sorted_by(self, item: SortingItem, order: int) -> tuple[str, SortOrder]:
+        return self._scope.result_name(item.column, order), item.order
 
     def _grain(self) -> Sequence[str]:
         """Return the columns of the result that tell its rows apart."""

@@ -1,6 +1,7 @@
 """Transforms of an intent, bound: expressions, maps of values, conversions of amounts."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -8,14 +9,15 @@ from common.errors import InvalidRequest
 from common.text import Text
 from common.values import Column, Table
 from etl.binding.binding_state import BindingState
-from etl.binding.column_words import is_currency
+from etl.binding.column_words import begins_validity, is_currency
 from etl.binding.intent_checks import CheckedOperation, invalid, require
 from etl.binding.request_findings import choices_of
-from etl.binding.scope import MadeColumn, ResultName, bound_columns, shown
+from etl.binding.scope import MadeColumn, ResultName, bound_columns, shown, tree_column
 from etl.binding.source_tables import tables_named
 from etl.binding.value_binding import bind_value
 from etl.meaning.bound import (
     BoundColumn,
+    BoundCondition,
     BoundSource,
     ExpressionStep,
     MapStep,
@@ -23,9 +25,10 @@ from etl.meaning.bound import (
     Scalar,
     Stage,
 )
+from etl.meaning.decisions import JoinedRows
 from etl.meaning.row_expressions import ExpressionRefused, parse_expression, type_of, with_time_zone
 from etl.meaning.value_kinds import DAYS, NUMBERS, kind_of_type
-from etl.schemas.parameters import RateParameters, TransformParameters
+from etl.schemas.parameters import RateMatch, RateParameters, TransformParameters
 
 _TYPES_OF_VALUES: Mapping[type, str] = {
     bool: "boolean",
@@ -170,24 +173,28 @@ class TransformBinding:
         if rate_column is None:
             raise self._unknown(rate.rate_column, rates, order)
 
-        self.add_conversion(
+        step = RateStep(
             order,
-            RateStep(
-                order,
-                parameters.as_,
-                amount,
-                currency,
-                day,
-                rate.to,
-                rates.name,
-                rate_currency,
-                rate_day,
-                rate_column.name,
-            ),
+            parameters.as_,
+            amount,
+            currency,
+            day,
+            rate.to,
+            rates.name,
+            rate_currency,
+            rate_day,
+            rate_column.name,
+            _target_currency(rates, rate_currency, rate.to),
         )
+        self.add_conversion(order, step, rate.match)
 
-    def add_conversion(self, order: int, step: RateStep) -> None:
-        """Add a conversion and its column."""
+    def add_conversion(self, order: int, step: RateStep, match: RateMatch | None = None) -> None:
+        """Add a conversion and its column.
+
+        Args:
+            match: which rate holds on a day; None: decided by what the day of rates is called.
+        """
+        step = replace(step, is_latest=self._is_latest(step, match))
         columns = (step.amount, step.currency, step.day)
         self._state.stage_of(columns, order)
         self._state.steps.append(step)
@@ -195,6 +202,32 @@ class TransformBinding:
             self._state.rates.append(step.rates)
 
         self._add(MadeColumn(step.name, "numeric", "rows", self._sources(columns)))
+
+    def _is_latest(self, step: RateStep, match: RateMatch | None) -> bool:
+        """Tell whether a rate holds until the next one, which is assumed where nobody says."""
+        if match is not None:
+            return match == "latest"
+
+        day = self._table_of(step.rates).column(step.rate_day)
+        if day is not None and begins_validity(day):
+            text = Text(
+                f"{step.name} 按当天或之前最近的汇率换算。",
+                f"{step.name} is converted at the rate of the day, or the latest before it.",
+            )
+            self._findings.assume("latest_rate", text, step.order, decides=JoinedRows())
+            return True
+
+        text = Text(
+            f"{step.name} 按当天的汇率换算，当天没有汇率的为空。",
+            f"{step.name} is converted at the rate of the day; without one it is NULL.",
+        )
+        unrated = (
+            BoundCondition(step.amount, "not_null"),
+            BoundCondition(BoundColumn("", step.name), "is_null"),
+        )
+        decides = JoinedRows(step.amount.source, (unrated,), amount=tree_column(step.amount))
+        self._findings.assume("rate_of_day", text, step.order, decides=decides)
+        return False
 
     def _rates(self, text: str, order: int) -> BoundSource:
         """Return the source of rates, which the intent may not have among its sources."""
@@ -325,6 +358,18 @@ class TransformBinding:
             ),
             [f"{source.name}.{column.name}" for column in source.table.columns][:5],
         )
+
+
+def _target_currency(rates: BoundSource, currency: str, to: str) -> str | None:
+    """Return the column of the currency that rates lead to, where they have one."""
+    found = []
+    for column in rates.table.columns:
+        if column.name == currency or kind_of_type(column.type) != "text":
+            continue
+        if is_currency(column) or to in column.values:
+            found.append(column.name)
+
+    return found[0] if len(found) == 1 else None
 
 
 def _new_value(value: Any, field: str) -> Scalar:

@@ -1,7 +1,7 @@
 """Reads the conditions of a clause: which rows are kept, or which go."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from string import ascii_lowercase
 
 from common.meanings import TableKey
@@ -13,6 +13,7 @@ from etl.clauses.request_draft import Json, alternatives_in, condition
 from etl.clauses.spoken_days import period_conditions, period_of
 from etl.schemas.requirement import Choice
 from knowledge.language.atoms import key_of
+from rules.linking.moments import Period
 from rules.schema.links import Link
 
 _SKIPPED = (
@@ -33,13 +34,16 @@ _OPPOSITE = {
     "is_true": "is_false",
     "is_false": "is_true",
 }
-_KEEPS_NULL = ("!=", "not_in", "is_null")
+_SAYS_NULL = ("!=", "not_in", "is_null", "not_null")
 _FIGURES = ("sum", "avg", "max", "min", "median", "count")
 # Operators that stand for themselves, whatever they compare.
 _PLAIN_OPERATORS = {"null": "is_null", "notnull": "not_null", "empty": "is_null"}
 # How a period is bounded by the comparison before it.
 _BOUNDS = {">": "after", ">=": "since", "<": "before", "<=": "until"}
 _NUMERIC_CMP = (">", ">=", "<", "<=", "=", "!=")
+# Kinds of words between the first and the last of the days that count.
+_UNTIL = ("to", "noise")
+_BETWEEN = (*_UNTIL, "and")
 _MOST_CHOICES = 12
 _SEVERAL_EXCLUSIONS = Text(
     "一次排除写了几个条件，可能指满足任一条件的行，也可能指同时满足的行：请分成几个“排除”，或用“或”连接。",
@@ -272,6 +276,9 @@ class ConditionReader:
     def _comparison(self, named: NamedColumn) -> list[Json] | None:
         """Return what is said of the column, without the negation before it."""
         column = self._names.reference(named.table, named.column.name)
+        if is_date(named.table, named.column):
+            self._skip_noise()
+
         token = self._token()
         if token.meaning in _PLAIN_OPERATORS:
             self._at += 1
@@ -279,6 +286,10 @@ class ConditionReader:
 
         if token.means("between"):
             self._at += 1
+            if is_date(named.table, named.column):
+                self._skip_noise()
+                return self._dated(named, ties=_BETWEEN)
+
             return self._between(column)
 
         if token.means("like"):
@@ -547,8 +558,14 @@ class ConditionReader:
 
         return [condition(column, operator, said)]
 
-    def _dated(self, named: NamedColumn | None, bound: str = "") -> list[Json] | None:
-        """Return the conditions of the period that follows, on `named` or the only date."""
+    def _dated(
+        self, named: NamedColumn | None, bound: str = "", ties: Sequence[str] = _UNTIL
+    ) -> list[Json] | None:
+        """Return the conditions of the period that follows, on `named` or the only date.
+
+        Args:
+            ties: kinds of words between it and another one, up to which the days count.
+        """
         bound = self._bound_here(bound)
         token = self._token()
         if token is NO_TOKEN:
@@ -560,17 +577,36 @@ class ConditionReader:
             return None
 
         self._at += 1
+        last = self._last_period(ties)
         bound = self._bound_here(bound)
         named = named or self._date_behind() or self._only_date(token.text)
         if named is None:
             return None
 
         column = self._names.reference(named.table, named.column.name)
+        if last is not None:
+            period = replace(period, end=last.end)
+
         conditions = period_conditions(column, period, bound)
         if conditions is None:
             self._uncovered.append(token.text)
 
         return conditions
+
+    def _last_period(self, ties: Sequence[str]) -> Period | None:
+        """Return the period behind "to" that stands here, and move behind it; None without."""
+        if not self._token().means(*ties):
+            return None
+
+        period = period_of(self._token(1))
+        if period is None:
+            return None
+
+        self._at += 2
+        if self._token().means("between_end"):
+            self._at += 1
+
+        return period
 
     def _bound_here(self, known: str) -> str:
         """Return the bound that is said here and move behind it; the known one without any."""
@@ -746,7 +782,7 @@ def _none_of(conditions: list[Json], *, keeps_null: bool) -> list[Json] | None:
             return None
 
         alternatives += opposites
-        if keeps_null and not _any_keeps_null(opposites):
+        if keeps_null and not _any_says_null(opposites):
             column = one["column"]
             without_value[column] = {"column": column, "operator": "is_null"}
 
@@ -757,8 +793,9 @@ def _none_of(conditions: list[Json], *, keeps_null: bool) -> list[Json] | None:
     return [{"any": alternatives}]
 
 
-def _any_keeps_null(conditions: Sequence[Json]) -> bool:
-    return any(one["operator"] in _KEEPS_NULL for one in conditions)
+def _any_says_null(conditions: Sequence[Json]) -> bool:
+    """Tell whether conditions keep NULL, or are those of an exclusion that names it."""
+    return any(one["operator"] in _SAYS_NULL for one in conditions)
 
 
 def _number(token: Token) -> int | float | str:

@@ -49,7 +49,8 @@ class Clause:
         return Clause(self.kind, (*self.tokens, *tokens))
 
 
-_FIGURES = ("sum", "avg", "max", "min", "median", "count", "distinct", "rows")
+_FUNCTIONS = ("sum", "avg", "max", "min", "median")
+_FIGURES = (*_FUNCTIONS, "count", "distinct", "rows")
 _GROUPS = ("by", "bucket", "each")
 _RELATIONS = ("not", "lacking", "verb", "having")
 _JOINS = ("join", "left", "inner")
@@ -119,6 +120,8 @@ def _parts(tokens: Sequence[Token]) -> list[tuple[Token, ...]]:
     """Return the words of each clause, without those between clauses."""
     parts: list[list[Token]] = [[]]
     for index, token in enumerate(tokens):
+        if token.is_break and _is_between_functions(parts[-1], token_at(tokens, index + 1)):
+            continue
         if token.is_break or token.means("then"):
             parts.append([])
             continue
@@ -136,6 +139,14 @@ def _parts(tokens: Sequence[Token]) -> list[tuple[Token, ...]]:
             found.append(tuple(trimmed))
 
     return found
+
+
+def _is_between_functions(part: Sequence[Token], after: Token) -> bool:
+    """Tell whether a sign stands in "minimum, maximum and median amount"."""
+    if not part or not after.means(*_FUNCTIONS):
+        return False
+
+    return all(token.means("aggregate", *_FUNCTIONS) for token in part)
 
 
 @dataclass(frozen=True)

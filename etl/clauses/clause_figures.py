@@ -10,7 +10,7 @@ from common.text import Text
 from common.values import Table
 from etl.binding.request_findings import RequestFindings
 from etl.clauses.clause_names import NamedColumn, Names, anything, is_date, is_number
-from etl.clauses.clause_tokens import Token, token_at
+from etl.clauses.clause_tokens import NO_TOKEN, Token, token_at
 from etl.clauses.clause_words import clause_intents
 from etl.clauses.request_draft import Json
 from knowledge.language.atoms import key_of
@@ -77,6 +77,7 @@ class FigureReader:
         self._order = order
         self._reading = FigureReading()
         self._functions: list[str] = []  # of the figure that comes next
+        self._said: list[Token] = []  # the words of those functions
         self._counted: Token | None = None  # what the last count counts
         self._is_distinct = False
         self._is_key = False  # whether names are keys here, not figures
@@ -94,7 +95,27 @@ class FigureReader:
         self._close_date()
         self._close_period()
         self._close_count()
+        self._close_functions()
         return self._reading
+
+    def _close_functions(self) -> None:
+        """Note functions that no figure followed; a sum alone leaves the figure to be asked for."""
+        if not self._reading.measures and all(token.kind == "sum" for token in self._said):
+            return
+
+        self._reading.uncovered += [token.text for token in self._said]
+
+    def _drop_functions(self, before: Token = NO_TOKEN) -> None:
+        """Forget the functions that were said, and note those that the figure does not have.
+
+        Args:
+            before: the word before the figure: a "total" that belongs to it says nothing.
+        """
+        for token in self._said:
+            if token is not before or token.kind != "sum":
+                self._reading.uncovered.append(token.text)
+
+        self._functions, self._said = [], []
 
     def _close_count(self) -> None:
         """Count the base's rows for "number of rows"; note a count without anything to count."""
@@ -232,7 +253,8 @@ class FigureReader:
         if token.kind not in FIGURE_FUNCTIONS:
             return None
 
-        is_followed = token_at(self._tokens, index + 1).names
+        after = token_at(self._tokens, index + 1)
+        is_followed = after.names and after.kind not in FIGURE_FUNCTIONS
         if token.links("column") and not is_followed and not self._is_behind_name(index):
             return None
 
@@ -247,10 +269,11 @@ class FigureReader:
             self._reading.measures[-1] = _with_function(self._reading.measures[-1], function)
             return
 
-        if not before.means("and"):
-            self._functions = []
+        if not _is_listed(before, self._tokens[index]):
+            self._drop_functions(before)
 
-        self._functions = [*self._functions, function]
+        self._functions.append(function)
+        self._said.append(self._tokens[index])
         self._is_key = False
 
     def _is_behind_name(self, index: int) -> bool:
@@ -290,7 +313,10 @@ class FigureReader:
         before = token_at(self._tokens, index - 1)
         token = self._tokens[index]
         is_chinese = not token.text.isascii()
+        if is_chinese and before is self._counted:
+            return  # 去重用户ID数: the values are counted already
         if is_chinese and self._is_counted(before):
+            self._drop_functions(token_at(self._tokens, index - 2))
             self._count(before)
             return
 
@@ -299,6 +325,7 @@ class FigureReader:
             self._add_measures(named)
             return
 
+        self._drop_functions(before)
         self._functions = ["count"]
         self._is_key = False
 
@@ -513,6 +540,7 @@ class FigureReader:
             if counted is None:
                 self._miss(token)
             else:
+                self._counted = token
                 self._add_count_of(counted)
 
             return
@@ -540,7 +568,7 @@ class FigureReader:
         for function in self._functions or ["sum"]:
             self._add_measure(function, named)
 
-        self._functions = []
+        self._functions, self._said = [], []
 
     def _add_measure(self, function: str, named: NamedColumn) -> None:
         measure: Json = {"function": function, "as": f"{named.column.name}_{function}"}
@@ -570,7 +598,7 @@ class FigureReader:
             return False
 
         self._reading.measures.append(metric)
-        self._functions = []
+        self._drop_functions(self._said[-1] if self._said else NO_TOKEN)
         return True
 
     def _metric(self, token: Token) -> Json | None:
@@ -585,6 +613,17 @@ class FigureReader:
                     return _measure_of(metric.name, metric.expression, self._names, link.table)
 
         return None
+
+
+def _is_listed(before: Token, token: Token) -> bool:
+    """Tell whether a function is one of several: "minimum and maximum", "minimum, maximum"."""
+    if before.means("and"):
+        return True
+    if before.kind not in FIGURE_FUNCTIONS:
+        return False
+
+    between = token.start - before.end
+    return between > int(token.is_apart)
 
 
 def _with_function(measure: Json, function: str) -> Json:

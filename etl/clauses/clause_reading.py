@@ -252,7 +252,7 @@ class RequestReading:
         """Add keys and figures to the aggregate, which is made when there is none yet."""
         aggregate = self.draft.make_aggregate()
         for key in reading.keys:
-            if key not in aggregate["group_by"]:
+            if not _has_key(aggregate["group_by"], key):
                 aggregate["group_by"].append(key)
 
         names = {measure["as"] for measure in aggregate["measures"]}
@@ -285,6 +285,16 @@ class RequestReading:
                 own.append(named)
 
         return self.names.only("date_column", word, own or dates, self.order)
+
+
+def _has_key(known: Sequence[Json], key: Json) -> bool:
+    """Tell whether a key is there; a period without a date is the one that is cut already."""
+    if key in known:
+        return True
+    if "unit" not in key or "column" in key:
+        return False
+
+    return any(one.get("unit") == key["unit"] for one in known)
 
 
 class ClauseReader:

@@ -97,7 +97,12 @@ class DedupClauses(ClauseReader):
             return []
 
         column = self._names.reference(named.table, named.column.name)
-        return [{"column": column, "direction": _DIRECTIONS.get(word.arg[:1], "desc")}]
+        direction = _DIRECTIONS.get(word.arg[:1], "desc")
+        sorting: Json = {"column": column, "direction": direction}
+        if direction == "desc" and named.column.nullable:
+            sorting["nulls"] = "last"  # what has no value is neither the latest nor the highest
+
+        return [sorting]
 
     def _named_column(self, tokens: Sequence[Token]) -> NamedColumn | None:
         """Return the column that stands beside the word for the highest or the newest."""

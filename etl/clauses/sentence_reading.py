@@ -233,7 +233,7 @@ class _SentenceReader:
             self._is_built = True
             self._filters.take(clause)
         else:
-            self._reading.refuse_unread(clause.tokens)
+            self._reading.refuse_unread(words_without(clause.tokens, "from"))
 
     def _name_unknown_tables(self, clause: Clause) -> None:
         """Refuse what is called a table and is none: 工资表, where no table is called so."""

@@ -171,6 +171,10 @@ class RowFilling:
             yield self._rate_row(table, step, None, RATE_DAYS[0], Decimal(1))
         if self._plan.role(table, step.rate_day).is_nullable:
             yield self._rate_row(table, step, CURRENCIES[0], None, Decimal(9))
+        if step.target_currency is not None:
+            for day in RATE_DAYS:
+                other = self._rate_row(table, step, CURRENCIES[0], day, Decimal(9))
+                yield other | {step.target_currency: CURRENCIES[1]}
 
     def _rate_row(
         self, table: Table, step: RateStep, currency: str | None, day: date | None, rate: Any
@@ -178,6 +182,9 @@ class RowFilling:
         self._rates += 1
         row = self._plain_row(table, self._rates)
         row[step.rate_currency] = currency
+        if step.target_currency is not None:
+            row[step.target_currency] = step.to
+
         row[step.rate_day] = None
         if day is not None:
             row[step.rate_day] = self._held(self._plan.role(table, step.rate_day), day)

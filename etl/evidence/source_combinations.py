@@ -313,10 +313,9 @@ class SourceCombinations:
 
 
 def _is_ahead(theirs: exp.Expr, ours: exp.Expr, direction: str) -> exp.Expr:
-    """Return whether one value is sorted before another; NULL is the largest."""
-    is_descending = direction == "desc"
-    comparison = exp.GT if is_descending else exp.LT
-    null, value = (theirs, ours) if is_descending else (ours, theirs)
+    """Return whether one value is sorted before another; NULL is the largest, or the last."""
+    comparison = exp.LT if direction == "asc" else exp.GT
+    null, value = (theirs, ours) if direction == "desc" else (ours, theirs)
     is_before = comparison(this=theirs.copy(), expression=ours.copy())
     null_before = exp.and_(is_null(null.copy()), not_null(value.copy()))
     return any_of([is_before, null_before])

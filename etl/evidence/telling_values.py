@@ -176,6 +176,10 @@ class TellingValues:
         self._add(step.currency, [*known, _UNKNOWN_CURRENCY])
         self._add(BoundColumn(step.rates, step.rate_currency), known)
         self._add(BoundColumn(step.rates, step.rate_day), RATE_DAYS)
+        if step.target_currency is not None:
+            targets = [step.to, _UNKNOWN_CURRENCY]
+            self._add(BoundColumn(step.rates, step.target_currency), targets)
+
         day = self.of(step.day)
         if day is not None:
             for one in (*RATE_DAYS, _LONG_AFTER_RATES):

@@ -28,7 +28,7 @@ from etl.schemas.parameters import (
     JoinHow,
     MeasureFunction,
     SinkMode,
-    SortDirection,
+    SortOrder,
     WindowFunction,
 )
 from etl.schemas.requirement import Layer, Materialization
@@ -189,8 +189,12 @@ class RateStep:
     """Converts `amount` to the currency `to`; without a rate the result is NULL.
 
     The rate is the one of the source `rates`, which is never joined, for the currency in `currency`
-    and the latest day that is not after `day`: of several for that day the highest. Rows without a
-    rate don't count. Amounts that are in `to` already stay. It works at the stage `rows`.
+    and for `day`: of several for that day the highest. Rows without a rate don't count. Amounts
+    that are in `to` already stay. It works at the stage `rows`.
+
+    Attributes:
+        target_currency: the column of the currency that a rate leads to, where rates have one.
+        is_latest: a day without a rate has that of the latest day before it.
     """
 
     order: int
@@ -203,6 +207,8 @@ class RateStep:
     rate_currency: str
     rate_day: str
     rate: str
+    target_currency: str | None = None
+    is_latest: bool = False
     stage: ClassVar[Stage] = "rows"
 
 
@@ -254,7 +260,7 @@ class WindowStep:
     """Computes a column over the rows of the result; columns are those of the result.
 
     Attributes:
-        sorting: columns with "asc" or "desc"; NULL as PostgreSQL sorts it. Where ties would leave
+        sorting: columns with their order; NULL as PostgreSQL sorts it. Where ties would leave
             the result open, it ends with the columns of the grain.
         offset: of `lag` and `lead`, in rows.
         rows: of `sum` and `avg`, how many rows up to the current one; None: from the first one,
@@ -266,7 +272,7 @@ class WindowStep:
     function: WindowFunction
     column: str | None
     partition: tuple[str, ...]
-    sorting: tuple[tuple[str, SortDirection], ...]
+    sorting: tuple[tuple[str, SortOrder], ...]
     offset: int = 1
     rows: int | None = None
     stage: ClassVar[Stage] = "result"
@@ -284,7 +290,7 @@ class DedupStep:
     order: int
     source: str
     keys: tuple[str, ...]
-    sorting: tuple[tuple[str, SortDirection], ...]
+    sorting: tuple[tuple[str, SortOrder], ...]
     stage: Stage = "table"
 
 

@@ -39,7 +39,7 @@ from etl.meaning.rate_conversion import RateConversion
 from etl.meaning.source_joins import join_source
 from etl.meaning.windows import Row, add_window, sort_key
 from etl.schemas.evidence import LedgerEntry
-from etl.schemas.parameters import SortDirection
+from etl.schemas.parameters import SortOrder
 
 Tables = Mapping[str, Sequence[Mapping[str, Any]]]
 
@@ -181,7 +181,7 @@ class _Interpreter:
     def _in_order_of_dedup(self, step: DedupStep, rows: Sequence[SourceRow]) -> list[SourceRow]:
         """Sort rows as a dedup says; ties go by `tie_columns`, descending."""
         names = tie_columns(step, self._intent.source(step.source).table)
-        ties: list[tuple[str, SortDirection]] = [(name, "desc") for name in names]
+        ties: list[tuple[str, SortOrder]] = [(name, "desc") for name in names]
         key = sort_key((*step.sorting, *ties))
         return sorted(rows, key=lambda row: key(row.stored))
 

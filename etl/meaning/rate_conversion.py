@@ -24,11 +24,18 @@ class RateConversion:
         self._time_zone = time_zone
         self._rates: dict[str, list[tuple[date, Decimal]]] = defaultdict(list)
         for row in rates:
+            if not self._is_wanted(row):
+                continue
+
             currency = row.stored[step.rate_currency]
             day = row.stored[step.rate_day]
             rate = row.stored[step.rate]
             if not has_null((day, rate)):
                 self._rates[currency].append((self._day(day), rate))
+
+    def _is_wanted(self, row: SourceRow) -> bool:
+        target = self._step.target_currency
+        return target is None or row.stored[target] == self._step.to
 
     def convert(self, combinations: Iterable[Combination]) -> int:
         """Give each combination its converted amount; return how many amounts have no rate."""
@@ -58,17 +65,17 @@ class RateConversion:
         return multiply(amount, rate)
 
     def _rate(self, currency: str, day: date) -> Decimal | None:
-        """Return the rate of the latest day that is not after `day`; the highest of that day."""
-        rates = self._rates.get(currency, ())
-        until_day = []
-        for from_day, rate in rates:
-            if from_day <= day:
-                until_day.append((from_day, rate))
+        """Return the rate of the day, or of the latest before it; the highest of that day."""
+        fitting = []
+        for from_day, rate in self._rates.get(currency, ()):
+            is_before = self._step.is_latest and from_day < day
+            if is_before or from_day == day:
+                fitting.append((from_day, rate))
 
-        if not until_day:
+        if not fitting:
             return None
 
-        _, rate = max(until_day)
+        _, rate = max(fitting)
         return rate
 
     def _day(self, moment: date) -> date:

@@ -8,22 +8,27 @@ from typing import Any
 from etl.meaning.bound import WindowStep
 from etl.meaning.evaluation import divide
 from etl.meaning.figures import figure, row_identity
-from etl.schemas.parameters import SortDirection, WindowFunction
+from etl.schemas.parameters import SortOrder, WindowFunction
 
 Row = dict[str, Any]
-Sorting = Sequence[tuple[str, SortDirection]]
+Sorting = Sequence[tuple[str, SortOrder]]
 
 
 def sort_key(sorting: Sorting) -> Callable[[Mapping[str, Any]], Any]:
-    """Return a key that sorts rows as PostgreSQL does: NULL last when ascending, else first."""
+    """Return a key that sorts rows as PostgreSQL does: NULL last when ascending, else first.
+
+    In the order `desc_nulls_last` NULL is the last as well.
+    """
     return cmp_to_key(lambda one, other: _compared_rows(one, other, sorting))
 
 
 def _compared_rows(one: Mapping[str, Any], other: Mapping[str, Any], sorting: Sorting) -> int:
     """Return less than 0 where the first row comes first, 0 where they are peers, else more."""
-    for column, direction in sorting:
-        difference = _compared(one[column], other[column])
-        if direction == "desc":
+    for column, order in sorting:
+        value, other_value = one[column], other[column]
+        difference = _compared(value, other_value)
+        has_null = value is None or other_value is None
+        if order == "desc" or (order == "desc_nulls_last" and not has_null):
             difference = -difference
         if difference:
             return difference

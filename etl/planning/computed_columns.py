@@ -44,7 +44,7 @@ def mapped_value(step: MapStep, resolve: Resolve) -> TypedValue:
 
 
 def rated_value(step: RateStep, resolve: Resolve, rates: InputRows, time_zone: str) -> TypedValue:
-    """Return the amount in the wanted currency: by the last rate that is not after its day."""
+    """Return the amount in the wanted currency, by the rate of its day or the last before it."""
     amount, currency = resolve(step.amount), resolve(step.currency)
     of_rates = rates.values()
 
@@ -53,21 +53,22 @@ def rated_value(step: RateStep, resolve: Resolve, rates: InputRows, time_zone: s
 
     rate = rates_column(step.rate)
     rate_day = _day(rates_column(step.rate_day), time_zone)
+    compared = exp.LTE if step.is_latest else exp.EQ
     kept = [
         exp.EQ(this=rates_column(step.rate_currency).tree(), expression=currency.tree()),
-        exp.LTE(this=rate_day, expression=_day(resolve(step.day), time_zone)),
+        compared(this=rate_day, expression=_day(resolve(step.day), time_zone)),
         not_null(rate.tree()),
     ]
+    if step.target_currency is not None:
+        target = rates_column(step.target_currency).tree()
+        kept.append(exp.EQ(this=target, expression=exp.Literal.string(step.to)))
+
     last = selection([(step.rate, rate.tree())], table(rates.name)).where(all_of(kept))
-    last.set(
-        "order",
-        exp.Order(
-            expressions=[
-                sorting(rate_day.copy(), True),
-                sorting(rate.tree(), True),
-            ]
-        ),
-    )
+    order = [sorting(rate.tree(), "desc")]
+    if step.is_latest:
+        order.insert(0, sorting(rate_day.copy(), "desc"))
+
+    last.set("order", exp.Order(expressions=order))
     last.limit(1, copy=False)
     converted = exp.Mul(this=amount.tree(), expression=exp.Subquery(this=last))
     is_there = exp.EQ(this=currency.tree(), expression=exp.Literal.string(step.to))
@@ -116,7 +117,7 @@ def window_value(step: WindowStep, rows: RowQuery) -> TypedValue:
 
 
 def _over(step: WindowStep, rows: RowQuery, figure: exp.Expr) -> exp.Expr:
-    order = [(BoundColumn("", name), direction == "desc") for name, direction in step.sorting]
+    order = [(BoundColumn("", name), direction) for name, direction in step.sorting]
     return exp.Window(
         this=figure,
         partition_by=[rows.value(BoundColumn("", name)).tree() for name in step.partition],

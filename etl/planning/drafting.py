@@ -35,6 +35,7 @@ from etl.planning.source_types import draft_type
 from etl.planning.sql_trees import cast, column, selection, table
 from etl.planning.target_columns import TargetColumns
 from etl.planning.typed_values import TypedValue, computed_value
+from etl.schemas.parameters import SortOrder
 from etl.schemas.plan import ArchitecturePlan, ColumnRole, EtlNode, NodeColumn, PlanPattern
 from etl.schemas.requirement import Layer, Materialization
 
@@ -346,14 +347,14 @@ class _Drafting:
 
     def _dedup(self, step: DedupStep, rows: RowQuery) -> None:
         keys = [BoundColumn(step.source, name) for name in step.keys]
-        order: list[tuple[BoundColumn, bool]] = []
+        order: list[tuple[BoundColumn, SortOrder]] = []
         for name, direction in step.sorting:
-            order.append((BoundColumn(step.source, name), direction == "desc"))
+            order.append((BoundColumn(step.source, name), direction))
 
         for name in tie_columns(step, self._bound.source(step.source).table):
-            order.append((BoundColumn(step.source, name), True))
+            order.append((BoundColumn(step.source, name), "desc"))
 
-        rows.dedup(keys, order or [(key, True) for key in keys])
+        rows.dedup(keys, order or [(key, "desc") for key in keys])
 
     # --------------------------------------------------------------------------
     # models
@@ -558,7 +559,7 @@ def _number_rows(rows: RowQuery, source: str) -> None:
     columns = rows.columns
     rows.settle(columns)
     number = exp.Window(
-        this=exp.RowNumber(), order=rows.ordering([(one, False) for one in columns])
+        this=exp.RowNumber(), order=rows.ordering([(one, "asc") for one in columns])
     )
     value = TypedValue(number, "bigint")
     rows.compute(BoundColumn(source, ROW), value, is_window=True)

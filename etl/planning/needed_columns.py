@@ -72,8 +72,8 @@ def _columns_of(step: Step, joined: JoinedSources) -> Iterable[BoundColumn]:
     if isinstance(step, JoinSourceStep | FilterStep | DedupStep):
         return _columns_compared(step)
     if isinstance(step, RateStep):
-        rates = (step.rate, step.rate_currency, step.rate_day)
-        of_rates = [BoundColumn(step.rates, name) for name in rates]
+        rates = (step.rate, step.rate_currency, step.rate_day, step.target_currency)
+        of_rates = [BoundColumn(step.rates, name) for name in rates if name is not None]
         return [*columns_read(step), *of_rates]
 
     return columns_read(step)

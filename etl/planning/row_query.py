@@ -22,8 +22,9 @@ from etl.planning.typed_values import (
     aligned,
     condition,
 )
+from etl.schemas.parameters import SortOrder
 
-Sorting = Sequence[tuple[BoundColumn, bool]]
+Sorting = Sequence[tuple[BoundColumn, SortOrder]]
 """Columns, each with whether it descends."""
 JoinPairs = Sequence[tuple[BoundColumn, BoundColumn]]
 _RANK = BoundColumn("", "etl_rank")
@@ -144,7 +145,7 @@ class RowQuery:
 
     def ordering(self, order: Sorting) -> exp.Order:
         """Return an ORDER BY over columns that are settled."""
-        parts = [sorting(self.value(one).tree(), descends) for one, descends in order]
+        parts = [sorting(self.value(one).tree(), direction) for one, direction in order]
         return exp.Order(expressions=parts)
 
     # --------------------------------------------------------------------------

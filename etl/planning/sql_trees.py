@@ -11,6 +11,7 @@ from decimal import Decimal
 from sqlglot import exp
 
 from etl.meaning.bound import RelativeDay, Scalar
+from etl.schemas.parameters import SortOrder
 from postgres.identifiers import quoted
 
 VARIABLE = "etl_variable"
@@ -57,12 +58,19 @@ def literal(value: Scalar) -> exp.Expr:
 
 
 def number(value: int | Decimal) -> exp.Expr:
-    """Return a number as a literal."""
-    amount = exp.Literal.number(format(abs(value), "f"))
+    """Return a number as a literal, whole ones without a point."""
+    amount = exp.Literal.number(_digits(value))
     if value < 0:
         return exp.Paren(this=exp.Neg(this=amount))
 
     return amount
+
+
+def _digits(value: int | Decimal) -> str:
+    if isinstance(value, int):
+        return str(abs(value))
+
+    return format(abs(value), "f")
 
 
 def variable(day: RelativeDay) -> exp.Expr:
@@ -123,9 +131,9 @@ def any_of(conditions: Iterable[exp.Expr]) -> exp.Expr:
     return parts[0]
 
 
-def sorting(value: exp.Expr, is_descending: bool) -> exp.Ordered:
+def sorting(value: exp.Expr, order: SortOrder) -> exp.Ordered:
     """Return an entry of ORDER BY with NULL where PostgreSQL puts it: last, first descending."""
-    return exp.Ordered(this=value, desc=is_descending, nulls_first=is_descending)
+    return exp.Ordered(this=value, desc=order != "asc", nulls_first=order == "desc")
 
 
 def selection(values: Iterable[tuple[str, exp.Expr]], source: exp.Expr) -> exp.Select:

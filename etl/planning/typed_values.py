@@ -247,13 +247,22 @@ def literal_type(value: Scalar) -> str:
     """Return PostgreSQL's type of a literal."""
     if isinstance(value, datetime) and value.tzinfo is not None:
         return "timestamp with time zone"
+    if type(value) is int:
+        return _whole_type(value)
 
     return _LITERAL_TYPES.get(type(value), "numeric")
 
 
+def _whole_type(value: int) -> str:
+    for type_, bits in (("integer", 31), ("bigint", 63)):
+        if -(2**bits) <= value < 2**bits:
+            return type_
+
+    return "numeric"
+
+
 _LITERAL_TYPES: dict[type, str] = {
     bool: "boolean",
-    int: "integer",
     Decimal: "numeric",
     date: "date",
     datetime: TIMESTAMP,

@@ -13,7 +13,9 @@ Name = Annotated[str, Field(min_length=1, max_length=200)]
 Names = list[Name]
 JoinHow = Literal["left", "inner", "semi", "anti"]
 SinkMode = Literal["replace", "merge", "append"]
+RateMatch = Literal["day", "latest"]
 SortDirection = Literal["asc", "desc"]
+SortOrder = Literal["asc", "desc", "desc_nulls_last"]
 MeasureFunction = Literal["sum", "avg", "min", "max", "count", "count_distinct", "median"]
 ConditionOperator = Literal[
     "=",
@@ -74,10 +76,19 @@ class FilterCondition(StrictModel):
 
 
 class SortingItem(StrictModel):
-    """A column to sort by."""
+    """A column to sort by; NULL comes where PostgreSQL puts it, or `last`."""
 
     column: Name
     direction: SortDirection = "asc"
+    nulls: Literal["last"] | None = None
+
+    @property
+    def order(self) -> SortOrder:
+        """Return the order of values and NULL; ascending, NULL is the last anyway."""
+        if self.direction == "desc" and self.nulls == "last":
+            return "desc_nulls_last"
+
+        return self.direction
 
 
 class JoinParameters(StrictModel):
@@ -99,13 +110,17 @@ class FilterParameters(StrictModel):
 
 
 class RateParameters(StrictModel):
-    """Where rates stand; a column without a table is the table's own, if it has one so called."""
+    """Where rates stand; a column without a table is the table's own, if it has one so called.
+
+    `match` is `latest` where a rate holds until the next one; else a day needs a rate of its own.
+    """
 
     table: Name
     from_column: Name
     to: Name
     date_column: Name
     rate_column: Name
+    match: RateMatch | None = None
 
 
 class TransformParameters(StrictModel):

@@ -52,7 +52,12 @@ def _aggregate(it: dict[str, Any]) -> str:
 
 
 def _sorted(it: dict[str, Any]) -> str:
-    return ", ".join(f"{one['column']} {one['direction']}" for one in it["order_by"])
+    sorting = []
+    for one in it["order_by"]:
+        last = " NULL last" if one.get("nulls") == "last" else ""
+        sorting.append(f"{one['column']} {one['direction']}{last}")
+
+    return ", ".join(sorting)
 
 
 def _window(it: dict[str, Any]) -> str:
@@ -124,7 +129,7 @@ _SENTENCES: list[tuple[str, list[str]]] = [
     ),
     (
         "订单表按用户ID去重，保留创建时间最新的一条，写入最新订单",
-        ["dedup orders by ['user_id'] keep orders.created_at desc", "into 最新订单"],
+        ["dedup orders by ['user_id'] keep orders.created_at desc NULL last", "into 最新订单"],
     ),
     (
         "将订单明细与订单、商品关联，去掉单价低于5的，按品类汇总数量和单价，写入品类表",
@@ -207,6 +212,27 @@ _SENTENCES: list[tuple[str, list[str]]] = [
             "into city_sales",
         ],
     ),
+    (
+        "从订单表，支付时间从2024-01-01到2024-02-15，排除状态为空的，按支付时间每月统计订单金额和笔数，"
+        "按月累计订单金额，写入 x",
+        [
+            "filter orders.paid_at >= 2024-01-01 and orders.paid_at < 2024-02-16",
+            "filter orders.status not_null",
+            "aggregate month(orders.paid_at) | sum(orders.amount), count(*)",
+            "window sum(amount_sum) per [] by month asc",
+            "into x",
+        ],
+    ),
+    (
+        "from orders, where paid_at between 2024-01-01 and 2024-01-31, minimum, maximum and median"
+        " amount per city, into x",
+        [
+            "filter orders.paid_at >= 2024-01-01 and orders.paid_at < 2024-02-01",
+            "aggregate orders.city | min(orders.amount), max(orders.amount), median(orders.amount)",
+            "into x",
+        ],
+    ),
+    ("从订单表统计去重用户ID数", ["aggregate  | count_distinct(orders.user_id)", "into None"]),
     ("从订单表统计记录数，写入 n", ["aggregate  | count(*)", "into n"]),
     (
         "orders: number of rows by city into n",
@@ -215,7 +241,7 @@ _SENTENCES: list[tuple[str, list[str]]] = [
     (
         "deduplicate orders by user_id keeping the latest by created_at,"
         " then save as latest_orders",
-        ["dedup orders by ['user_id'] keep orders.created_at desc", "into latest_orders"],
+        ["dedup orders by ['user_id'] keep orders.created_at desc NULL last", "into latest_orders"],
     ),
     (
         "top 2 status per city by amount into x",
@@ -290,7 +316,7 @@ _SENTENCES: list[tuple[str, list[str]]] = [
     ),
     (
         "订单表按用户去重，保留支付时间最新的一条，写入 x",
-        ["dedup orders by ['user_id'] keep orders.paid_at desc", "into x"],
+        ["dedup orders by ['user_id'] keep orders.paid_at desc NULL last", "into x"],
     ),
     (
         "订单表，只保留金额在10到20之间的，按状态统计去重用户数，只看创建时间在2024年的，写入 x",
@@ -417,6 +443,8 @@ def test_a_value_that_is_not_stored_is_asked_among_those_that_are() -> None:
         ("订单表，按城市汇总订单金额，再按城市拆开", "unknown_name", "拆开"),
         ("make monthly amount from orders joined with users", "unknown_name", "monthly"),
         ("统计工资表的记录数", "unknown_name", "工资表"),
+        ("从订单表按城市统计订单数和平均", "unknown_name", "平均"),
+        ("from orders, average number of orders by city", "unknown_name", "average"),
         ("top 3 blorbs per city by amount into x", "unknown_name", "blorbs"),
         ("from secret_salary: number of rows by city", "unknown_name", "secret_salary"),
     ],

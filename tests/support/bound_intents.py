@@ -180,7 +180,7 @@ def mapped(
     )
 
 
-def rate(to: str) -> RateStep:
+def rate(to: str, *, is_latest: bool = False) -> RateStep:
     """Return `orders.amount` in the currency `to`, as `converted`."""
     return RateStep(
         2,
@@ -193,4 +193,5 @@ def rate(to: str) -> RateStep:
         "currency",
         "day",
         "rate",
+        is_latest=is_latest,
     )

@@ -102,18 +102,31 @@ CASES = {
         "SELECT status, sum(amount) FROM orders WHERE currency = 'USD' GROUP BY status",
         answers={"currency": "USD"},
     ),
-    "converted": Case(
+    **{
+        f"converted by {match}": Case(
+            [
+                ("transform", {"as": "euros", "amount": "orders.amount", "rate": RATE | match}),
+                by("status", sums=["euros"]),
+            ],
+            f"""SELECT o.status,
+                      sum(CASE WHEN o.currency = 'EUR' THEN o.amount ELSE o.amount * r.rate END)
+               FROM orders o LEFT JOIN LATERAL (
+                   SELECT rate FROM rates r WHERE r.currency = o.currency AND rate IS NOT NULL
+                   AND r.day {sign} o.ordered_on ORDER BY day DESC, rate DESC LIMIT 1) r ON true
+               GROUP BY o.status""",
+            answers={"date_column": "orders.ordered_on"},
+        )
+        for match, sign in (({}, "="), ({"match": "latest"}, "<="))
+    },
+    "codes of values": Case(
         [
-            ("transform", {"as": "euros", "amount": "orders.amount", "rate": RATE}),
-            by("status", sums=["euros"]),
+            (
+                "transform",
+                {"as": "code", "table": "orders", "column": "status", "map": {"paid": 7, "x": -1}},
+            ),
+            ("sink", {"columns": ["orders.id", "code"]}),
         ],
-        """SELECT o.status,
-                  sum(CASE WHEN o.currency = 'EUR' THEN o.amount ELSE o.amount * r.rate END)
-           FROM orders o LEFT JOIN LATERAL (
-               SELECT rate FROM rates r WHERE r.currency = o.currency AND rate IS NOT NULL
-               AND r.day <= o.ordered_on ORDER BY day DESC, rate DESC LIMIT 1) r ON true
-           GROUP BY o.status""",
-        answers={"date_column": "orders.ordered_on"},
+        "SELECT id, CASE status WHEN 'paid' THEN 7 WHEN 'x' THEN -1 END FROM orders",
     ),
     "the latest order of each user, with what it is": Case(
         [

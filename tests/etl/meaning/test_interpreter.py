@@ -405,7 +405,7 @@ WORLDS = [
     ),
     # 9: rates
     World(
-        "rates: the latest before, the highest of a day, none",
+        "rates: the highest of the day, none",
         intent(
             rate("EUR"),
             sources=("orders", "rates"),
@@ -414,17 +414,23 @@ WORLDS = [
         ),
         [(1, D("1.00")), (2, D("1.80")), (3, D("4.00")), (4, None)],
     ),
-    World(
-        "rates: the day is that of the zone",
-        intent(
-            rate("EUR"),
-            keep(condition("=", "USD", "orders.currency")),
-            sources=("orders", "rates"),
-            columns=["converted"],
-            outputs=[("converted", "converted")],
-            time_zone=NEW_YORK,
-        ),
-        [(D("1.00"),)],
+    *(
+        World(
+            f"rates: the day is that of the zone, {name}",
+            intent(
+                rate("EUR", is_latest=is_latest),
+                keep(condition("=", "USD", "orders.currency")),
+                sources=("orders", "rates"),
+                columns=["converted"],
+                outputs=[("converted", "converted")],
+                time_zone=NEW_YORK,
+            ),
+            [(converted,)],
+        )
+        for name, is_latest, converted in (
+            ("and has no rate", False, None),
+            ("or the latest before", True, D("1.00")),
+        )
     ),
     World(
         "conditions and windows after the aggregate see its columns",

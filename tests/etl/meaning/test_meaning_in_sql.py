@@ -171,26 +171,29 @@ CASES: dict[str, tuple[BoundIntent, str]] = {
            WHERE NOT EXISTS (SELECT FROM items i WHERE i.order_id = o.id)
            AND o.user_id IN (SELECT id FROM users)""",
     ),
-    "rates": (
-        intent(
-            rate("EUR"),
-            group(
-                [key("orders.currency", "currency")],
-                measure("sum", "orders", "converted", "total"),
+    **{
+        f"rates of {name}": (
+            intent(
+                rate("EUR", is_latest=is_latest),
+                group(
+                    [key("orders.currency", "currency")],
+                    measure("sum", "orders", "converted", "total"),
+                ),
+                sources=("orders", "rates"),
+                columns=("currency", "total"),
+                time_zone=ZONE,
             ),
-            sources=("orders", "rates"),
-            columns=("currency", "total"),
-            time_zone=ZONE,
-        ),
-        f"""SELECT o.currency,
-                   sum(CASE WHEN o.currency = 'EUR' THEN o.amount ELSE o.amount * r.rate END)
-            FROM orders o LEFT JOIN LATERAL (
-                SELECT rate FROM rates r
-                WHERE r.currency = o.currency AND rate IS NOT NULL
-                AND r.day <= (o.paid_at AT TIME ZONE '{ZONE}')::date
-                ORDER BY day DESC, rate DESC LIMIT 1) r ON true
-            GROUP BY o.currency""",
-    ),
+            f"""SELECT o.currency,
+                       sum(CASE WHEN o.currency = 'EUR' THEN o.amount ELSE o.amount * r.rate END)
+                FROM orders o LEFT JOIN LATERAL (
+                    SELECT rate FROM rates r
+                    WHERE r.currency = o.currency AND rate IS NOT NULL
+                    AND r.day {sign} (o.paid_at AT TIME ZONE '{ZONE}')::date
+                    ORDER BY day DESC, rate DESC LIMIT 1) r ON true
+                GROUP BY o.currency""",
+        )
+        for name, is_latest, sign in (("the day", False, "="), ("the latest day", True, "<="))
+    },
 }
 
 
