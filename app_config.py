@@ -17,6 +17,8 @@ from typing import Any
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from common.loopback import is_safe_address
+
 _API_KEYS = "api_keys.json"
 
 
@@ -94,9 +96,7 @@ def _one_of(*choices: str) -> Any:
 
 def _safe_address(text: str) -> str:
     parts = urlsplit(text)
-    is_own = parts.hostname in ("localhost", "127.0.0.1", "::1")
-    is_safe = parts.scheme == "https" or (parts.scheme == "http" and is_own)
-    if not is_safe or not parts.hostname or parts.query or parts.fragment:
+    if not is_safe_address(text) or parts.query or parts.fragment:
         raise ValueError("an https:// address; http:// only on this machine")
 
     return text
@@ -105,6 +105,13 @@ def _safe_address(text: str) -> str:
 def _scopes(text: str) -> str:
     if not re.fullmatch(r"[!#-\[\]-~]+(?:\s+[!#-\[\]-~]+)*", text):
         raise ValueError("scopes separated by blanks, for example `citu.read profile`")
+
+    return text
+
+
+def _login_scopes(text: str) -> str:
+    if "openid" not in _scopes(text).split():
+        raise ValueError("scopes separated by blanks, `openid` among them")
 
     return text
 
@@ -517,6 +524,32 @@ class Settings:
         "the attributes that [row rules](row-rules.md) may name (`:attribute.region`), each with "
         "its claim where that is called otherwise: `region, level=employee.level`",
         parse=_attributes,
+    )
+    oidc_client_id: str = setting(
+        "",
+        "the name by which `OAUTH_ISSUER` knows this service as a client; people then [sign in on "
+        "the page](security.md#signing-in-on-the-page). Needs `PUBLIC_URL`, whose "
+        "`/login/callback` is registered there. Empty: the page asks for an API key",
+    )
+    oidc_client_secret: str = setting(
+        "",
+        "the client's secret; empty: a public client, protected by PKCE alone",
+    )
+    oidc_scopes: str = setting(
+        "openid",
+        "scopes that are asked for when somebody signs in; `openid` is one of them",
+        parse=_login_scopes,
+    )
+    session_ttl_s: float = setting(
+        28800.0,
+        "seconds after which people have to sign in again",
+    )
+    session_key: str = setting(
+        "",
+        "signs the sessions of people who have signed in; at least 16 characters, the same on all "
+        "hosts; another one ends all sessions. Without it, the workers of one host share a key in "
+        "`DATA_DIR`",
+        parse=_signing_secret,
     )
     user_resolver: str = setting(
         "",
@@ -1022,6 +1055,16 @@ class Settings:
             raise ConfigurationError(
                 "OAUTH_ISSUER needs OAUTH_AUDIENCE: without it, tokens that were issued for "
                 "other services would be taken."
+            )
+        if self.oidc_client_id and not (self.oauth_issuer and self.public_url):
+            raise ConfigurationError(
+                "OIDC_CLIENT_ID needs OAUTH_ISSUER, where people sign in, and PUBLIC_URL, to which "
+                "they come back."
+            )
+        if self.oidc_client_id and not is_safe_address(self.public_url):
+            raise ConfigurationError(
+                "OIDC_CLIENT_ID needs a PUBLIC_URL with https://, because sessions are as secret "
+                "as the connection; http:// only on this machine."
             )
         if self.user_resolver and not self.user_resolver_proxies:
             raise ConfigurationError(

@@ -44,6 +44,9 @@ from api.access.key_file import KeyFile, KeysUnreadable
 from api.access.origins import Anonymity
 from api.access.rights import GroupRights
 from api.access.screening import Screening
+from api.access.sessions import CookiePlace, Sessions
+from api.access.shared_key import kept_key
+from api.access.token_claims import ClaimNames
 from api.access_log import AccessLog
 from api.agui.agui_endpoint import agui_blueprint
 from api.analyses import analyses_blueprint
@@ -62,7 +65,7 @@ from api.health import Found, health_blueprint
 from api.lineage import lineage_blueprint
 from api.mcp.citu_content import INSTRUCTIONS, CituContent
 from api.mcp.endpoint import mcp_blueprint
-from api.mcp.sealed_state import StateSeal, kept_key
+from api.mcp.sealed_state import StateSeal
 from api.mcp.server import McpServer
 from api.mcp.tools import McpServices
 from api.me import me_blueprint
@@ -77,6 +80,7 @@ from api.reviewing import learning_blueprint
 from api.runs import runs_blueprint
 from api.schema import schema_blueprint
 from api.semantic import semantic_blueprint
+from api.sign_in import SignIn, sign_in_blueprint
 from api.slots import QuestionSlots
 from api.sockets.live_socket import SocketLimits
 from api.sockets.open_sockets import Sockets
@@ -214,6 +218,7 @@ def create_app(settings: Settings, services: Services | None = None) -> Flask:
     app.register_blueprint(reference_blueprint())
     app.register_blueprint(page_blueprint())
     app.register_blueprint(protected_resource_blueprint(admission.challenges))
+    app.register_blueprint(sign_in_blueprint(_sign_in(settings, admission)))
     if services.metrics is not None and settings.metrics:
         app.register_blueprint(metrics_blueprint(services.metrics, _rights(settings)))
 
@@ -274,7 +279,10 @@ def _admission(settings: Settings, services: Services) -> Admission:
 
     return Admission(
         authentication=Authentication(
-            KeyFile(settings.api_keys_path), _access_tokens(settings), proxies
+            KeyFile(settings.api_keys_path),
+            _access_tokens(settings),
+            proxies,
+            _sessions(settings) if settings.oidc_client_id else None,
         ),
         anonymity=Anonymity(
             settings.host, settings.allow_anonymous, _listed(settings.cors_origins.lower())
@@ -292,20 +300,62 @@ def _access_tokens(settings: Settings) -> "AccessTokens | None":
         return None
 
     # Only services with an issuer need the libraries, which take a while to import.
-    from api.access.access_tokens import AccessTokens, ClaimNames  # noqa: PLC0415
+    from api.access.access_tokens import AccessTokens  # noqa: PLC0415
     from api.access.issuer_keys import IssuerKeys  # noqa: PLC0415
 
     return AccessTokens(
         issuer=settings.oauth_issuer,
         audiences=_listed(settings.oauth_audience),
         scopes=tuple(settings.oauth_scopes.split()),
-        claims=ClaimNames(
-            settings.oauth_user_claim,
-            settings.oauth_groups_claim,
-            claims_by_attribute(settings.oauth_attributes),
-        ),
+        claims=_claim_names(settings),
         keys=IssuerKeys(settings.oauth_issuer, settings.oauth_jwks_url),
     )
+
+
+def _claim_names(settings: Settings) -> ClaimNames:
+    return ClaimNames(
+        settings.oauth_user_claim,
+        settings.oauth_groups_claim,
+        claims_by_attribute(settings.oauth_attributes),
+    )
+
+
+def _session_key(settings: Settings) -> str:
+    return settings.session_key or kept_key(settings.data_path / "session_key")
+
+
+def _sessions(settings: Settings) -> Sessions:
+    return Sessions(
+        lambda: _session_key(settings),
+        settings.session_ttl_s,
+        CookiePlace.of(settings.public_url),
+        settings.data_path / "ended_sessions",
+    )
+
+
+def _sign_in(settings: Settings, admission: Admission) -> SignIn | None:
+    tokens, sessions = admission.authentication.tokens, admission.authentication.sessions
+    if tokens is None or sessions is None:
+        return None
+
+    from api.access.openid_login import OpenIdClient, OpenIdLogin  # noqa: PLC0415
+    from api.access.signed_tokens import SignedTokens  # noqa: PLC0415
+
+    home = settings.public_url.rstrip("/") + "/"
+    client = OpenIdClient(
+        settings.oidc_client_id,
+        settings.oidc_client_secret,
+        settings.oidc_scopes,
+        f"{home}login/callback",
+        home,
+    )
+    login = OpenIdLogin(
+        client,
+        SignedTokens(tokens.issuer, tokens.keys),
+        _claim_names(settings),
+        lambda: _session_key(settings),
+    )
+    return SignIn(login, sessions, home)
 
 
 def _sockets(settings: Settings) -> Sockets:

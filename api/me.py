@@ -2,7 +2,7 @@
 
 from flask import Blueprint, Response, request
 
-from api.access.callers import acting_as, is_authenticated
+from api.access.callers import acting_as, has_session, is_authenticated
 from api.access.rights import GroupRights
 from api.requests import parse_reader
 from api.responses import reply
@@ -26,6 +26,7 @@ def me_blueprint(rights: GroupRights) -> Blueprint:
             "attributes": {name: list(values) for name, values in actor.attributes},
             "acts_for_others": actor.acts_for_others,
             "authenticated": is_authenticated(),
+            "has_session": has_session(),
             "is_reviewer": rights.is_reviewer(actor),
             "is_operator": rights.is_operator(actor),
         }

@@ -140,12 +140,20 @@ class Unauthorized(CituError):
 
     Attributes:
         challenge: the header `WWW-Authenticate`.
+        sign_in: where people sign in with a browser, from the service's address on; empty: nowhere.
     """
 
     code = 401
     error_type = "unauthorized"
     title = Text("未授权", "Unauthorized")
     challenge: str = "Bearer"
+    sign_in: str = ""
+
+    def details(self) -> dict[str, Any]:
+        if self.sign_in:
+            return {"sign_in": self.sign_in}
+
+        return {}
 
 
 class InsufficientScope(CituError):

@@ -1,6 +1,7 @@
-"""Tells loopback addresses, which only this machine can reach."""
+"""Tells loopback addresses, which only this machine can reach, and URLs that are safe to fetch."""
 
 import ipaddress
+from urllib.parse import urlsplit
 
 
 def is_loopback(address: str) -> bool:
@@ -19,3 +20,15 @@ def is_loopback(address: str) -> bool:
         return mapped.is_loopback
 
     return found.is_loopback
+
+
+def is_safe_address(url: str) -> bool:
+    """Tell whether nobody on the way can change what is fetched from there."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return False
+
+    host = parts.hostname or ""
+    is_own = host == "localhost" or is_loopback(host)
+    return bool(host) and (parts.scheme == "https" or (parts.scheme == "http" and is_own))

@@ -35,9 +35,15 @@ export async function send(path, { method = "GET", body, headers = {}, asksForKe
       ...options,
     });
     if (response.status !== 401 || !asksForKey) return response;
-    const isNewKeyThere = keyInUse() !== key || (await askForKey(key !== null));
+    const isNewKeyThere = keyInUse() !== key || (await askForKey(key !== null, await signInPath(response)));
     if (!isNewKeyThere) return response;
   }
+}
+
+/** Where people sign in, as a refusal tells it; null: they can't. */
+async function signInPath(refused) {
+  const envelope = await refused.clone().json().catch(() => null);
+  return envelope?.data?.sign_in ?? null;
 }
 
 /** The `data` of the server's answer. Throws `Refusal`. */

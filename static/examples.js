@@ -14,6 +14,7 @@ export class Examples {
   #known = new Map(); // addresses → questions
   #wanted = null;
   #wantsKey = false;
+  #signInPath = null;
 
   /** `path(address)` adds to an address which database is asked. */
   constructor(block, list, onChoose, path = (address) => address) {
@@ -31,7 +32,7 @@ export class Examples {
     if (wanted !== this.#wanted) return; // another language or database was chosen meanwhile
     this.#block.hidden = questions.length === 0 && !this.#wantsKey;
     this.#block.classList.toggle("wants-key", this.#wantsKey);
-    this.#list.replaceChildren(...(this.#wantsKey ? [keyItem()] : questions.map((question) => this.#item(question))));
+    this.#list.replaceChildren(...(this.#wantsKey ? [keyItem(this.#signInPath)] : questions.map((question) => this.#item(question))));
   }
 
   /** Those that are shown. */
@@ -47,6 +48,7 @@ export class Examples {
       return examples;
     } catch (refusal) {
       this.#wantsKey = refusal.envelope?.code === 401;
+      this.#signInPath = refusal.envelope?.data.sign_in ?? null;
       return [];
     }
   }
@@ -59,8 +61,9 @@ export class Examples {
 }
 
 /** Why there are no questions yet, and the way to them. */
-function keyItem() {
-  const button = element("button", { type: "button", class: "secondary" }, label("key_enter"));
-  button.addEventListener("click", () => askForKey(false));
-  return element("li", { class: "key-wanted" }, label("examples_want_key", {}, "p"), button);
+function keyItem(signInPath) {
+  const [why, way] = signInPath === null ? ["examples_want_key", "key_enter"] : ["examples_want_login", "sign_in"];
+  const button = element("button", { type: "button", class: "secondary" }, label(way));
+  button.addEventListener("click", () => askForKey(false, signInPath));
+  return element("li", { class: "key-wanted" }, label(why, {}, "p"), button);
 }

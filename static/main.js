@@ -7,6 +7,7 @@ import { Databases } from "./databases.js";
 import { Examples } from "./examples.js";
 import { keyInUse, onKeyChange, signOut } from "./key.js";
 import { onThisDevice } from "./memory.js";
+import { endSession, failedLogin } from "./sign_in.js";
 import { language, preferredLanguage, setLabel, speak, titlePage } from "./texts.js";
 import { setTheme, theme } from "./theme.js";
 
@@ -30,6 +31,7 @@ const page = {
   routingMode: byId("routing-mode"),
   routingModeHelp: byId("routing-mode-help"),
   keyRow: byId("key-row"),
+  keyKind: byId("key-kind"),
   keyUser: byId("key-user"),
   signOut: byId("sign-out"),
 };
@@ -106,7 +108,11 @@ function showState() {
 }
 
 function sayUnknown() {
-  setLabel(page.notice, "unknown_conversation");
+  notify("unknown_conversation");
+}
+
+function notify(key) {
+  setLabel(page.notice, key);
   page.notice.hidden = false;
 }
 
@@ -219,8 +225,10 @@ function choose(select, value) {
   page.settings.classList.toggle("is-changed", page.agent.value !== "" || page.routingMode.value !== "");
 }
 
+let hasSession = false;
+
 function showKey() {
-  page.keyRow.hidden = keyInUse() === null;
+  page.keyRow.hidden = keyInUse() === null && !hasSession;
   page.keyUser.textContent = "";
   void showCaller(keyInUse());
 }
@@ -229,7 +237,10 @@ async function showCaller(key) {
   // Don't ask for a key to get the name: without it, the row stays empty.
   const me = await request("me", { asksForKey: false }).catch(() => null);
   if (keyInUse() !== key) return;
-  page.keyUser.textContent = (key !== null && me?.user_id) || "";
+  hasSession = me?.has_session ?? false;
+  page.keyRow.hidden = key === null && !hasSession;
+  setLabel(page.keyKind, hasSession ? "signed_in" : "key_in_use");
+  page.keyUser.textContent = ((key !== null || hasSession) && me?.user_id) || "";
   page.reviews.hidden = !me?.is_reviewer;
 }
 
@@ -256,7 +267,11 @@ function listen() {
   listenForFiles();
   page.theme.addEventListener("change", () => setTheme(page.theme.value));
   addEventListener("popstate", () => conversation.showAddressed());
-  page.signOut.addEventListener("click", () => {
+  page.signOut.addEventListener("click", async () => {
+    if (hasSession && !(await endSession())) {
+      notify("logout_failed");
+      return;
+    }
     signOut();
     page.settings.open = false;
     startOver(); // the page still shows the former user's conversation
@@ -291,5 +306,6 @@ page.theme.value = theme();
 listen();
 showKey();
 conversation.restore();
+if (failedLogin !== null) notify(`login_${failedLogin}`);
 if (conversation.isEmpty) void import("./first_run.js").then(({ hintAtModels }) => hintAtModels(byId("first-run")));
 focusQuestion();

@@ -109,7 +109,17 @@ const TEXTS = {
   key_impossible: ["密钥不含空格或中文等字符。", "A key has no spaces and only plain characters."],
   key_use: ["使用此密钥", "Use this key"],
   key_in_use: ["正在使用 API 密钥。", "An API key is in use."],
+  signed_in: ["已登录：", "Signed in:"],
+  sign_in_title: ["请登录", "Please sign in"],
+  sign_in: ["登录", "Sign in"],
   sign_out: ["退出", "Sign out"],
+  key_instead: ["也可以使用管理员给您的 API 密钥：", "Or use an API key that your administrator gave you:"],
+  login_refused: ["没有登录：登录被取消，或没有获得许可。", "You are not signed in: it was cancelled, or not permitted."],
+  login_expired: ["登录没有完成：这次登录已过期，请再试一次。", "Signing in took too long, or was begun elsewhere: try again."],
+  login_unavailable: ["暂时无法登录：登录服务没有应答，请稍后再试。", "You can't sign in now, because the sign-in service does not answer: try again later."],
+  login_invalid: ["登录失败：登录服务的应答不可用，请联系管理员。", "Signing in failed: the answer of the sign-in service can't be used. Tell your administrator."],
+  login_too_large: ["登录失败：您所属的组太多，请联系管理员。", "Signing in failed, because you are in too many groups. Tell your administrator."],
+  logout_failed: ["没有退出登录：服务没有应答，请再试一次。", "You are still signed in, because the service did not answer: try again."],
 
   theme: ["外观", "Appearance"],
   theme_system: ["跟随系统", "As the system"],
@@ -154,6 +164,10 @@ const TEXTS = {
   examples_want_key: [
     "此服务需要 API 密钥：输入密钥后，这里会显示可以提的问题。没有密钥请向管理员索取。",
     "This service needs an API key. With yours, questions to begin with are shown here; ask your administrator for one.",
+  ],
+  examples_want_login: [
+    "登录后，这里会显示可以提的问题。",
+    "Once you have signed in, questions to begin with are shown here.",
   ],
   key_enter: ["输入密钥", "Enter a key"],
 

@@ -14,7 +14,7 @@ from api.access.authentication import Authentication, head_of, presented_key
 from api.access.callers import is_sent_by_operator
 from api.access.challenges import Challenges
 from api.access.charges import charge_of
-from api.access.origins import Anonymity, allow_origins
+from api.access.origins import Anonymity, allow_origins, refuse_other_pages
 from api.access.undecided import WaitNeeded
 from common.actor import NOBODY, Actor, caller_id, caller_id_of
 from common.errors import CituError, InsufficientScope, Unauthorized
@@ -29,6 +29,9 @@ _OPEN = frozenset(
         "openapi.openapi",
         "page.index",
         "protected_resource.read_metadata",
+        "sign_in.begin_login",
+        "sign_in.end_login",
+        "sign_in.log_out",
         "static",
         "reference.reference",
         "reference.static",
@@ -37,6 +40,8 @@ _OPEN = frozenset(
 # What the page shows before its reader has given a key, where the operator allows it.
 _EXAMPLES = "examples.list_examples"
 _API = "/api/"
+LOGIN = "login"
+"""Where people sign in with a browser, from the service's address on."""
 
 
 @dataclass(frozen=True)
@@ -121,11 +126,18 @@ class Admission:
             self.anonymity.refuse_foreign_page(request)
 
         head = head_of(request)
+        g.is_by_session = self.authentication.is_by_session(head)
+        if g.is_by_session:
+            refuse_other_pages(request)
+
         try:
             return self.authentication.caller_of(head, may_wait=may_wait)
         except (Unauthorized, InsufficientScope) as error:
             is_presented = bool(presented_key(head.headers))
             error.challenge = self.challenges.of(error, request, is_presented=is_presented)
+            if isinstance(error, Unauthorized) and self.authentication.sessions is not None:
+                error.sign_in = LOGIN
+
             raise
 
     def _shows_examples_to(self, headers: Headers) -> bool:

@@ -1,5 +1,5 @@
-"""Tells who sent a request: the holder of an API key or of an access token, or the user whom a
-proxy names.
+"""Tells who sent a request: the holder of an API key or of an access token, somebody who has signed
+in on the page, or the user whom a proxy names.
 """
 
 import ipaddress
@@ -12,6 +12,7 @@ from werkzeug.datastructures import Headers
 from agent.extensions.points import RequestHead, UserResolver
 from api.access.key_file import PREFIX, KeyFile, KeysUnreadable
 from api.access.names import is_name
+from api.access.sessions import Sessions
 from api.access.undecided import WaitNeeded
 from common.actor import NOBODY, Actor
 from common.errors import InternalError, KeysUnavailable, Unauthorized
@@ -107,6 +108,14 @@ class Authentication:
     keys: KeyFile
     tokens: "AccessTokens | None" = None
     proxies: ProxyUsers | None = None
+    sessions: Sessions | None = None
+
+    def is_by_session(self, head: RequestHead) -> bool:
+        """Tell whether a session is all by which the sender of a request may be known."""
+        if self.sessions is None or presented_key(head.headers):
+            return False
+
+        return self.sessions.is_in(head.headers)
 
     def is_needed(self) -> bool:
         """Tell whether requests must say who sends them."""
@@ -128,6 +137,10 @@ class Authentication:
         is_checked = self.tokens is not None or self.keys.is_needed()
         if presented and is_checked:
             return self._holder_of(presented, may_wait=may_wait)
+        if self.sessions is not None:
+            signed_in = self.sessions.actor_of(head.headers)
+            if signed_in is not None:
+                return signed_in
         if self.proxies is not None:
             return self._user_of(self.proxies, head, may_wait=may_wait)
         if not is_checked:

@@ -22,6 +22,11 @@ def is_authenticated() -> bool:
     return current_caller().user_id is not None
 
 
+def has_session() -> bool:
+    """Tell whether the sender of the request being served has signed in on the page."""
+    return bool(g.get("is_by_session", False))
+
+
 def is_sent_by_operator() -> bool:
     """Tell whether the request came without a key, to a service that only serves its machine.
 

@@ -5,19 +5,17 @@ bucket of fetches allows: tokens are sent by strangers. While the issuer can't b
 are known go on.
 """
 
-import json
 import logging
 import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urlsplit
 
 from jwt import PyJWK, PyJWTError
 
+from api.access.issuer_documents import IssuerFailure, address_in, document_at, metadata_of
 from api.access.undecided import WaitNeeded
-from common.loopback import is_loopback
 
 _log = logging.getLogger(__name__)
 
@@ -25,8 +23,6 @@ _FRESH_S = 3600.0  # after which keys are fetched again
 _KEPT_S = 86400.0  # for which keys go on while the issuer can't be reached
 _BURST = 5  # fetches that may follow each other at once …
 _REFILL_S = 6.0  # … after which one more may begin in so many seconds
-_TIMEOUT_S = 5.0  # for a whole document
-_MOST_BYTES = 262_144
 _MOST_KEYS = 100
 _MOST_KID_CHARS = 256
 
@@ -40,10 +36,6 @@ _BY_CURVE = {
 _RSA = frozenset({"RS256", "RS384", "RS512", "PS256", "PS384", "PS512"})
 ALGORITHMS = _RSA.union(*_BY_CURVE.values())
 """Those by which tokens may be signed. None of them has a key that both sides know."""
-
-
-class IssuerFailure(Exception):
-    """The issuer's keys can't be had; the message says why, for the log."""
 
 
 @dataclass(frozen=True)
@@ -143,8 +135,8 @@ class IssuerKeys:
 
     def _fetch(self) -> None:
         try:
-            url = self._jwks_url or _discovered(self._issuer)
-            keys = _keys_in(_document(url))
+            url = self._jwks_url or address_in(metadata_of(self._issuer), "jwks_uri")
+            keys = _keys_in(document_at(url))
         except IssuerFailure as failure:
             self._has_failed = True
             _log.error("the keys of OAUTH_ISSUER can't be fetched: %s", failure)
@@ -152,76 +144,6 @@ class IssuerKeys:
 
         self._has_failed = False
         self._known = _KeySet(self._clock(), keys)
-
-
-def is_safe_address(url: str) -> bool:
-    """Tell whether nobody on the way can change what is fetched from there."""
-    parts = urlsplit(url)
-    host = parts.hostname or ""
-    is_own = host == "localhost" or is_loopback(host)
-    return bool(host) and (parts.scheme == "https" or (parts.scheme == "http" and is_own))
-
-
-def _discovered(issuer: str) -> str:
-    """Return the address of the keys as the issuer's metadata say, OpenID's or OAuth's own."""
-    parts = urlsplit(issuer)
-    openid = issuer.rstrip("/") + "/.well-known/openid-configuration"
-    own = f"{parts.scheme}://{parts.netloc}/.well-known/oauth-authorization-server"
-    try:
-        metadata = _document(openid)
-    except IssuerFailure:
-        metadata = _document(own + parts.path.rstrip("/"))
-
-    if metadata.get("issuer") != issuer:
-        raise IssuerFailure(f"its metadata name another issuer: {metadata.get('issuer')!r:.200}")
-
-    url = metadata.get("jwks_uri")
-    if not isinstance(url, str) or not is_safe_address(url):
-        raise IssuerFailure("its metadata name no https:// address of keys (jwks_uri)")
-
-    return url
-
-
-def _document(url: str) -> dict[str, Any]:
-    """Return the JSON object at the address.
-
-    Raises:
-        IssuerFailure: there is none, or it is too long, or takes too long.
-    """
-    import httpx2  # noqa: PLC0415 - only services with an issuer need it
-
-    try:
-        document = json.loads(_fetched(httpx2, url))
-    # Whatever a client library or a parser raises: its name tells what happened.
-    except IssuerFailure:
-        raise
-    except Exception as error:
-        raise IssuerFailure(f"{url}: {type(error).__name__}") from error
-
-    if not isinstance(document, dict):
-        raise IssuerFailure(f"{url}: it is no JSON object")
-
-    return document
-
-
-def _fetched(http: Any, url: str) -> bytes:
-    ends_at = time.monotonic() + _TIMEOUT_S
-    content = bytearray()
-    with (
-        http.Client(timeout=_TIMEOUT_S, follow_redirects=False) as client,
-        client.stream("GET", url, headers={"Accept": "application/json"}) as response,
-    ):
-        if response.status_code != 200:
-            raise IssuerFailure(f"{url}: status {response.status_code}")
-
-        for part in response.iter_bytes(8192):
-            content += part
-            if len(content) > _MOST_BYTES:
-                raise IssuerFailure(f"{url}: more than {_MOST_BYTES} bytes")
-            if time.monotonic() > ends_at:
-                raise IssuerFailure(f"{url}: it takes more than {_TIMEOUT_S:g} s")
-
-    return bytes(content)
 
 
 def _keys_in(document: Mapping[str, Any]) -> dict[str, VerifyingKey]:

@@ -28,6 +28,12 @@ _BROWSERS = frozenset({"Accept-Language", "Origin", "Referer", "Sec-Fetch-Site"}
 _ADDRESS = re.compile(
     r"""\A(?:for=)?"?(\[[0-9a-f:.]+\]|[0-9a-f]*(?::[0-9a-f.]*)+|[0-9.]+)(?::[0-9]+)?"?(?:;.*)?"""
 )
+_SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+_OTHER_PAGE = Text(
+    "登录会话只供本服务自己的页面使用；其他页面和程序请使用 API 密钥或访问令牌。",
+    "A session is for the service's own page only: other pages and programs send an API key or an "
+    "access token.",
+)
 _DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 _CROSS_SITE = Text(
     "其他网站的页面不能使用本服务。如需允许，请在 CORS_ORIGINS 中加入该页面的来源。",
@@ -85,6 +91,18 @@ class Anonymity:
 
     def _allows(self, origin: str) -> bool:
         return _ANY in self.origins or origin.lower() in self.origins
+
+
+def refuse_other_pages(request: Request) -> None:
+    """Raise `ForbiddenOrigin` unless the service's own page or its reader sent the request.
+
+    Browsers add the cookie of a session to what any page sends, so `CORS_ORIGINS` changes nothing
+    here. What changes anything has to say where it comes from, as all browsers do.
+    """
+    says_origin = "Origin" in request.headers or "Sec-Fetch-Site" in request.headers
+    is_unsaid = request.method not in _SAFE_METHODS and not says_origin
+    if is_unsaid or _is_cross_site(request):
+        raise ForbiddenOrigin(_OTHER_PAGE)
 
 
 def _is_local(request: Request, own_host: str) -> bool:

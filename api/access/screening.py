@@ -13,7 +13,9 @@ SCREENED = "citu.answered_by_head"
 """The key of the WSGI environment that says whether the head alone decides the answer."""
 
 # Endpoints that are open to everybody, and wait for what others have to say.
-_WAITING = frozenset({"health.ready"})
+_WAITING = frozenset(
+    {"health.ready", "sign_in.begin_login", "sign_in.end_login", "sign_in.log_out"}
+)
 
 
 class Screening:

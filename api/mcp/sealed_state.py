@@ -8,9 +8,7 @@ import hashlib
 import json
 import secrets
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 from itsdangerous import BadData, URLSafeTimedSerializer
@@ -18,7 +16,6 @@ from itsdangerous import BadData, URLSafeTimedSerializer
 from common.actor import Actor
 
 _SALT = "mcp.request-state"
-_KEY_BYTES = 32
 
 
 class InvalidState(Exception):
@@ -73,25 +70,3 @@ class StateSeal:
 def _fingerprint(actor: Actor, call: Mapping[str, Any]) -> str:
     bound = json.dumps([actor.owner, call], sort_keys=True, default=str)
     return hashlib.sha256(bound.encode()).hexdigest()
-
-
-def kept_key(path: Path) -> str:
-    """Return the key that is kept in a file, which is made where there is none.
-
-    All processes that share the folder get the same one, whichever of them comes first.
-    """
-    with suppress(FileNotFoundError):
-        return path.read_text().strip()
-
-    path.parent.mkdir(parents=True, exist_ok=True)
-    own = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
-    own.touch(mode=0o600)
-    own.write_text(secrets.token_hex(_KEY_BYTES))
-    try:
-        path.hardlink_to(own)
-    except FileExistsError:
-        pass  # another process was faster
-    finally:
-        own.unlink()
-
-    return path.read_text().strip()

@@ -43,7 +43,13 @@ from api.models.semantic_models import (
     SemanticFileModel,
     SemanticProposalListModel,
 )
-from api.models.service_models import DatabaseListModel, MeModel, ReadyModel, StoppingModel
+from api.models.service_models import (
+    DatabaseListModel,
+    LoggedOutModel,
+    MeModel,
+    ReadyModel,
+    StoppingModel,
+)
 from api.models.sql_models import SqlResultModel, VerdictModel
 
 _Answered = Annotated[AnswerModel | AskedUserModel | EtlAnswerModel, Field(discriminator="type")]
@@ -176,6 +182,10 @@ class FileListEnvelope(EnvelopeOf[FileListModel]):
 
 
 class DeletedFileEnvelope(EnvelopeOf[DeletedFileModel]):
+    pass
+
+
+class LoggedOutEnvelope(EnvelopeOf[LoggedOutModel]):
     pass
 
 

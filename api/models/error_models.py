@@ -53,6 +53,9 @@ class ErrorModel(ReplyModel):
     suggestions: Sometimes[list[str]] = Field(
         None, description="Names that exist and may have been meant"
     )
+    sign_in: Sometimes[str] = Field(
+        None, description="Where people sign in with a browser, from the service's address on"
+    )
     plan: Sometimes[PlanModel] = None
     retryable: bool
     retry_after_s: Sometimes[int] = None

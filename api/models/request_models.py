@@ -483,6 +483,21 @@ class ReaderQuery(RequestFields):
     )
 
 
+class LoginQuery(RequestFields):
+    to: str | None = Field(
+        None, description="What the page shows afterwards: `c/` and the id of a conversation"
+    )
+
+
+class LoginAnswerQuery(RequestFields):
+    """What the issuer adds to the address; fields are as OpenID Connect has them."""
+
+    state: str | None = None
+    code: str | None = None
+    iss: str | None = None
+    error: str | None = None
+
+
 class DatabaseQuery(RequestFields):
     database: DatabaseName | None = None
 

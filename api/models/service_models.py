@@ -91,6 +91,12 @@ class DatabaseListModel(ReplyModel):
     databases: list[ListedDatabaseModel]
 
 
+class LoggedOutModel(ReplyModel):
+    issuer_logout_url: str | None = Field(
+        description="Where a browser goes on to end its session at the issuer; null: nowhere"
+    )
+
+
 class MeModel(ReplyModel):
     user_id: str | None = Field(
         description="Whose conversations and runs a request like this one is about; null: nobody "
@@ -105,6 +111,9 @@ class MeModel(ReplyModel):
     )
     authenticated: bool = Field(
         description="Whether the request carries a valid key; false while the service has none"
+    )
+    has_session: bool = Field(
+        description="Whether the caller has signed in on the page, by OIDC_CLIENT_ID"
     )
     is_reviewer: bool = Field(description="By REVIEWER_GROUPS")
     is_operator: bool = Field(description="By OPERATOR_GROUPS")

@@ -25,6 +25,7 @@ from knowledge.semantic.problems import SemanticFileError
 from llm import InvalidEndpoint
 from llm.check_model import check_model
 from serving.doctor.database_checks import examine_database
+from serving.doctor.issuer_checks import issuer_state
 from serving.doctor.machine_checks import file_rights, port_state, python_version, room_for
 from serving.doctor.public_address_checks import public_address
 from serving.doctor.setting_checks import (
@@ -77,6 +78,7 @@ def examine(
     keys = KeyFile(settings.api_keys_path)
     found += exposure(settings, has_keys=keys.is_needed() or settings.knows_callers)
     found += public_address(settings.public_url)
+    found += issuer_state(settings.oauth_issuer, settings.oauth_jwks_url, _callback(settings))
     found.append(python_version())
     found.append(port_state(settings.host, settings.port))
     found.append(room_for(settings.data_path))
@@ -86,6 +88,14 @@ def examine(
         found += asyncio.run(check_model(settings))
 
     return found
+
+
+def _callback(settings: Settings) -> str | None:
+    """Return where the issuer sends browsers back; None: nobody signs in."""
+    if not settings.oidc_client_id:
+        return None
+
+    return f"{settings.public_url.rstrip('/')}/login/callback"
 
 
 def _secret_files(settings: Settings) -> list[Path]:

@@ -15,9 +15,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agent.extensions.loading import ExtensionError
-from api.access.access_tokens import AccessTokens, ClaimNames
-from api.access.issuer_keys import IssuerFailure, IssuerKeys
+from api.access.access_tokens import AccessTokens
+from api.access.issuer_documents import IssuerFailure
+from api.access.issuer_keys import IssuerKeys
 from api.access.key_file import KeyFile
+from api.access.token_claims import ClaimNames
 from app_config import ConfigurationError, Settings
 from common.errors import CituError
 from common.redaction import redacted
@@ -104,6 +106,7 @@ def test_claims_say_who_asks(make_client: MakeClient, issuer: TokenIssuer) -> No
         "attributes": {"level": ["3"], "region": ["north", "south"]},
         "acts_for_others": False,
         "authenticated": True,
+        "has_session": False,
         "is_reviewer": False,
         "is_operator": True,
     }

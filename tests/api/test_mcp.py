@@ -14,7 +14,8 @@ from mcp.types import ElicitResult
 
 from agent.bootstrap import FLOWS
 from api.access.key_file import KeyFile
-from api.mcp.sealed_state import InvalidState, StateSeal, kept_key
+from api.access.shared_key import kept_key
+from api.mcp.sealed_state import InvalidState, StateSeal
 from app_config import Settings
 from common.actor import Actor
 from databases.demo import SEMANTIC_FILE

@@ -87,6 +87,7 @@ def test_a_key_says_who_its_holder_is(make_app: MakeApp, keys: KeyFile) -> None:
         "attributes": {"region": ["north", "south"]},
         "acts_for_others": False,
         "authenticated": True,
+        "has_session": False,
         "is_reviewer": True,
         "is_operator": False,
     }
@@ -148,6 +149,7 @@ def test_without_keys_this_machine_is_the_operator_s(make_app: MakeApp) -> None:
         "attributes": {},
         "acts_for_others": False,
         "authenticated": False,
+        "has_session": False,
         "is_reviewer": True,
         "is_operator": True,
     }

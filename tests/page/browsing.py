@@ -29,12 +29,18 @@ HOSTILE = (
 
 
 @contextmanager
-def opened(browser: Browser, base_url: str, **context_options: Any) -> Iterator[Page]:
+def opened(
+    browser: Browser, base_url: str, *, also: Any = None, **context_options: Any
+) -> Iterator[Page]:
     """Yield the page in Chinese, unless options say otherwise.
 
     Fails the test when a script fails, the content security policy is violated or anything foreign
     is loaded.
+
+    Args:
+        also: the beginning of other addresses that the browser may go to; None: of none.
     """
+    known = (base_url, also or base_url)
     options: dict[str, Any] = {
         "locale": "zh-CN",
         "reduced_motion": "reduce",
@@ -54,7 +60,7 @@ def opened(browser: Browser, base_url: str, **context_options: Any) -> Iterator[
     )
     page.on(
         "request",
-        lambda request: None if request.url.startswith(base_url) else problems.append(request.url),
+        lambda request: None if request.url.startswith(known) else problems.append(request.url),
     )
     try:
         page.goto(base_url + "/")

@@ -11,8 +11,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 # Each may import itself and what stands before it.
 LAYERS = (
-    "app_config",
     "common",
+    "app_config",
     "postgres",
     "sqltree",
     "guard",

@@ -17,11 +17,13 @@ from databases.demo.reader import READER
 from serving.doctor.__main__ import main
 from serving.doctor.database_checks import clock_state
 from serving.doctor.examination import examine
+from serving.doctor.issuer_checks import issuer_state
 from serving.doctor.machine_checks import python_version, room_of
 from serving.doctor.public_address_checks import public_address
 from tests.support.databases import as_admin, execute
 from tests.support.openai_server import OpenAiServer, Reply, openai_server
 from tests.support.tls_server import self_signed, tls_server
+from tests.support.token_issuer import TokenIssuer, issuing
 from tests.support.well_behaved_model import well_behaved
 
 __all__ = ["openai_server"]
@@ -115,6 +117,13 @@ FAULTS = {
     "no proxy": Fault(
         "address.proxy", "warn", "Check PUBLIC_URL", {"PUBLIC_URL": "https://127.0.0.1:1"}
     ),
+    "no issuer": Fault(
+        "issuer.metadata",
+        "fail",
+        "Check OAUTH_ISSUER",
+        {"OAUTH_ISSUER": "http://127.0.0.1:1", "OAUTH_AUDIENCE": "x"},
+    ),
+    "no login": Fault("settings.contradiction", "fail", "Mend", {"OIDC_CLIENT_ID": "page"}),
     "rules": Fault("files.row_rules", "fail", "rules.yaml", {"ROW_RULES": "rules.yaml"}),
     "databases": Fault(
         "files.databases",
@@ -146,6 +155,29 @@ def test_every_fault_is_named_with_its_remedy(
     if fault.check.startswith("model."):
         findings = examine({**healthy, **fault.environ})
     assert _named(findings, fault.check, fault.status, fault.remedy), findings
+
+
+def _of_issuer(issuer: TokenIssuer) -> list[str]:
+    found = issuer_state(issuer.url, "", "https://citu.example.com/login/callback")
+    return [result.status for result in found]
+
+
+def test_whether_people_can_sign_in(healthy: dict[str, str]) -> None:
+    with issuing() as issuer:
+        settings = healthy | {
+            "OAUTH_ISSUER": issuer.url,
+            "OAUTH_AUDIENCE": "x",
+            "OIDC_CLIENT_ID": "page",
+            "PUBLIC_URL": "http://127.0.0.1:1",
+        }
+        examined = [found for found in examine(settings) if found.check.startswith("issuer.")]
+        [keys, login] = examined
+        assert (keys.status, login.status) == ("ok", "ok")
+        assert "http://127.0.0.1:1/login/callback" in login.said.en
+        issuer.metadata["code_challenge_methods_supported"] = ["plain"]
+        assert _of_issuer(issuer) == ["ok", "warn"]
+        del issuer.metadata["token_endpoint"]
+        assert _of_issuer(issuer) == ["ok", "fail"]
 
 
 def test_unknown_names_in_the_file_are_all_told(healthy: dict[str, str]) -> None:

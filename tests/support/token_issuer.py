@@ -1,7 +1,11 @@
-"""An issuer of access tokens over a real port: its metadata, its keys, and the tokens it signs."""
+"""An issuer over a real port: its metadata, its keys, the tokens it signs, and how people sign in
+there (OpenID Connect's code flow with PKCE).
+"""
 
 import base64
+import hashlib
 import json
+import secrets
 import threading
 import time
 from collections.abc import Iterator
@@ -9,6 +13,7 @@ from contextlib import contextmanager
 from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+from urllib.parse import parse_qsl, quote_plus, urlencode, urlsplit
 
 import jwt
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
@@ -45,7 +50,20 @@ class TokenIssuer:
         self.url = f"http://127.0.0.1:{port}/realms/citu"
         self.requests: list[str] = []
         self.status = 200
-        self.metadata = {"issuer": self.url, "jwks_uri": f"{self.url}/keys"}
+        self.metadata: dict[str, Any] = {
+            "issuer": self.url,
+            "jwks_uri": f"{self.url}/keys",
+            "authorization_endpoint": f"{self.url}/authorize",
+            "token_endpoint": f"{self.url}/token",
+            "end_session_endpoint": f"{self.url}/logout",
+            "code_challenge_methods_supported": ["S256"],
+        }
+        # Of the people who sign in: who they are, and what the issuer does wrong.
+        self.person: dict[str, Any] = {"sub": "ann"}
+        self.id_token: dict[str, Any] = {}
+        self.refuses = ""
+        self.client = ("citu-page", "")
+        self.codes: dict[str, dict[str, str]] = {}
         self.keys: list[dict[str, Any]] = []
         self.publish("first")
 
@@ -79,6 +97,40 @@ class TokenIssuer:
 
         return 404, b"{}"
 
+    def authorized(self, query: dict[str, str]) -> str:
+        """Return where a person who signs in is sent, with a code."""
+        if self.refuses:
+            answer = {"error": self.refuses, "state": query["state"]}
+            return f"{query['redirect_uri']}?{urlencode(answer)}"
+
+        code = secrets.token_urlsafe(16)
+        self.codes[code] = query
+        return f"{query['redirect_uri']}?{urlencode({'code': code, 'state': query['state']})}"
+
+    def exchanged(self, form: dict[str, str], authorization: str) -> tuple[int, bytes]:
+        """Return the ID token for a code, which serves once, to the client that it was given to."""
+        asked = self.codes.pop(form.get("code", ""), None)
+        digest = hashlib.sha256(form.get("code_verifier", "").encode()).digest()
+        challenge = base64.urlsafe_b64encode(digest).decode().rstrip("=")
+        client_id, secret = self.client
+        named = f"{quote_plus(client_id)}:{quote_plus(secret)}"
+        expected = "Basic " + base64.b64encode(named.encode()).decode()
+        is_right = (
+            asked is not None
+            and asked["code_challenge"] == challenge
+            and asked["code_challenge_method"] == "S256"
+            and form["redirect_uri"] == asked["redirect_uri"]
+            and asked["client_id"] == client_id
+            and (authorization == expected if secret else form["client_id"] == client_id)
+        )
+        if asked is None or not is_right:
+            return 400, b'{"error": "invalid_grant"}'
+
+        claims = {"aud": client_id, "nonce": asked["nonce"]} | self.person | self.id_token
+        header = claims.pop("header", None)
+        token = self.token(claims.pop("key", "first"), header=header, **claims)
+        return 200, json.dumps({"access_token": "x", "id_token": token}).encode()
+
 
 @contextmanager
 def issuing() -> Iterator[TokenIssuer]:
@@ -86,7 +138,23 @@ def issuing() -> Iterator[TokenIssuer]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            status, body = issuer.answer(self.path)
+            parts = urlsplit(self.path)
+            if parts.path == "/realms/citu/authorize":
+                self.send_response(302)
+                self.send_header("Location", issuer.authorized(dict(parse_qsl(parts.query))))
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+                return
+            self.reply(*issuer.answer(self.path))
+
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"])).decode()
+            issuer.requests.append(self.path)
+            self.reply(
+                *issuer.exchanged(dict(parse_qsl(body)), self.headers.get("Authorization", ""))
+            )
+
+        def reply(self, status: int, body: bytes) -> None:
             self.send_response(status)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
