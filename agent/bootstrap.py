@@ -47,6 +47,7 @@ from agent.runs.leases import lease_for
 from agent.runs.past_answers import PastAnswers
 from agent.runs.run_service import RunService
 from agent.runs.runner import Runner
+from agent.runs.uncounted_ends import UncountedEnds
 from agent.services.analysis_service import AnalysisService
 from agent.services.artefact_service import ArtefactService
 from agent.services.completion_service import CompletionService
@@ -287,6 +288,7 @@ def bootstrap(settings: Settings) -> Services:
         observer=adapters.observer,
         choose=adapters.chooser.chosen,
         budget=adapters.budget,
+        callbacks=adapters.extensions.callbacks,
     )
     runs = RunService(
         runner,
@@ -294,6 +296,7 @@ def bootstrap(settings: Settings) -> Services:
         adapters.journal,
         lease_s=adapters.retention.lease_s,
         observer=adapters.observer,
+        uncounted=UncountedEnds(adapters.metrics.folder) if adapters.metrics else None,
     )
     answers = PastAnswers(runs, adapters.store.conversations)
     databases = ServedDatabases(adapters.asked, partial(_database_services, adapters, settings))

@@ -27,7 +27,7 @@ _GAUGE_MODES = {"citu_runs_waiting": "sum"}
 class Metrics:
     """Takes measurements of the metrics in `METRICS`; any thread may call it.
 
-    Args:
+    Attributes:
         folder: of the files of all workers; it must exist.
     """
 
@@ -38,7 +38,7 @@ class Metrics:
         # It was chosen when the library was imported, which another library may have done before.
         values.ValueClass = values.MultiProcessValue()  # type: ignore[no-untyped-call]
         registry = CollectorRegistry()
-        self._folder = folder
+        self.folder = folder
         self._of: dict[str, Any] = {}
         for spec in METRICS:
             self._of[spec.name] = _made(spec, registry)
@@ -68,7 +68,7 @@ class Metrics:
         from prometheus_client.multiprocess import MultiProcessCollector
 
         registry = CollectorRegistry()
-        MultiProcessCollector(registry, path=str(self._folder))  # type: ignore[no-untyped-call]
+        MultiProcessCollector(registry, path=str(self.folder))  # type: ignore[no-untyped-call]
         return generate_latest(registry)
 
 

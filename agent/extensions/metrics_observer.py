@@ -105,14 +105,17 @@ class MeasuredAudit:
         self._metrics = metrics
 
     def record(self, occasion: Occasion, sql: str, outcome: StatementOutcome) -> None:
-        """Record the statement and count it."""
-        self._inner.record(occasion, sql, outcome)
+        """Count the statement and record it."""
+        # First counted: a worker may be killed between the two, and waits for its turn only after
+        # it has written.
         if outcome.verdict == "refused":
             labels = {"error_type": outcome.error_type or ""}
             self._metrics.add("citu_guard_refusals_total", labels=labels)
 
         if outcome.verdict == "executed" and outcome.rows is not None:
             self._metrics.observe("citu_sql_rows", outcome.rows)
+
+        self._inner.record(occasion, sql, outcome)
 
     def record_call(self, occasion: Occasion, arguments: Any, outcome: CallOutcome) -> None:
         self._inner.record_call(occasion, arguments, outcome)

@@ -9,6 +9,7 @@ the user's answer would be lost otherwise; so is any run of a flow that is durab
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 
 from agent.runs.events import error_event
 from agent.runs.live_run import LiveRun
@@ -34,6 +35,9 @@ def lease_for(cut_off_s: float) -> float:
     return cut_off_s / (2 * (1 + 1 / _BEATS_PER_LEASE))
 
 
+EndingLostRun = Callable[[RunRecord, EventFrame], AbstractContextManager[Callable[[], None]]]
+
+
 class Leases:
     """Renews the leases of this process's runs, and takes care of abandoned runs.
 
@@ -43,7 +47,9 @@ class Leases:
         lease_s: seconds without renewal after which the store counts a run as abandoned.
         can_go_on: whether there is a flow of that name, whose graph fits that version.
         go_on: goes on with an abandoned run that this process has taken over.
-        on_lost: is told of an abandoned run that this process has ended.
+        ending: gives a context in which an abandoned run is ended by its last frame, and what is
+            called in it when this process has ended it.
+        on_beat: is called at each look for abandoned runs.
     """
 
     def __init__(
@@ -56,7 +62,8 @@ class Leases:
         *,
         can_go_on: Callable[[str, str | None], bool],
         go_on: Callable[[RunRecord, Resumption | Beginning], Awaitable[object]],
-        on_lost: Callable[[RunRecord], None] = lambda _: None,
+        ending: EndingLostRun = lambda _, __: nullcontext(lambda: None),
+        on_beat: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self._runs = runs
         self._journal = journal
@@ -66,7 +73,8 @@ class Leases:
         self._beat_s = min(_BEAT_S, lease_s / _BEATS_PER_LEASE)
         self._can_go_on = can_go_on
         self._go_on = go_on
-        self._on_lost = on_lost
+        self._ending = ending
+        self._on_beat = on_beat
         self._beating: asyncio.Task[None] | None = None
         # By the loop's clock, when each abandoned run was first seen.
         self._suspects: dict[str, float] = {}
@@ -117,6 +125,9 @@ class Leases:
         }
         for record in found.values():
             await self.take_care_of(record)
+
+        if self._on_beat is not None:
+            await self._on_beat()
 
     async def take_care_of(self, record: RunRecord) -> bool:
         """Take over a lost run that can go on, and end any other lost run.
@@ -189,6 +200,7 @@ class Leases:
     async def _mark_lost(self, record: RunRecord) -> None:
         event = error_event(WorkerLost(), record.head)
         frame = EventFrame(record.last_seq + 1, event.rendered)
-        if await self._runs.end_abandoned(record.head, frame, event.turn):
-            _log.warning("a run's worker is gone", extra={"run_id": record.head.run_id})
-            self._on_lost(record)
+        with self._ending(record, frame) as note_ended:
+            if await self._runs.end_abandoned(record.head, frame, event.turn):
+                _log.warning("a run's worker is gone", extra={"run_id": record.head.run_id})
+                note_ended()

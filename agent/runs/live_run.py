@@ -72,6 +72,8 @@ class LiveRun:
         on_end: Callable[[], None],
         on_kept: Callable[[], None],
         on_own_end: Callable[[Event], None] = lambda _: None,
+        on_ending: Callable[[Event, EventFrame], None] = lambda _, __: None,
+        on_other_end: Callable[[], None] = lambda: None,
         earlier: Sequence[EventFrame] = (),
     ) -> None:
         """Start answering, or go on after the user's answer.
@@ -85,6 +87,8 @@ class LiveRun:
             on_end: called when the last event is shown.
             on_kept: called when the run is kept, or given up as impossible to keep.
             on_own_end: called with the last event, once, unless another worker has ended the run.
+            on_ending: called with it and its frame before they are kept for the first time.
+            on_other_end: called when another worker has ended the run.
             earlier: frames of a run that goes on; they are kept already.
         """
         self.head = head
@@ -100,6 +104,8 @@ class LiveRun:
         self._on_end = on_end
         self._on_kept = on_kept
         self._on_own_end = on_own_end
+        self._on_ending = on_ending
+        self._on_other_end = on_other_end
         self._events = [stored_event(frame.data) for frame in earlier]
         # For the first events; the others are rendered when they are kept or shown.
         self._frames = list(earlier)
@@ -318,6 +324,7 @@ class LiveRun:
         count = len(self._events) + 1
         self._events.append(event)
         try:
+            self._on_ending(event, self._rendered(count)[-1])
             is_ours = await self._is_ended(count, event)
         except StoreUnavailable:
             self._on_own_end(event)
@@ -328,6 +335,7 @@ class LiveRun:
                 self._on_own_end(event)
                 self._end(event)
             else:
+                self._on_other_end()
                 await self._end_as_stored()
 
     async def _is_ended(self, count: int, last: Event) -> bool:

@@ -19,6 +19,7 @@ from agent.runs.live_run import LiveRun
 from agent.runs.pauses import Beginning, GivenAnswer, Resumption
 from agent.runs.run_counts import RunCounts
 from agent.runs.runner import Runner, Show
+from agent.runs.uncounted_ends import UncountedEnds
 from common.actor import Actor, caller_id_of, charged_to
 from common.after_fork import restart_after_fork
 from common.answer_check import check_answer
@@ -83,6 +84,7 @@ class RunService:
 
     Args:
         lease_s: seconds without renewal after which the store counts a run as abandoned.
+        uncounted: remembers ends of runs until they are counted; None: nothing does.
     """
 
     def __init__(
@@ -93,9 +95,12 @@ class RunService:
         *,
         lease_s: float,
         observer: ObservabilityProvider = UNOBSERVED,
+        uncounted: UncountedEnds | None = None,
     ) -> None:
         self._runner = runner
-        self._counts = RunCounts(observer, lambda question: runner.agent_of(question))
+        self._counts = RunCounts(
+            observer, lambda question: runner.agent_of(question), store.runs, lease_s, uncounted
+        )
         self._store = store
         self._journal = journal
         self._lease_s = lease_s
@@ -115,7 +120,8 @@ class RunService:
             self._lease_s,
             can_go_on=self._runner.can_go_on,
             go_on=self._take_over,
-            on_lost=lambda record: self._counts.count_without_run(record, WorkerLost),
+            ending=lambda record, frame: self._counts.without_run(record, frame, WorkerLost),
+            on_beat=lambda: self._counts.count_left(),
         )
         self._clearing: set[asyncio.Task[None]] = set()
         # (run, interrupt) ids of answers that this process works on.
@@ -212,7 +218,9 @@ class RunService:
             grace_s=grace_s,
             on_end=on_end,
             on_kept=on_kept,
-            on_own_end=lambda last: self._counts.count(question, last),
+            on_own_end=lambda last: self._counts.count(head.run_id, question, last),
+            on_ending=lambda last, frame: self._counts.note(head, question, frame, last),
+            on_other_end=lambda: self._counts.forget(head.run_id),
             earlier=earlier,
         )
         self._live[head.run_id] = run
@@ -383,9 +391,10 @@ class RunService:
         head = record.head
         event = error_event(Cancelled(CANCELLED_TEXT), head)
         frame = EventFrame(record.last_seq + 1, event.rendered)
-        if await self._store.runs.end_waiting(head, frame, turn=event.turn):
-            self._counts.count_without_run(record, Cancelled)
-            self._clear_up(head.run_id)
+        with self._counts.without_run(record, frame, Cancelled) as count:
+            if await self._store.runs.end_waiting(head, frame, turn=event.turn):
+                count()
+                self._clear_up(head.run_id)
 
     # --------------------------------------------------------------------------
     # after an answer

@@ -1,0 +1,297 @@
+"""Asks thousands of questions of four workers, some of which are killed, and compares what the
+metrics say at the end with the audit log and with the runs in the store: they must be equal.
+
+Four kinds of questions come in turn: a statement that runs, one that the guard refuses, a chat, and
+a statement that has to be repaired. A client whose worker is killed asks the next question.
+"""
+
+import asyncio
+import http.client
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import psycopg2
+from prometheus_client.parser import text_string_to_metric_families
+
+from benchmarks.model_process import model_process
+from databases.source import database_sources
+from store.postgres_values import unpack
+from tests.support.live import ROOT, children, clean_environment, eventually, free_port
+from tests.support.openai_server import Reply, Request
+
+WORKERS = 4
+_CLIENTS = 16
+_LEASE_S = 3
+_SETTLED_S = 90.0
+_SAME_S = 5.0  # after which a difference is one
+_PATIENCE_S = 60.0
+_START_S = 120.0
+_ASK = "/api/v0/ask_agent_stream"
+_STATEMENT = "SELECT shop_name FROM shop ORDER BY shop_id LIMIT {rows}"
+_KINDS = ("read", "write", "talk", "repair")
+_ROWS = 7
+
+Counts = Counter[tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class CountedResults:
+    """What was asked and counted.
+
+    Attributes:
+        written: what the audit log and the store have.
+        measured: what the metrics have, by the same names.
+    """
+
+    asked: int
+    kills: int
+    broken: int
+    seconds: float
+    written: Counts
+    measured: Counts
+
+    @property
+    def differences(self) -> list[str]:
+        """Return what the metrics count otherwise."""
+        names = sorted(self.written.keys() | self.measured.keys())
+        return [
+            f"{' '.join(name)}: {self.written[name]} written, {self.measured[name]} measured"
+            for name in names
+            if self.written[name] != self.measured[name]
+        ]
+
+    def lines(self) -> list[str]:
+        """Return the findings as a person reads them."""
+        counts = ", ".join(f"{count} {' '.join(name)}" for name, count in self.written.items())
+        return [
+            f"{self.asked} questions of {WORKERS} workers in {self.seconds:.0f} s,"
+            f" {self.kills} workers killed, {self.broken} answers broke off",
+            f"written: {counts}",
+            f"differences: {len(self.differences)}",
+            *self.differences,
+        ]
+
+
+def run(database_url: str, folder: Path, *, questions: int, kills: int) -> CountedResults:
+    """Ask, kill, and compare."""
+    data = folder / "counted"
+    data.mkdir(mode=0o755, exist_ok=True)
+    sources = database_sources("", "", data)
+    port, metrics_port = free_port(), free_port()
+    settings = {
+        "PORT": str(port),
+        "METRICS_PORT": str(metrics_port),
+        "DATABASE_URL": database_url,
+        "APP_DATABASE_URL": sources.app(),
+        "DATA_DIR": str(data),
+        "OPENAI_API_KEY": "bench",
+        "OPENAI_MODEL": "scripted",
+        "RUN_LEASE_S": str(_LEASE_S),
+        "CALLER_SHARE": "1",
+        "ENABLE_RESULT_SUMMARY": "false",
+    }
+    try:
+        with model_process(_script) as model_url:
+            settings["OPENAI_BASE_URL"] = model_url
+            with _service(settings, data / "log") as master:
+                eventually(lambda: len(children(master)) == WORKERS, _START_S)
+                eventually(lambda: _is_ready(port), _START_S)
+                asking = _Asking(port, master, questions, kills)
+                asyncio.run(asking.run())
+                eventually(lambda: _running(settings["APP_DATABASE_URL"]) == 0, _SETTLED_S)
+                written = _written(settings["APP_DATABASE_URL"], data / "logs")
+                measured = _settled(metrics_port, written)
+    finally:
+        sources.hold.release()
+    return CountedResults(
+        questions, asking.killed, asking.broken, asking.seconds, written, measured
+    )
+
+
+def _script(request: Request) -> Reply:
+    said = "\n".join(str(message["content"]) for message in request.messages)
+    if "kind talk" in said:
+        return Reply("Hello.")
+    if "kind write" in said:
+        return Reply("```sql\nDELETE FROM shop\n```")
+    is_broken = "kind repair" in said and "no_such_column" not in said
+    statement = _STATEMENT.format(rows=_ROWS)
+    return Reply(statement.replace("shop_name", "no_such_column") if is_broken else statement)
+
+
+@contextmanager
+def _service(settings: dict[str, str], log: Path) -> Iterator[int]:
+    """Run the service; give its master's process id."""
+    words = [sys.executable, "-m", "gunicorn", "--preload", "--workers", str(WORKERS)]
+    with log.open("ab") as written:
+        process = subprocess.Popen(
+            [*words, "unified_api:app"],
+            cwd=ROOT,
+            env=clean_environment(settings),
+            stdout=written,
+            stderr=written,
+        )
+    try:
+        yield process.pid
+    finally:
+        process.terminate()
+        process.wait(_PATIENCE_S)
+
+
+def _get(port: int, path: str) -> tuple[int, str]:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=_PATIENCE_S)
+    try:
+        connection.request("GET", path)
+        response = connection.getresponse()
+        return response.status, response.read().decode()
+    finally:
+        connection.close()
+
+
+def _is_ready(port: int) -> bool:
+    with suppress(OSError, http.client.HTTPException):
+        return _get(port, "/ready")[0] == http.HTTPStatus.OK
+    return False
+
+
+class _Asking:
+    """Clients that ask so many questions, while workers are killed evenly among them."""
+
+    def __init__(self, port: int, master: int, questions: int, kills: int) -> None:
+        self._url = f"http://127.0.0.1:{port}{_ASK}"
+        self._master = master
+        self._questions = questions
+        self._kill_every = questions // (kills + 1)
+        self._kills = kills
+        self._random = random.Random(31)  # noqa: S311 - chooses workers, keeps no secret
+        self._asked = 0
+        self.killed = self.broken = 0
+        self.seconds = 0.0
+
+    async def run(self) -> None:
+        begun = time.monotonic()
+        connector = aiohttp.TCPConnector(limit=0, force_close=True)
+        async with aiohttp.ClientSession(connector=connector) as session:
+            await asyncio.gather(*(self._ask_on(session, n) for n in range(_CLIENTS)))
+        self.seconds = time.monotonic() - begun
+
+    async def _ask_on(self, session: aiohttp.ClientSession, client: int) -> None:
+        while self._asked < self._questions:
+            number = self._asked
+            self._asked += 1
+            if self.killed < self._kills and number >= (self.killed + 1) * self._kill_every:
+                self._kill()
+            await self._ask(session, client, number)
+
+    def _kill(self) -> None:
+        workers = children(self._master)
+        if workers:
+            self.killed += 1
+            os.kill(self._random.choice(workers), signal.SIGKILL)
+
+    async def _ask(self, session: aiohttp.ClientSession, client: int, number: int) -> None:
+        kind = _KINDS[number % len(_KINDS)]
+        body = {
+            "question": f"kind {kind}, number {number}",
+            "user_id": f"client-{client}",
+            "conversation_id": f"{client}-{number}",
+            "routing_mode": "chat_direct" if kind == "talk" else "database_direct",
+        }
+        last = b""
+        try:
+            async with session.post(self._url, json=body) as response:
+                async for line in response.content:
+                    last = line if line.startswith(b"data: ") else last
+        except (aiohttp.ClientError, OSError):
+            self.broken += 1
+            return
+        self.broken += b'"completed"' not in last and b'"error"' not in last
+
+
+def _running(url: str) -> int:
+    return int(_rows(url, "SELECT count(*) FROM citu.run WHERE state = 'running'")[0][0])
+
+
+def _rows(url: str, sql: str) -> list[tuple[Any, ...]]:
+    connection = psycopg2.connect(url)
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute(sql)
+            return cursor.fetchall()
+    finally:
+        connection.close()
+
+
+_ENDS = """
+SELECT DISTINCT ON (run.run_key) run.state, page.data FROM citu.run
+JOIN citu.page ON page.run_key = run.run_key AND page.last_seq = run.last_seq
+ORDER BY run.run_key
+"""
+
+
+def _written(url: str, logs: Path) -> Counts:
+    """Count the ends of runs in the store, and the lines of the audit log."""
+    found: Counts = Counter()
+    for state, page in _rows(url, _ENDS):
+        *_, last = unpack(bytes(page))
+        data = json.loads(last.data)["data"]
+        found["question", state, data.get("error_type", "none")] += 1
+        path = data.get("execution_path") or data.get("state_summary", {}).get("execution_path", ())
+        for outcome in ("success", "failed"):
+            found["repair", outcome] += f"sql_repair_{outcome}" in path
+    for file in logs.glob("audit.jsonl*"):
+        if not file.name.endswith(".lock"):
+            for line in file.read_text().splitlines():
+                _count_line(found, json.loads(line))
+    return +found
+
+
+def _count_line(found: Counts, line: dict[str, Any]) -> None:
+    if line["verdict"] == "refused":
+        found["refused", line["error_type"]] += 1
+    if line["verdict"] == "executed" and line["rows"] is not None:
+        found[("statements",)] += 1
+        found[("rows",)] += line["rows"]
+
+
+def _settled(port: int, written: Counts) -> Counts:
+    """Return what is measured once it is what was written, or some seconds later."""
+    deadline = time.monotonic() + _SAME_S + 2 * _LEASE_S
+    measured = _measured(port)
+    while measured != written and time.monotonic() < deadline:
+        time.sleep(1)
+        measured = _measured(port)
+    return measured
+
+
+def _measured(port: int) -> Counts:
+    found: Counts = Counter()
+    for family in text_string_to_metric_families(_get(port, "/metrics")[1]):
+        for sample in family.samples:
+            labels = sample.labels
+            name: tuple[str, ...] = ()
+            if sample.name == "citu_questions_total":
+                name = ("question", labels["outcome"], labels["error_type"])
+            elif sample.name == "citu_guard_refusals_total":
+                name = ("refused", labels["error_type"])
+            elif sample.name == "citu_repairs_total":
+                name = ("repair", labels["outcome"])
+            elif sample.name == "citu_sql_rows_count":
+                name = ("statements",)
+            elif sample.name == "citu_sql_rows_sum":
+                name = ("rows",)
+            if name:
+                found[name] += int(sample.value)
+    return +found
