@@ -893,6 +893,11 @@ class Settings:
         "measures questions, model calls, tools and statements: "
         "`agent.extensions.span_log:span_log` writes them to the log; empty: nothing is measured",
     )
+    graph_callbacks: str = setting(
+        "",
+        "callback handlers of LangChain, which are told of each graph and of its nodes, with their "
+        "states; empty: none",
+    )
     notes_file: str = setting(
         "",
         "text file with headings about the business, of which models are told the sections that "

@@ -17,6 +17,7 @@ from benchmarks import (
     agent_cost,
     answer_cost,
     chosen_databases,
+    counted_questions,
     etl_mutation,
     file_loading,
     first_paint,
@@ -26,6 +27,7 @@ from benchmarks import (
     large_schema,
     many_sockets,
     many_streams,
+    observing_cost,
     protocols,
     retrieval,
     rule_answers,
@@ -54,10 +56,16 @@ def main() -> None:
         help="one measurement (default: all)",
     )
     parser.add_argument(
-        "--rounds", type=int, default=10, help="answer_cost, agent_cost: blocks (default 10)"
+        "--rounds",
+        type=int,
+        default=10,
+        help="answer_cost, agent_cost, observing_cost: blocks (10)",
     )
     parser.add_argument(
-        "--answers", type=int, default=50, help="answer_cost: answers per block (default 50)"
+        "--answers",
+        type=int,
+        default=50,
+        help="answer_cost, observing_cost: answers a block (50)",
     )
     parser.add_argument(
         "--streams", type=int, default=1000, help="many_streams: questions at once (default 1000)"
@@ -67,6 +75,15 @@ def main() -> None:
     )
     parser.add_argument(
         "--interruptions", type=int, default=500, help="interruptions: questions (default 500)"
+    )
+    parser.add_argument(
+        "--counted",
+        type=int,
+        default=10_000,
+        help="counted_questions: questions (default 10000)",
+    )
+    parser.add_argument(
+        "--kills", type=int, default=25, help="counted_questions: workers killed (default 25)"
     )
     parser.add_argument(
         "--sockets",
@@ -241,6 +258,18 @@ def _hosts(database_url: str, folder: Path, options: argparse.Namespace) -> None
     hosts.run(database_url, folder, streams=options.host_streams)
 
 
+def _counted_questions(database_url: str, folder: Path, options: argparse.Namespace) -> None:
+    found = counted_questions.run(
+        database_url, folder, questions=options.counted, kills=options.kills
+    )
+    print("\n".join(found.lines()), flush=True)
+
+
+def _observing_cost(database_url: str, folder: Path, options: argparse.Namespace) -> None:
+    found = observing_cost.run(database_url, folder, rounds=options.rounds, answers=options.answers)
+    print("\n".join(found.lines()), flush=True)
+
+
 def _transformations(_database_url: str, folder: Path, options: argparse.Namespace) -> None:
     for found in transformations.run(folder, rounds=options.rounds):
         print("\n".join(found.lines()), flush=True)
@@ -266,6 +295,8 @@ _MEASUREMENTS: dict[str, Callable[[str, Path, argparse.Namespace], None]] = {
     "files": _files,
     "interruptions": _interruptions,
     "hosts": _hosts,
+    "observing_cost": _observing_cost,
+    "counted_questions": _counted_questions,
     "etl_mutation": _etl_mutation,
     "transformations": _transformations,
     "killed_drafts": _killed_drafts,

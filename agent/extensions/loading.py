@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
+from langchain_core.callbacks import BaseCallbackHandler
+
 from agent.extensions.points import (
     UNOBSERVED,
     ConversationFilter,
@@ -35,6 +37,7 @@ class Extensions:
     enhancers: tuple[LlmContextEnhancer, ...] = ()
     observer: ObservabilityProvider = UNOBSERVED
     user_resolver: UserResolver | None = None
+    callbacks: tuple[BaseCallbackHandler, ...] = ()
 
 
 def load_extensions(provided: Provided) -> Extensions:
@@ -78,6 +81,7 @@ def load_extensions(provided: Provided) -> Extensions:
         load("LLM_CONTEXT_ENHANCERS", settings.llm_context_enhancers, LlmContextEnhancer),
         UNOBSERVED if observer is None else observer,
         load_one("USER_RESOLVER", settings.user_resolver, UserResolver),
+        load("GRAPH_CALLBACKS", settings.graph_callbacks, BaseCallbackHandler),
     )
 
 

@@ -201,7 +201,8 @@ class ObservabilityProvider(Protocol):
         """Return a context that lasts as long as what it measures.
 
         Args:
-            name: `question`, `model_call`, `tool`, `statement`, `catalog_read` or `store_write`.
+            name: `question`, `step`, `model_call`, `tool`, `statement`, `catalog_read` or
+                `store_write`.
         """
 
     def metric(self, name: str, value: float, attributes: Mapping[str, Any]) -> None:
@@ -210,9 +211,8 @@ class ObservabilityProvider(Protocol):
         Args:
             name: of a model call, `prompt_tokens` and `completion_tokens`; of a statement, `rows`;
                 of a question, `step_seconds` when a step has ended, `node_seconds` of all steps of
-                a node, and `questions` and `repairs` at its
-                end; `waiting_runs`, 1 when a run begins to wait for its user, -1 when it no longer
-                does; `feedback`, 1 for a rating.
+                a node, and `questions` and `repairs` at its end; `waiting_runs`, 1 when a run
+                begins to wait for its user, -1 when it no longer does; `feedback`, 1 for a rating.
         """
 
 

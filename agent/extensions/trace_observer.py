@@ -4,7 +4,6 @@ All names of OpenTelemetry's conventions stand in the tables here. Those of `gen
 between its versions; those of `db` are stable. No span holds a question, a prompt, rows or a key.
 """
 
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
@@ -36,6 +35,7 @@ class _SpanForm:
 
 _SPANS = {
     "question": _SpanForm("run {agent}", {"agent": "gen_ai.agent.name", "run_id": "citu.run_id"}),
+    "step": _SpanForm("{node}"),
     "model_call": _SpanForm(
         "chat {model}",
         {"model": "gen_ai.request.model"},
@@ -63,7 +63,6 @@ _VALUES = {
     "completion_tokens": "gen_ai.usage.output_tokens",
     "rows": "db.response.returned_rows",
 }
-_STEP = "step_seconds"
 
 
 class TraceObserver:
@@ -110,17 +109,16 @@ class TraceObserver:
                 _note_failure(span, error)
                 raise
 
-    def metric(self, name: str, value: float, attributes: Mapping[str, Any]) -> None:
+    def metric(
+        self,
+        name: str,
+        value: float,
+        attributes: Mapping[str, Any],  # noqa: ARG002 - the port's
+    ) -> None:
         from opentelemetry.trace import get_current_span
 
         if name in _VALUES:
             get_current_span().set_attribute(_VALUES[name], value)
-        if name == _STEP:
-            ended = time.time_ns()
-            step = self._tracing.tracer.start_span(
-                str(attributes["node"]), start_time=ended - int(value * 1e9)
-            )
-            step.end(ended)
 
 
 def _note_failure(span: Any, error: BaseException) -> None:

@@ -12,6 +12,7 @@ from langgraph.runtime import Runtime
 from agent.extensions.points import WorkflowHandler
 from agent.flows.flow import Durability, FlowAnswer, FlowFailure, StepDescription, StepLabel
 from agent.flows.kept_turns import turn_of
+from agent.flows.step_spans import with_step_spans
 from agent.progress import Write
 from agent.question import Question
 from common.text import Text
@@ -83,7 +84,7 @@ def _graph() -> CompiledStateGraph[WorkflowState, WorkflowContext, WorkflowState
     graph.add_node(_NODE, run_workflow)
     graph.add_edge(START, _NODE)
     graph.add_edge(_NODE, END)
-    return graph.compile()
+    return with_step_spans(graph.compile())
 
 
 class WorkflowFlow:

@@ -9,10 +9,12 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any, Literal, cast
 
+from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.types import Command, Interrupt, StreamMode
@@ -34,6 +36,7 @@ from agent.flows.flow import (
     graph_version,
 )
 from agent.flows.kept_turns import failed_turn
+from agent.flows.step_spans import steps_spanned_by
 from agent.flows.workflow_flow import WorkflowFlow
 from agent.progress import StepResult, ToolStep
 from agent.question import Question
@@ -95,6 +98,7 @@ class Runner:
         hooks: are told when a question begins and ends.
         choose: decides which database a question is about.
         budget: what models may cost; None: as much as they do.
+        callbacks: are told of each graph's run and of its nodes.
     """
 
     def __init__(
@@ -107,6 +111,7 @@ class Runner:
         observer: ObservabilityProvider = UNOBSERVED,
         choose: ChooseDatabase = as_it_is,
         budget: DailyBudget | None = None,
+        callbacks: Sequence[BaseCallbackHandler] = (),
     ) -> None:
         self._flows = flows
         self._default = default
@@ -115,6 +120,7 @@ class Runner:
         self._observer = observer
         self._choose = choose
         self._budget = budget
+        self._callbacks = tuple(callbacks)
 
     def keeps_state(self, question: Question) -> bool:
         """Tell whether the question's graph keeps its state in the store while it runs."""
@@ -214,9 +220,18 @@ class Runner:
     async def _observed(
         self, run: "_Run", question: Question, resumed: Resumption | Beginning | None
     ) -> None:
-        """Run the flow within a span."""
-        with self._observer.span("question", {"agent": run.flow_name, "run_id": question.run_id}):
-            await run.go(resumed)
+        """Run the flow within a span, and each of its steps."""
+        observer, flow = self._observer, run.flow_name
+        if observer is UNOBSERVED:
+            await run.go(resumed, self._callbacks)
+            return
+
+        def step(node: str) -> AbstractContextManager[None]:
+            return observer.span("step", {"agent": flow, "node": node})
+
+        about = {"agent": flow, "run_id": question.run_id}
+        with observer.span("question", about), steps_spanned_by(step):
+            await run.go(resumed, self._callbacks)
 
     def _measure(self, run: "_Run") -> None:
         """Report how long each step took."""
@@ -291,9 +306,16 @@ class _Run:
         self.node: str | None = None
         self.is_over = False
 
-    async def go(self, resumed: Resumption | Beginning | None) -> None:
+    async def go(
+        self,
+        resumed: Resumption | Beginning | None,
+        callbacks: Sequence[BaseCallbackHandler] = (),
+    ) -> None:
         """Run the graph, showing its progress and the last event; raise what nodes raise."""
         config, begin = await self._beginning(resumed)
+        if callbacks:
+            config["callbacks"] = list(callbacks)
+
         interrupts: tuple[Interrupt, ...] = ()
         parts = self._flow.graph.astream(
             begin,

@@ -32,6 +32,7 @@ from serving.doctor.setting_checks import (
     contradictions,
     exposure,
     readable_settings,
+    told_elsewhere,
     unknown_variables,
 )
 from store.open_store import InvalidRedisUrl
@@ -74,6 +75,7 @@ def examine(
     """
     settings, found = readable_settings(environ)
     found += unknown_variables(environ, in_file)
+    found += told_elsewhere(environ)
     found += contradictions(settings)
     keys = KeyFile(settings.api_keys_path)
     found += exposure(settings, has_keys=keys.is_needed() or settings.knows_callers)

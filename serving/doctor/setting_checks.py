@@ -27,7 +27,15 @@ _OTHER_NAMES = {
     "ALLOWED_ORIGINS": "CORS_ORIGINS",
 }
 # What may stand in .env without being a setting: libraries and shells read it.
-_FOREIGN = ("PG", "LC_", "SSL_", "GUNICORN_", "CITU_", "LANG")  # their names begin so
+# Their names begin so.
+_FOREIGN = ("PG", "LC_", "SSL_", "GUNICORN_", "CITU_", "LANG", "OTEL_")
+# By any of these, LangGraph sends traces of its own to LangSmith.
+_GRAPH_TRACING = (
+    "LANGSMITH_TRACING",
+    "LANGSMITH_TRACING_V2",
+    "LANGCHAIN_TRACING",
+    "LANGCHAIN_TRACING_V2",
+)
 _FOREIGN_NAMES = ("TZ", "PATH", "WEB_CONCURRENCY")
 _FOREIGN_ENDING = "_PROXY"
 
@@ -90,6 +98,25 @@ def _meant(name: str, likeness: float) -> str | None:
         return None
 
     return next(iter(get_close_matches(name, _NAMES, 1, likeness)), None)
+
+
+def told_elsewhere(environ: Mapping[str, str]) -> Iterator[CheckResult]:
+    """Find what sends questions and rows to a service for traces of graphs."""
+    for name in _GRAPH_TRACING:
+        if environ.get(name) == "true":
+            yield warned(
+                "settings.graph_tracing",
+                Text(
+                    f"{name}=true：每个问题、它的语句和行都会发送到 LANGSMITH_ENDPOINT。",
+                    f"{name}=true: each question, its statement and its rows are sent to "
+                    "LANGSMITH_ENDPOINT.",
+                ),
+                Text(
+                    f"若非本意，删去 {name}；TRACES=true 不发送这些内容。",
+                    f"Remove {name} unless you mean it; TRACES=true sends none of these.",
+                ),
+            )
+            return
 
 
 class _Rule(NamedTuple):

@@ -5,14 +5,18 @@ when one fails.
 import asyncio
 import json
 import logging
+import queue
 import sys
+import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
+from langchain_core.callbacks import AsyncCallbackHandler
 
 from agent.bootstrap import bootstrap
 from agent.extensions.loading import ExtensionError
@@ -29,6 +33,8 @@ from common.values import Turn, Usage
 from databases.demo import SEMANTIC_FILE
 from llm import Completion, Message, ToolCall
 from tests.support.asking import SYNC, Asking, stable
+from tests.support.http_stream import post_json
+from tests.support.live import serving_afresh
 from tests.support.openai_server import Called, OpenAiServer, Reply, openai_server
 
 __all__ = ["openai_server"]
@@ -451,3 +457,86 @@ def test_spans_are_logged(
     assert spans.count("model_call") == 1
     assert {"question", "model_call", "statement"} <= set(spans)
     assert spans[-1] == "question"
+    assert spans.count("step") == len({"classify", "generate", "execute", "format"})
+
+
+class Told(AsyncCallbackHandler):
+    """Notes what begins and ends, each with what it was given."""
+
+    def __init__(self) -> None:
+        self.begun: list[tuple[str, str]] = []
+        self.ended = 0
+
+    async def on_chain_start(self, *given: Any, **more: Any) -> None:
+        """Note it."""
+        self.begun.append((more["name"], str(given)))
+
+    async def on_chain_end(self, *given: Any, **more: Any) -> None:
+        """Count it."""
+        self.ended += 1
+
+
+@pytest.mark.parametrize("agent", ["ask", "tool_loop", "tool_graph"])
+def test_callbacks_of_graphs_are_told_of_every_node(
+    demo: Settings, openai_server: OpenAiServer, own: ModuleType, agent: str
+) -> None:
+    told = own.__dict__["told"] = Told()
+    own.__dict__["tell"] = lambda _: told
+    openai_server.default = lambda _: Reply("Nothing to add.")
+    with Asking(demo, openai_server, graph_callbacks=f"{MODULE}:tell") as asking:
+        status, envelope = asking.sync(
+            {"question": "hello", "routing_mode": "chat_direct", "agent": agent}
+        )
+        asked = {name for name, given in told.begun if "hello" in given}
+        names = {name for name, _ in told.begun}
+    steps = set(envelope["data"]["timings_ms"]) - {"total"}
+    assert (status, steps <= names, bool(asked)) == (200, True, True)
+    assert told.ended == len(told.begun)
+
+
+def test_the_variables_of_langsmith_send_its_traces(
+    demo_url: str, openai_server: OpenAiServer, tmp_path: Path
+) -> None:
+    received: queue.Queue[bytes] = queue.Queue()
+
+    class LangSmith(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_error(404)  # what it can do isn't told, so that the least is assumed
+
+        def do_POST(self) -> None:
+            received.put(self.rfile.read(int(self.headers["Content-Length"])))
+            self.send_response(202)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        do_PATCH = do_POST  # noqa: N815 - the library's name
+
+        def log_message(self, *_: Any) -> None:
+            """Write nothing."""
+
+    openai_server.default = lambda _: Reply("Hello.")
+    with ThreadingHTTPServer(("127.0.0.1", 0), LangSmith) as langsmith:
+        thread = threading.Thread(target=langsmith.serve_forever, args=(0.01,))
+        thread.start()
+        variables = {
+            "LANGSMITH_TRACING": "true",
+            "LANGSMITH_API_KEY": "test",
+            "LANGSMITH_ENDPOINT": f"http://127.0.0.1:{langsmith.server_port}",
+            "DATABASE_URL": demo_url,
+            "DATA_DIR": str(tmp_path),
+            "OPENAI_API_KEY": "test",
+            "OPENAI_BASE_URL": openai_server.url,
+            "OPENAI_MODEL": "scripted",
+        }
+        try:
+            # Not a fork: the library reads its variables once.
+            with serving_afresh(tmp_path / "log", **variables) as citu:
+                body = {"question": "hello", "routing_mode": "chat_direct"}
+                assert post_json(citu.port, SYNC, body)[0] == 200
+                said = b""
+                while b"agent_chat" not in said or b"format_response" not in said:
+                    said += received.get(timeout=60)
+        finally:
+            langsmith.shutdown()
+            thread.join()
+    assert b"hello" in said

@@ -81,6 +81,9 @@ FAULTS = {
     "no limit": Fault("address.rate_limit", "warn", "60/minute", {"HOST": "0.0.0.0"}),
     "any origin": Fault("settings.origins", "warn", "Name the origins", {"CORS_ORIGINS": "*"}),
     "no guard": Fault("settings.guard", "warn", "to true", {"ENABLE_FORBIDDEN_CHECK": "false"}),
+    "told elsewhere": Fault(
+        "settings.graph_tracing", "warn", "TRACES=true", {"LANGSMITH_TRACING": "true"}
+    ),
     "no audit": Fault("settings.audit", "warn", "AUDIT_LOG", {"AUDIT_LOG": "off"}),
     "two models": Fault(
         "settings.model",

@@ -191,7 +191,10 @@ def test_a_trace_is_taken_from_the_caller_and_handed_on_to_the_model(
     spans = eventually(told)
     assert spans[f"POST {STREAM}"].parent_id == caller
     assert spans["run ask"].parent_id == spans[f"POST {STREAM}"].span_id
-    assert {"agent_sql_generation", "agent_sql_execution", "explain", "run"} <= set(spans)
+    steps = {name: spans[name] for name in ("agent_sql_generation", "agent_sql_execution")}
+    assert {step.parent_id for step in steps.values()} == {spans["run ask"].span_id}
+    assert spans["explain"].parent_id == steps["agent_sql_generation"].span_id
+    assert spans["run"].parent_id == steps["agent_sql_execution"].span_id
     assert spans["run"].attributes["db.system.name"] == "postgresql"
     assert spans["run"].attributes["db.response.returned_rows"] == 1
     assert "name = $1 OR name = $2" in spans["run"].attributes["db.query.text"]

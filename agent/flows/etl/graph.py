@@ -36,6 +36,7 @@ from agent.flows.etl.state import (
     EtlState,
     EtlUpdate,
 )
+from agent.flows.step_spans import with_step_spans
 
 
 class EtlGraphNode(Protocol):
@@ -109,4 +110,4 @@ def compiled_graph(checkpoints: BaseCheckpointSaver[str]) -> Graph:
     for start, end in EDGES:
         graph.add_edge(start, end)
 
-    return graph.compile(checkpointer=checkpoints)
+    return with_step_spans(graph.compile(checkpointer=checkpoints))
