@@ -1030,6 +1030,11 @@ class Settings:
         True,
         "put the result into words when there are rows",
     )
+    follow_up_wait_s: float = setting(
+        0.02,
+        "seconds an answer waits for the questions to ask next, once all else of it is ready; "
+        "without a model, more of them are offered where it may wait longer",
+    )
     enable_syntax_validation: bool = setting(
         True,
         "EXPLAIN every statement before it runs",

@@ -1037,6 +1037,7 @@ def _behaviour(settings: Settings) -> Behaviour:
         syntax_validation=settings.enable_syntax_validation,
         forbidden_check=settings.enable_forbidden_check,
         auto_repair=settings.enable_auto_repair,
+        follow_up_wait_s=settings.follow_up_wait_s,
     )
 
 

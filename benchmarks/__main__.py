@@ -28,6 +28,7 @@ from benchmarks import (
     many_sockets,
     many_streams,
     observing_cost,
+    offers,
     protocols,
     retrieval,
     rule_answers,
@@ -212,6 +213,11 @@ def _rules(database_url: str, folder: Path, _options: argparse.Namespace) -> Non
         print(line, flush=True)
 
 
+def _offers(database_url: str, folder: Path, _options: argparse.Namespace) -> None:
+    for line in offers.run(database_url, folder):
+        print(line, flush=True)
+
+
 def _etl_mutation(_database_url: str, folder: Path, options: argparse.Namespace) -> None:
     found = etl_mutation.run(folder, drafts=options.drafts, number=options.draw)
     print("\n".join(found.lines(shows=options.shows)))
@@ -290,6 +296,7 @@ _MEASUREMENTS: dict[str, Callable[[str, Path, argparse.Namespace], None]] = {
     "store_cost": _store_cost,
     "large_schema": _large_schema,
     "rules": _rules,
+    "offers": _offers,
     "retrieval": _retrieval,
     "chosen_databases": _chosen_databases,
     "files": _files,

@@ -404,9 +404,11 @@ class SkillResult(Generic[T]):
     Attributes:
         prompt_parts: of the prompt that a model was sent: its parts by name, each with its
             estimated tokens.
+        offers: questions to ask next that the conclusion names.
     """
 
     value: T
     usage: Usage = field(default_factory=Usage)
     warnings: tuple[str, ...] = ()
+    offers: tuple[str, ...] = ()
     prompt_parts: Mapping[str, int] = field(default_factory=dict, hash=False)

@@ -1,6 +1,7 @@
 """The five skills by rules: the default without a model, the fallback when the model is down."""
 
 import asyncio
+from collections.abc import Iterable
 from datetime import date
 from functools import partial
 
@@ -20,7 +21,7 @@ from common.values import (
 )
 from knowledge.results.seen_rows import no_rows_said
 from knowledge.tables.near_names import KNOWN_NAMES
-from rules.answering.chat import chat_pieces
+from rules.answering.chat import chat_reply
 from rules.answering.classify import classified
 from rules.answering.dated import dated_by, dated_in
 from rules.answering.instead import choices, examples, rewrites
@@ -133,10 +134,11 @@ class OfflineSkills:
         """Answer what is not about the data; see `Skills.chat`."""
         await LEXICON.ready(inquiry.catalog)
         # The examples it offers are tried first, which takes a while over a large catalogue.
-        return SkillResult(_emitted(await asyncio.to_thread(chat_pieces, inquiry), emit))
+        reply = await asyncio.to_thread(chat_reply, inquiry)
+        return SkillResult(_emitted(reply.pieces, emit), offers=reply.offers)
 
 
-def _emitted(pieces: list[str], emit: Emit | None) -> str:
+def _emitted(pieces: Iterable[str], emit: Emit | None) -> str:
     if emit is not None:
         for piece in pieces:
             emit(piece)

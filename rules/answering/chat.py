@@ -1,6 +1,7 @@
 """Small talk by rules, and examples of questions that the connected database can really answer."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from common.cpu_clock import within
 from common.inquiry import Inquiry
@@ -20,6 +21,7 @@ _MAX_TABLES = 6
 _WELCOME = Text(
     "不客气！还想查什么数据，直接问我就好。", "You're welcome! Ask me anything else about the data."
 )
+_GREETING = Text("你好！我是 Citu。", "Hello! I'm Citu. ")
 _CITU = Text(
     "我是 Citu，用中文或英文回答数据库里的问题。",
     "I'm Citu; I answer questions about a database in plain words. ",
@@ -43,32 +45,47 @@ _TAKEN_AS_TALK = Text(
 )
 
 
-def chat_pieces(inquiry: Inquiry) -> list[str]:
-    """Return an answer to a question that is not about the data, in pieces to concatenate."""
+@dataclass(frozen=True)
+class OfflineReply:
+    """An answer to what is not about the data, in pieces to concatenate.
+
+    Attributes:
+        offers: questions about the data that it names as examples.
+    """
+
+    pieces: tuple[str, ...]
+    offers: tuple[str, ...] = ()
+
+
+def chat_reply(inquiry: Inquiry) -> OfflineReply:
+    """Answer a question that is not about the data."""
     inquiry = shortened(inquiry)
     question = inquiry.question.strip()
     if _THANKS.search(question):
-        return [_WELCOME.to(inquiry.lang)]
+        return OfflineReply((_WELCOME.to(inquiry.lang),))
     if _FAREWELL.search(question):
-        return [Text("再见！", "Goodbye!").to(inquiry.lang)]
+        return OfflineReply((Text("再见！", "Goodbye!").to(inquiry.lang),))
     if SMALL_TALK.match(question):
-        return [Text("你好！我是 Citu。", "Hello! I'm Citu. ").to(inquiry.lang), *_offer(inquiry)]
+        return _with_examples(
+            Text("你好！我是 Citu。", "Hello! I'm Citu. ").to(inquiry.lang), inquiry
+        )
 
     asked = asked_of_last(inquiry)
     if asked is not None:
         turn, doubt = asked
-        return result_pieces(inquiry, turn, earlier_query(inquiry), doubt)
+        return OfflineReply(tuple(result_pieces(inquiry, turn, earlier_query(inquiry), doubt)))
 
     if ABOUT_CITU.search(question):
-        return [_CITU.to(inquiry.lang), *_offer(inquiry)]
+        return _with_examples(_CITU.to(inquiry.lang), inquiry)
 
     offers = within(OFFERS_S, lambda: about_mentioned(inquiry), [])
     if offers:
-        return [_TAKEN_AS_TALK.to(inquiry.lang).format(_only_data(inquiry)), _listed(offers)]
+        taken = _TAKEN_AS_TALK.to(inquiry.lang).format(_only_data(inquiry))
+        return OfflineReply((taken, _listed(offers)), tuple(offers))
     if _lacks_beginning(inquiry):
-        return [_NOTHING_TO_CONTINUE.to(inquiry.lang), *_offer(inquiry)]
+        return _with_examples(_NOTHING_TO_CONTINUE.to(inquiry.lang), inquiry)
 
-    return [_only_data(inquiry), *_offer(inquiry)]
+    return _with_examples(_only_data(inquiry), inquiry)
 
 
 def _only_data(inquiry: Inquiry) -> str:
@@ -89,20 +106,20 @@ def _lacks_beginning(inquiry: Inquiry) -> bool:
     return goes_on(change, question, lambda: False)
 
 
-def _offer(inquiry: Inquiry) -> list[str]:
-    """Say which tables may be asked about, with example questions."""
+def _with_examples(said: str, inquiry: Inquiry) -> OfflineReply:
+    """Say which tables may be asked about after what is said, with example questions."""
     lang = inquiry.lang
     tables = main_tables(inquiry.catalog)
     if not tables:
-        return [_NO_TABLES.to(lang)]
+        return OfflineReply((said, _NO_TABLES.to(lang)))
 
     names = [spoken_name(table, lang) for table in tables[:_MAX_TABLES]]
     about = Text(f"可以查询：{'、'.join(names)}。", f"There is data about: {', '.join(names)}. ")
     examples = example_questions(inquiry.catalog, lang)
     if not examples:
-        return [about.to(lang)]
+        return OfflineReply((said, about.to(lang)))
 
-    return [about.to(lang), _FOR_EXAMPLE.to(lang), _listed(examples)]
+    return OfflineReply((said, about.to(lang), _FOR_EXAMPLE.to(lang), _listed(examples)), examples)
 
 
 def _listed(questions: Iterable[str]) -> str:

@@ -11,6 +11,7 @@ negation. Where no rewrite is understood, there are examples of what the tables 
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import date
 from functools import partial
 from itertools import islice
 
@@ -24,7 +25,8 @@ from rules.answering.offers import askable
 from rules.composing.understanding import Understanding
 from rules.conversation.before import settled_by
 from rules.conversation.conversation import understand_in_context
-from rules.query.pending import Choice, Pending
+from rules.linking.marks import marks_of
+from rules.query.pending import Choice, Missing, Pending
 from rules.query.query_json import to_json
 from rules.query.refusals import Refusal, years_of
 from rules.schema.lexicon import Lexicon, lexicon_for
@@ -33,6 +35,7 @@ from rules.words.limits import STEP_S
 from rules.words.talk import without_courtesy
 
 _MOST_CHOICES = 6
+_MOST_YEARS = 4
 _OF = Text("{}的{}", "{} {}")
 _OFFERED = 4  # of which two that find something are shown
 _TRIED = 12
@@ -45,6 +48,9 @@ _MOST_EXAMPLES = 6  # of which three that find something are shown
 def choices(inquiry: Inquiry, pending: Pending) -> tuple[Offer, ...]:
     """Return the answers to the clarifying question of `pending`, in that question's language."""
     lexicon = lexicon_for(inquiry)
+    if asks_for_aspect(pending.question, pending.missing, lexicon):
+        return ()
+
     turn = Turn("", inquiry.question, "DATABASE", "", "", "", understood=to_json(pending))
     after = replace(inquiry, history=(*inquiry.history, turn))
     offers: dict[str, Offer] = {}
@@ -80,7 +86,7 @@ def _texts_of_choices(
     """Yield the texts for each answer, shortest first, with its choice, if it is one of several."""
     missing, lang = pending.missing, language_of(without_courtesy(pending.question))
     if missing.kind == "year":
-        for year in years_of(missing.word):
+        for year in (*years_of(missing.word), *_years_of_data(missing.word, lexicon)):
             yield [year.to(lang)], None
     elif missing.kind == "figure":
         for key, _ in missing.choices:
@@ -89,6 +95,21 @@ def _texts_of_choices(
     else:
         for choice in missing.choices:
             yield _texts_of_choice(choice, lexicon, lang), choice
+
+
+def _years_of_data(word: str, lexicon: Lexicon) -> Iterator[Text]:
+    """Say the month or quarter `word` of the years of which there are dates, the last one first."""
+    years: set[int] = set()
+    for table in lexicon.schema.catalog.tables:
+        for column in table.columns:
+            if column.period is not None:
+                first, last = (int(day[:4]) for day in column.period)
+                years.update(range(max(first, last - _MOST_YEARS), last + 1))
+
+    this_year = date.today().year
+    for year in sorted(years, reverse=True)[:_MOST_YEARS]:
+        if year < this_year - 1:
+            yield Text(f"{year}年{word}", f"{word} {year}")
 
 
 def _texts_of_choice(choice: Choice, lexicon: Lexicon, lang: Lang) -> list[str]:
@@ -141,6 +162,9 @@ def rewrites(
             that choice means.
     """
     lexicon = lexicon_for(inquiry)
+    if asks_for_aspect(inquiry.question, refusal.missing, lexicon):
+        return ()
+
     meant = frozenset(one.sql for one in answers)
     candidates: dict[str, frozenset[str | None]] = {}
     for text in _respelt_twice(inquiry.question, refusal.words, lexicon):
@@ -155,11 +179,23 @@ def rewrites(
         candidates.pop(no_question, None)
 
     after = refused_before(inquiry, refusal)
-    understood = (
-        within(STEP_S, partial(_understood, after, text, wanted), None)
-        for text, wanted in islice(candidates.items(), _TRIED)
-    )
-    return tuple(islice(filter(None, understood), _OFFERED))
+    offers: dict[str | None, Offer] = {}  # by statement, because no two say the same
+    for text, wanted in islice(candidates.items(), _TRIED):
+        offer = within(STEP_S, partial(_understood, after, text, wanted), None)
+        if offer is not None:
+            offers.setdefault(offer.sql, offer)
+
+    return tuple(offers.values())[:_OFFERED]
+
+
+def asks_for_aspect(question: str, missing: Missing | None, lexicon: Lexicon) -> bool:
+    """Tell whether a ranking says by what, as "most sold" does, and the database has no such
+    figure: any other one would be a ranking that nobody asked for.
+    """
+    if missing is None or missing.kind != "figure":
+        return False
+
+    return any(mark.means("super") and mark.arg[1:] for mark in marks_of(question, lexicon))
 
 
 def refused_before(inquiry: Inquiry, refusal: Refusal) -> Inquiry:

@@ -17,19 +17,28 @@ from common.text import Lang, Text
 from common.values import Column, Offer, Turn
 from knowledge.language.spoken_names import spoken_name
 from knowledge.values.identity import names_people
+from rules.answering.groupings import row_name, tells_groups
 from rules.composing.understanding import Understanding
 from rules.conversation.conversation import earlier_query, understand_in_context
 from rules.linking.moments import Period, Unit
-from rules.query.query import Condition, Query, measured_table
+from rules.query.query import (
+    ColumnRef,
+    Condition,
+    Dimension,
+    Either,
+    Measure,
+    Query,
+    measured_table,
+)
 from rules.query.query_json import to_json
 from rules.schema.lexicon import Lexicon, lexicon_for
-from rules.schema.table_facts import Facts, kind_of
+from rules.schema.table_facts import Facts
+from rules.sql.render import render
 from rules.words.limits import shortened
 
-_MOST = 3
+MOST_FOLLOW_UPS = 3
 _MOST_TRIED = 8
 _PATIENCE_S = 0.5  # after which no more are tried
-_MOST_VALUES = 12
 _TOP = 5
 _LONG = 20  # rows of a list, of which the count tells more
 _SPLIT = Text("按{}拆分", "split by {}")
@@ -62,11 +71,24 @@ class NextQuestion:
     """A follow-up that is understood.
 
     Attributes:
+        kind: only one of each kind is offered.
         least_rows: of the answer, below which it says nothing new.
+        left_out: counts the answer's rows that it would leave out, because they belong to no group;
+            None where there can't be any.
+        may_find_nothing: whether it is about other rows than the answer, so that only running it
+            tells whether there are any.
     """
 
+    kind: str
     offer: Offer
     least_rows: int = 1
+    left_out: str | None = None
+    may_find_nothing: bool = False
+
+    @property
+    def is_sure(self) -> bool:
+        """Tell whether it may be offered without a look at the rows."""
+        return self.left_out is None and not self.may_find_nothing
 
 
 @dataclass(frozen=True)
@@ -74,22 +96,23 @@ class _Candidate:
     """A follow-up that may be offered.
 
     Attributes:
-        kind: only one of each kind is offered.
         is_meant: tells whether a query is the one that the text is meant to ask for.
-        least_rows: see `NextQuestion`.
+        least_rows, may_find_nothing: see `NextQuestion`.
     """
 
     kind: str
     text: str
     is_meant: Callable[[Query], bool]
     least_rows: int = 1
+    may_find_nothing: bool = False
 
 
 def next_questions(inquiry: Inquiry, sql: str) -> Iterator[NextQuestion | None]:
-    """Yield at most three follow-ups to the question that `sql` answers.
+    """Yield follow-ups to the question that `sql` answers, at most three that are sure.
 
-    None for each that was read and is not understood, because each reading takes a while. Nothing
-    when the rules don't understand the question.
+    There are several of one kind where all but the last are not sure. None for each that was read
+    and is not understood, because each reading takes a while. Nothing when the rules don't
+    understand the question.
     """
     inquiry = shortened(inquiry)
     made = understand_in_context(inquiry)
@@ -102,32 +125,76 @@ def next_questions(inquiry: Inquiry, sql: str) -> Iterator[NextQuestion | None]:
     found: set[str] = set()
     ends = time.monotonic() + _PATIENCE_S
     tried = 0
-    for candidate in _candidates(made.query, lexicon_for(inquiry), inquiry.lang):
-        if len(found) == _MOST or tried == _MOST_TRIED or time.monotonic() > ends:
+    lexicon = lexicon_for(inquiry)
+    for candidate in _candidates(made.query, lexicon, inquiry.lang):
+        if len(found) == MOST_FOLLOW_UPS or tried == _MOST_TRIED or time.monotonic() > ends:
             break
         if candidate.kind in found:
             continue
 
         tried += 1
-        offer = _understood(after, candidate.text, candidate.is_meant)
-        if offer is None or offer.sql == sql:  # which says the same again
+        read = _understood(after, candidate.text, candidate.is_meant)
+        if read is None or read.sql == sql:  # which says the same again
             yield None
             continue
 
-        found.add(candidate.kind)
-        yield NextQuestion(offer, candidate.least_rows)
+        question = NextQuestion(
+            candidate.kind,
+            Offer(candidate.text, read.sql),
+            candidate.least_rows,
+            _left_out(made.query, read.query, lexicon),
+            candidate.may_find_nothing,
+        )
+        if question.is_sure:
+            found.add(candidate.kind)
+
+        yield question
 
 
-def _understood(inquiry: Inquiry, question: str, is_meant: Callable[[Query], bool]) -> Offer | None:
-    """Return the question as an offer, if it is read as what is meant."""
+def _understood(
+    inquiry: Inquiry, question: str, is_meant: Callable[[Query], bool]
+) -> Understanding | None:
+    """Return what the rules read out of the question, if it is what is meant."""
     made = understand_in_context(replace(inquiry, question=question))
     if not isinstance(made, Understanding):
         return None
 
-    if is_meant(made.query):
-        return Offer(question, made.sql)
+    return made if is_meant(made.query) else None
 
-    return None
+
+def _left_out(query: Query, read: Query, lexicon: Lexicon) -> str | None:
+    """Write a statement that counts the rows of a query that have no group in the one read.
+
+    These are the rows whose reference on the way to a further group is empty.
+    """
+    table = measured_table(query)
+    missing: dict[Condition, None] = {}
+    for group in read.dimensions:
+        if group not in query.dimensions:
+            missing.update(dict.fromkeys(_empty_references(table, group, lexicon)))
+
+    if not missing:
+        return None
+
+    counted = Query(
+        table,
+        measures=(Measure("count", table),),
+        conditions=query.conditions,
+        related=query.related,
+        either=(*query.either, Either(tuple(missing))),
+        with_deleted=query.with_deleted,
+    )
+    return render(counted, lexicon.schema, lexicon.graph)
+
+
+def _empty_references(table: TableKey, group: Dimension, lexicon: Lexicon) -> Iterator[Condition]:
+    """Yield the conditions under which a row of the table belongs to no row of the group's."""
+    for step in lexicon.graph.up(table, group.table, group.via) or ():
+        child = lexicon.schema.table(step.child)
+        for name in step.columns:
+            column = child.column(name)
+            if column is not None and column.nullable:
+                yield Condition(ColumnRef(step.child, name), "null")
 
 
 # ------------------------------------------------------------------------------
@@ -225,8 +292,7 @@ def _splits_by_time(query: Query, lexicon: Lexicon, lang: Lang) -> Iterator[_Can
         return
 
     def is_meant(read: Query) -> bool:
-        is_timed = any(one.bucket == finer for one in read.dimensions)
-        return is_timed and _is_split(read, query)
+        return _is_split(read, query, lambda group: group.bucket == finer)
 
     text = _split_text(query, _UNITS[finer].to(lang), lang)
     yield _Candidate("time", text, is_meant)
@@ -239,27 +305,41 @@ def _split_text(query: Query, group: str, lang: Lang) -> str:
 
 
 def _splits_by_group(query: Query, lexicon: Lexicon, lang: Lang) -> Iterator[_Candidate]:
-    for group in _split_names(query, lexicon, lang):
-        text = _split_text(query, group, lang)
-        yield _Candidate("split", text, lambda read: _is_split(read, query))
+    for group in _split_groups(query, lexicon):
+        text = _split_text(query, _group_name(group, lexicon, lang), lang)
+        yield _Candidate("split", text, partial(_is_split_by, query, group))
 
 
 def _conditions_on_periods(query: Query) -> list[Condition]:
     return [one for one in query.conditions if one.operator == "during"]
 
 
-def _is_split(read: Query, query: Query) -> bool:
-    """Tell whether it is the same figure under the same conditions, by one group more."""
+def _is_split(read: Query, query: Query, is_meant: Callable[[Dimension], bool]) -> bool:
+    """Tell whether it is the same figure under the same conditions, by the meant group more."""
     if len(query.dimensions) > _MOST_GROUPS:
         return False
-    if len(read.dimensions) != len(query.dimensions) + 1:
+
+    added = [group for group in read.dimensions if group not in query.dimensions]
+    if len(added) != 1 or len(read.dimensions) != len(query.dimensions) + 1:
         return False
 
-    has_groups = set(query.dimensions) < set(read.dimensions)
-    return has_groups and _keeps(read, query, "dimensions", "order")
+    return is_meant(added[0]) and _keeps(read, query, "dimensions", "order")
 
 
-def _split_names(query: Query, lexicon: Lexicon, lang: Lang) -> Iterator[str]:
+def _is_split_by(query: Query, group: Dimension, read: Query) -> bool:
+    """Tell whether it is the query, split by that group, whatever reference leads to it."""
+    return _is_split(read, query, partial(_is_group, group))
+
+
+def _group_name(group: Dimension, lexicon: Lexicon, lang: Lang) -> str:
+    """Return what one group is called: a column's name, or one row's of the table."""
+    if group.column is None:
+        return row_name(lexicon.schema.table(group.table), lang)
+
+    return spoken_name(lexicon.schema.column(group.table, group.column), lang)
+
+
+def _split_groups(query: Query, lexicon: Lexicon) -> Iterator[Dimension]:
     """Yield the groups, beside time, that the measured rows may be split by.
 
     These are the things that the rows belong to, and columns of few values, but for those of which
@@ -275,11 +355,13 @@ def _split_names(query: Query, lexicon: Lexicon, lang: Lang) -> Iterator[str]:
 
         for column in facts.table.columns:
             is_told = (key, column.name) in split_already
-            if _has_few_values(column) and not is_told and not _tells_row(facts, column):
-                yield spoken_name(column, lang)
+            if is_told or _tells_row(facts, column):
+                continue
+            if tells_groups(facts.table, column):
+                yield Dimension(key, column.name)
 
         if steps > 0 and facts.is_entity:
-            yield spoken_name(facts.table, lang)
+            yield Dimension(key)
 
 
 def _told(query: Query, lexicon: Lexicon) -> set[TableKey | tuple[TableKey, str | None]]:
@@ -290,6 +372,9 @@ def _told(query: Query, lexicon: Lexicon) -> set[TableKey | tuple[TableKey, str 
     told |= {(one.table, one.column) for one in query.measures}
     things = {one.table for one in query.dimensions if one.column is None}
     things |= {key for key, name in columns if name in lexicon.schema.facts[key].display}
+    for key, name in columns:  # a condition on a reference tells the row that it leads to, or none
+        things |= {one.parent for one in lexicon.schema.facts[key].edges if name in one.columns}
+
     for thing in things:
         told |= {thing, *lexicon.graph.above(thing)}
 
@@ -300,11 +385,6 @@ def _tells_row(facts: Facts, column: Column) -> bool:
     """Tell whether a column names or identifies a row or somebody, or refers to a row."""
     names = {*facts.display, *facts.key, *facts.reference_columns}
     return column.name in names or names_people(facts.table, column)
-
-
-def _has_few_values(column: Column) -> bool:
-    """Tell whether a text column has so few values that rows may be grouped by it."""
-    return kind_of(column) == "text" and 2 <= len(column.values) <= _MOST_VALUES
 
 
 def _period_before(query: Query, lexicon: Lexicon, lang: Lang) -> Iterator[_Candidate]:
@@ -327,7 +407,7 @@ def _period_before(query: Query, lexicon: Lexicon, lang: Lang) -> Iterator[_Cand
 
         return _ends_where_begins(changed[0], period) and _keeps(read, query, "conditions")
 
-    yield _Candidate("before", _BEFORE[grain].to(lang), is_meant)
+    yield _Candidate("before", _BEFORE[grain].to(lang), is_meant, may_find_nothing=True)
 
 
 def _ends_where_begins(earlier: Condition, later: Condition) -> bool:
@@ -386,30 +466,37 @@ def splits_of_last(inquiry: Inquiry) -> Iterator[Offer]:
     if query is None:
         return
 
-    for group in _groups(query, inquiry):
-        question = _split_text(query, group, inquiry.lang)
-        offer = _understood(inquiry, question, lambda read: _splits(read, query))
-        if offer is not None:
-            yield offer
+    lexicon = lexicon_for(inquiry)
+    for name, is_meant in _named_groups(query, lexicon, inquiry.lang):
+        question = _split_text(query, name, inquiry.lang)
+        read = _understood(inquiry, question, partial(_splits, query, is_meant))
+        if read is not None:
+            yield Offer(question, read.sql)
 
 
-def _splits(read: Query, query: Query) -> bool:
-    """Tell whether it is the same figure, or the number of the rows that were listed, by one group
-    more.
+def _splits(query: Query, is_meant: Callable[[Dimension], bool], read: Query) -> bool:
+    """Tell whether it is the same figure, or the number of the rows that were listed, by the meant
+    group more.
     """
     if query.measures:
-        return _is_split(read, query)
+        return _is_split(read, query, is_meant)
 
-    return bool(read.dimensions) and _keeps(
-        read, query, "dimensions", "measures", "columns", "order"
-    )
+    kept = _keeps(read, query, "dimensions", "measures", "columns", "order")
+    return kept and any(map(is_meant, read.dimensions))
 
 
-def _groups(query: Query, inquiry: Inquiry) -> Iterator[str]:
-    """Yield the groups that the measured rows may be split by, time first."""
-    lexicon = lexicon_for(inquiry)
+def _named_groups(
+    query: Query, lexicon: Lexicon, lang: Lang
+) -> Iterator[tuple[str, Callable[[Dimension], bool]]]:
+    """Yield the groups that the measured rows may be split by, time first, by their names."""
     facts = lexicon.schema.facts[measured_table(query)]
     if facts.dates and not facts.is_entity:
-        yield _UNITS["month"].to(inquiry.lang)
+        yield _UNITS["month"].to(lang), lambda group: group.bucket == "month"
 
-    yield from _split_names(query, lexicon, inquiry.lang)
+    for group in _split_groups(query, lexicon):
+        yield _group_name(group, lexicon, lang), partial(_is_group, group)
+
+
+def _is_group(meant: Dimension, read: Dimension) -> bool:
+    """Tell whether it is the meant group, whatever reference leads to it."""
+    return replace(read, via=None) == meant

@@ -19,19 +19,19 @@ from knowledge.language.inflection import plural
 from knowledge.language.spoken_names import spoken_name
 from knowledge.values.identity import names_people
 from knowledge.words import WORDS
+from rules.answering.groupings import row_name, tells_groups
 from rules.composing.understanding import understand
 from rules.linking.marks import marks_of
 from rules.query.query import ColumnRef, Condition, Dimension, Measure, Order, Query
 from rules.query.refusals import Refusal
 from rules.schema.lexicon import LEXICON, Lexicon, lexicon_for, lexicon_of
 from rules.schema.links import Link
-from rules.schema.table_facts import Facts, is_averaged, kind_of
+from rules.schema.table_facts import Facts, is_averaged, is_score
 
 _EXAMPLES = 3
 _MAX_TRIED = 40  # tables
 _MAIN_TABLES_TRIED = 4  # beside those that a question names
 _OFFERS = 2
-_MOST_GROUPS = 12
 _CLEAR_QUALITY = 0.6
 _TOTAL = "total "
 _WITH_FRACTIONS = WORDS.english.phrases("types.measures")
@@ -137,8 +137,8 @@ def _measure_by_parent(
             continue
 
         parent = lexicon.schema.table(edge.parent)
-        group, measure = spoken_name(parent, lang), spoken_name(column, lang)
-        if is_averaged(column):
+        group, measure = row_name(parent, lang), spoken_name(column, lang)
+        if _has_no_sum(column):
             asked = Text(f"各{group}的平均{measure}", f"average {measure} by {group}")
             figure = Measure("avg", key, column.name)
         else:
@@ -150,9 +150,13 @@ def _measure_by_parent(
         return
 
 
+def _has_no_sum(column: Column) -> bool:
+    return is_averaged(column) or is_score(column)
+
+
 def _total_of(measure: str) -> str:
     """Return the English words for the sum of a figure, which may be called a total itself."""
-    if measure.startswith(_TOTAL):
+    if measure.startswith(_TOTAL.strip()):
         return measure
 
     return f"{_TOTAL}{measure}"
@@ -173,12 +177,14 @@ def _top_by_measure(facts: Facts, column: Column, lang: Lang) -> _Example:
 
 
 def _counts_by_column(facts: Facts, lang: Lang) -> Iterator[_Example]:
-    """Yield the number of rows by the first column of few texts that don't name the rows."""
+    """Yield the number of rows by the first column that tells groups of them.
+
+    Columns that every row has a value of come first.
+    """
     table, key = facts.table, facts.table.key
-    for column in table.columns:
-        is_few = kind_of(column) == "text" and 2 <= len(column.values) <= _MOST_GROUPS
+    for column in sorted(table.columns, key=lambda one: one.nullable):
         names_row = column.name in facts.display or facts.is_identifier(column)
-        if not is_few or names_row or names_people(table, column):
+        if names_row or not tells_groups(table, column) or names_people(table, column):
             continue
 
         name, group = spoken_name(table, lang), spoken_name(column, lang)
@@ -253,7 +259,7 @@ def _rank_of_figure(
 ) -> tuple[bool, bool, bool]:
     """Return how telling a figure is, the best least: named ones, sums, and those with cents."""
     is_whole = not column.type.startswith(_WITH_FRACTIONS)
-    return (key, column.name) not in figures, is_averaged(column), is_whole
+    return (key, column.name) not in figures, _has_no_sum(column), is_whole
 
 
 def _askable_of(
@@ -277,7 +283,7 @@ def _measure_by_month(facts: Facts, column: Column, lang: Lang) -> Iterator[_Exa
         return
 
     key, measure = facts.table.key, spoken_name(column, lang)
-    if is_averaged(column):
+    if _has_no_sum(column):
         asked = Text(f"每月的平均{measure}", f"average {measure} per month")
         figure = Measure("avg", key, column.name)
     else:

@@ -6,6 +6,7 @@ import asyncio
 import secrets
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
+from typing import Any
 
 import pytest
 
@@ -254,9 +255,79 @@ def test_an_answer_about_a_result_offers_splits_of_its_figure(
         assert split["data"]["query_result"]["rows"], question
 
 
-def test_talk_about_nothing_shown_offers_no_splits(asking: Asking) -> None:
+def test_examples_that_talk_names_are_offered(asking: Asking) -> None:
     for question in ("hello", "why is the sky blue?"):
-        assert (
-            "follow_ups"
-            not in asking.sync({"question": question, "conversation_id": "offers-talk"})[1]["data"]
-        )
+        told = asking.sync({"question": question, "conversation_id": "offers-talk"})[1]["data"]
+        assert told["follow_ups"]
+        assert all(f"- {one}" in told["response"] for one in told["follow_ups"]), told
+
+
+# Some orders and visits have no coupon; each product has a description of its own.
+MARKET = """
+CREATE TABLE coupons (id int PRIMARY KEY, name text NOT NULL);
+CREATE TABLE products (id int PRIMARY KEY, name text NOT NULL, description text NOT NULL,
+                       content text NOT NULL, colour text NOT NULL, price numeric(8,2) NOT NULL);
+CREATE TABLE orders (id int PRIMARY KEY, coupon_id int REFERENCES coupons,
+                     product_id int NOT NULL REFERENCES products, channel text NOT NULL,
+                     ordered_on date NOT NULL, amount numeric(8,2) NOT NULL);
+CREATE TABLE visits (id int PRIMARY KEY, coupon_id int REFERENCES coupons,
+                     product_id int REFERENCES products, minutes int NOT NULL);
+INSERT INTO coupons VALUES (1, 'welcome'), (2, 'birthday');
+INSERT INTO products SELECT i, 'product ' || i, 'as number ' || i, 'wool' || i % 2,
+                            CASE WHEN i < 4 THEN 'red' ELSE 'blue' END, i
+FROM generate_series(1, 8) i;
+INSERT INTO orders SELECT i, CASE WHEN i % 3 = 0 THEN 1 + i % 2 END, 1 + i % 8,
+                          CASE WHEN i % 2 = 0 THEN 'app' ELSE 'shop' END,
+                          date '2021-03-01' + i, i FROM generate_series(1, 120) i;
+INSERT INTO visits SELECT i, CASE WHEN i % 3 = 0 THEN 1 + i % 2 END, 1 + i % 8, i
+FROM generate_series(1, 60) i;
+"""
+
+
+@pytest.fixture(scope="module")
+def market(make_database: Callable[[str], str]) -> Iterator[Asking]:
+    settings = Settings(database_url=make_database(MARKET), follow_up_wait_s=5.0)
+    with Asking(settings) as asking:
+        yield asking
+
+
+def _told(asking: Asking, question: str) -> dict[str, Any]:
+    conversation = f"offers-market-{secrets.token_hex(4)}"
+    data: dict[str, Any] = asking.sync({"question": question, "conversation_id": conversation})[1][
+        "data"
+    ]
+    return data
+
+
+def test_a_split_leaves_out_no_row_of_the_answer(market: Asking) -> None:
+    for question in ("total minutes of visits", "number of visits without coupon"):
+        offered_next = _told(market, question)["follow_ups"]
+        assert "split by coupon" not in offered_next, question
+        assert "split by colour" in offered_next, "every visit is of a product"
+
+
+def test_the_period_before_is_offered_where_it_has_rows(market: Asking) -> None:
+    before = "the day before"
+    assert before in _told(market, "total amount of orders on 2021-03-05")["follow_ups"]
+    of_app = _told(market, "total amount of app orders on 2021-03-05")
+    assert of_app["query_result"]["rows"] and before not in of_app.get("follow_ups", ())
+
+
+def test_examples_are_of_groups_of_several_rows_and_of_no_prose(market: Asking) -> None:
+    told = _told(market, "products by unicorn")
+    assert any("number of products by colour" in one for one in told["follow_ups"]), told
+    assert not any("description" in one or "content" in one for one in told["follow_ups"])
+    assert "total amount by coupon" in told["follow_ups"], "one of them, not `coupons`"
+
+
+def test_a_ranking_by_what_is_not_stored_is_not_offered_by_something_else(market: Asking) -> None:
+    by_any = _told(market, "top coupons")
+    assert not by_any.get("rewrites"), by_any
+    assert _told(market, "top products")["rewrites"] == ["top products by price"]
+    best_rated = _told(market, "best rated products")
+    assert not {"choices", "rewrites"} & set(best_rated), best_rated
+
+
+def test_a_year_is_offered_of_which_there_are_rows(market: Asking) -> None:
+    told = _told(market, "amount in April")
+    assert told["choices"] == ["in April 2021"], told

@@ -18,7 +18,7 @@ from common.errors import ForbiddenStatement
 from common.inquiry import Inquiry
 from common.text import language_of
 from common.values import Catalog, Column, NoSql, QueryResult, Table, Turn
-from rules.answering.chat import chat_pieces
+from rules.answering.chat import chat_reply
 from rules.answering.classify import classified
 from rules.conversation.conversation import understand_in_context
 from rules.linking.linking import nouns_of
@@ -91,7 +91,7 @@ STEPS: dict[str, Callable[[Inquiry], Any]] = {
     "kind": classified,
     "values": wanted_values,
     "query": lambda inquiry: understand_in_context(shortened(inquiry)),
-    "talk": chat_pieces,
+    "talk": chat_reply,
 }
 
 

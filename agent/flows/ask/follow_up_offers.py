@@ -1,8 +1,9 @@
 """Questions that the user may ask next, each tried before it is offered.
 
 An offer in place of a refused question is run for one row, and dropped when it finds nothing. An
-offer after an answer finds rows because of how it is made, so it is only planned: the answer hardly
-waits for it.
+offer after an answer mostly finds rows because of how it is made, so it is only planned: the answer
+hardly waits for it. One about other rows, such as those of the day before, is run, and one by
+groups that some of the answer's rows don't belong to is left out.
 """
 
 import asyncio
@@ -20,7 +21,12 @@ from common.text import Lang, Text
 from common.values import NoSql, Offer, QueryResult
 from knowledge.values.second_look import looks_empty
 from rules.answering.about_results import is_about_last
-from rules.answering.next_questions import NextQuestion, next_questions, splits_of_last
+from rules.answering.next_questions import (
+    MOST_FOLLOW_UPS,
+    NextQuestion,
+    next_questions,
+    splits_of_last,
+)
 from rules.schema.lexicon import LEXICON
 from rules.steps import is_quick
 
@@ -168,11 +174,13 @@ class FollowUps:
         return tuple(self._planned)
 
     async def _try(self, composed: asyncio.Task[tuple[NextQuestion, ...]], row_count: int) -> None:
-        offers = [
-            question.offer
-            for question in await composed
-            if row_count >= question.least_rows and question.offer.sql is not None
-        ]
+        found: dict[str, Offer] = {}  # by kind
+        for question in await composed:
+            is_new = row_count >= question.least_rows and question.kind not in found
+            if is_new and await _holds(question, self._context.database):
+                found[question.kind] = question.offer
+
+        offers = list(found.values())[:MOST_FOLLOW_UPS]
         if not offers or await self._are_planned(offers) or len(offers) == 1:
             return
 
@@ -190,6 +198,28 @@ class FollowUps:
 
         self._planned += [offer.question for offer in offers]
         return True
+
+
+async def _holds(question: NextQuestion, database: Database) -> bool:
+    """Tell whether it finds rows, and leaves none of the answer's out; false if that takes long."""
+    if question.may_find_nothing and not await finds_rows(str(question.offer.sql), database):
+        return False
+    if question.left_out is None:
+        return True
+
+    return await _finds_none(question.left_out, database)
+
+
+async def _finds_none(counting: str, database: Database) -> bool:
+    """Tell whether a statement that counts rows finds none; false when that can't be told
+    quickly.
+    """
+    try:
+        plan = await database.explain(counting)
+        return plan.total_cost <= _QUICK and looks_empty(await database.run(counting))
+    except CituError as error:
+        _log.info("an offer could not be tried: %s", error.error_type)
+        return False
 
 
 def _together(statements: Sequence[str]) -> str:

@@ -30,7 +30,7 @@ async def agent_chat(state: AskState, runtime: Runtime[AskContext]) -> AskUpdate
     return {
         "chat_response": reply.value,
         "findings": analysis.findings,
-        "follow_ups": await splits(inquiry, runtime.context.database),
+        "follow_ups": reply.offers or await splits(inquiry, runtime.context.database),
         "usage": reply.usage,
         "warnings": [*analysis.warnings, *reply.warnings],
         "execution_path": ["agent_chat"],

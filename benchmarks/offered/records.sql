@@ -1,0 +1,24 @@
+-- A shop of recordings, with invoices that have the billing address
+CREATE TABLE artist (artist_id int PRIMARY KEY, name text NOT NULL);
+CREATE TABLE album (album_id int PRIMARY KEY, title text NOT NULL, artist_id int NOT NULL REFERENCES artist);
+CREATE TABLE genre (genre_id int PRIMARY KEY, name text NOT NULL);
+CREATE TABLE media_type (media_type_id int PRIMARY KEY, name text NOT NULL);
+CREATE TABLE track (track_id int PRIMARY KEY, name text NOT NULL, album_id int REFERENCES album, media_type_id int NOT NULL REFERENCES media_type, genre_id int REFERENCES genre, composer text, milliseconds int NOT NULL, bytes int, unit_price numeric(10,2) NOT NULL);
+CREATE TABLE employee (employee_id int PRIMARY KEY, last_name text NOT NULL, first_name text NOT NULL, title text, reports_to int REFERENCES employee, hire_date timestamp, city text, country text);
+CREATE TABLE customer (customer_id int PRIMARY KEY, first_name text NOT NULL, last_name text NOT NULL, company text, city text, country text, email text NOT NULL, support_rep_id int REFERENCES employee);
+CREATE TABLE invoice (invoice_id int PRIMARY KEY, customer_id int NOT NULL REFERENCES customer, invoice_date timestamp NOT NULL, billing_address text, billing_city text, billing_state text, billing_country text, billing_postal_code text, total numeric(10,2) NOT NULL);
+CREATE TABLE invoice_line (invoice_line_id int PRIMARY KEY, invoice_id int NOT NULL REFERENCES invoice, track_id int NOT NULL REFERENCES track, unit_price numeric(10,2) NOT NULL, quantity int NOT NULL);
+CREATE TABLE playlist (playlist_id int PRIMARY KEY, name text);
+CREATE TABLE playlist_track (playlist_id int REFERENCES playlist, track_id int REFERENCES track, PRIMARY KEY (playlist_id, track_id));
+INSERT INTO artist SELECT i, (ARRAY['AC/DC','Accept','Aerosmith','Alanis Morissette','Audioslave','Black Sabbath','Chico Buarque','Deep Purple','Eric Clapton','Foo Fighters','Gilberto Gil','Iron Maiden','Jamiroquai','Led Zeppelin','Metallica','Miles Davis','Nirvana','Pearl Jam','Queen','U2'])[i] FROM generate_series(1,20) i;
+INSERT INTO album SELECT i, (ARRAY['Dawn','River','Stone','Glass','Night','Highway','Garden'])[1+i%7]||' '||(ARRAY['Songs','Live','Sessions','Hymns','Road'])[1+i%5]||' '||i, 1+i%19 FROM generate_series(1,50) i;
+INSERT INTO genre VALUES (1,'Rock'),(2,'Jazz'),(3,'Metal'),(4,'Latin'),(5,'Blues'),(6,'Pop'),(7,'Classical'),(8,'Opera');
+INSERT INTO media_type VALUES (1,'MPEG audio file'),(2,'Protected AAC audio file'),(3,'Purchased AAC audio file');
+INSERT INTO track SELECT i, (ARRAY['Walk','Fire','Blue','Rain','Home','Ghost','Train','Gold'])[1+i%8]||' '||(ARRAY['Again','Tonight','Away','Song','Fever'])[1+(i*3)%5]||' '||i, 1+i%49, 1+i%3, 1+(i*i)%7, CASE WHEN i%6=0 THEN NULL ELSE (ARRAY['Steve Harris','Jagger/Richards','Bill Ward','Kurt Cobain','Jimmy Page'])[1+i%5] END, 120000+(i*7919)%360000, 3000000+(i*91)%900000, CASE WHEN i%11=0 THEN 1.99 ELSE 0.99 END FROM generate_series(1,600) i;
+INSERT INTO employee SELECT i, (ARRAY['Adams','Edwards','Peacock','Park','Johnson','Mitchell'])[i], (ARRAY['Andrew','Nancy','Jane','Margaret','Steve','Michael'])[i], (ARRAY['General Manager','Sales Manager','Sales Support Agent','Sales Support Agent','Sales Support Agent','IT Manager'])[i], CASE WHEN i=1 THEN NULL WHEN i<6 THEN 2 ELSE 1 END, timestamp '2002-04-01'+i*interval '120 days', (ARRAY['Edmonton','Calgary'])[1+i%2], 'Canada' FROM generate_series(1,6) i;
+INSERT INTO customer SELECT i, (ARRAY['Luis','Leonie','Frank','Helena','Astrid','Daan','Kara','Eduardo'])[1+i%8], (ARRAY['Silva','Köhler','Harris','Holý','Gruber','Peeters','Nielsen','Martins','Smith'])[1+i%9], CASE WHEN i%5=0 THEN 'Company '||i END, (ARRAY['São Paulo','Stuttgart','Montréal','Prague','Paris','Boston','Dublin'])[1+i%7], (ARRAY['Brazil','Germany','Canada','Czech Republic','France','USA','Ireland'])[1+i%7], 'c'||i||'@example.org', 3+i%3 FROM generate_series(1,59) i;
+INSERT INTO invoice SELECT i, 1+(i*5)%57, timestamp '2021-01-01'+i*interval '3.7 days', 'Street '||i%59, (ARRAY['São Paulo','Stuttgart','Montréal','Prague','Paris','Boston','Dublin'])[1+i%7], NULL, (ARRAY['Brazil','Germany','Canada','Czech Republic','France','USA','Ireland'])[1+i%7], NULL, 0 FROM generate_series(1,412) i;
+INSERT INTO invoice_line SELECT row_number() OVER (), i, 1+(i*7+k*31)%590, CASE WHEN (1+(i*7+k*31)%590)%11=0 THEN 1.99 ELSE 0.99 END, 1 FROM generate_series(1,412) i, generate_series(0,5) k WHERE k <= i%6;
+UPDATE invoice SET total = coalesce((SELECT sum(unit_price*quantity) FROM invoice_line l WHERE l.invoice_id=invoice.invoice_id),0);
+INSERT INTO playlist VALUES (1,'Music'),(2,'Grunge'),(3,'Classical 101'),(4,'Road trip'),(5,'Empty one');
+INSERT INTO playlist_track SELECT 1+i%4, 1+(i*13)%600 FROM generate_series(1,400) i ON CONFLICT DO NOTHING;
