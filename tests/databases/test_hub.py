@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 
 import psycopg2
 import pytest
@@ -21,10 +22,12 @@ from tests.support.effort import EXPLORES, tries
 from tests.support.folders import reachable_folder
 from tests.support.guarded_statements import ALLOWED, REJECTED, SCHEMA
 from tests.support.hub_server import HubWorld, hub_server, make_hub, make_source
+from tests.support.live import ROOT
 from tests.support.offline_questions import FIXTURES, REFUSE, cases_of
 from tests.support.postgres_wire import Wire
 from tests.support.row_rules import FOLDER, KINDS, Bench, open_bench, prepare, statements
 from tests.support.row_statements import queries
+from tests.support.spread_tables import make_spread
 
 CRM = """
 CREATE TYPE grade AS ENUM ('gold', 'silver', 'basic');
@@ -374,26 +377,34 @@ def _is_same(bench: Bench, sql: str) -> bool:
     return True
 
 
-ALL = ("bike", "clinic", "crm", "hr", "iot", "lib", "mall", "music", "store")
+FOLDERS = (FIXTURES / "offline", ROOT / "benchmarks/studied", ROOT / "benchmarks/held_out")
+QUESTIONS = [path for folder in FOLDERS for path in sorted(folder.glob("*_questions.sql"))]
+if not EXPLORES:
+    QUESTIONS = [FIXTURES / "offline/mall_questions.sql"]
 
 
-@pytest.mark.parametrize("name", ALL if EXPLORES else ("mall",))
-def test_statements_give_the_same_over_a_hub(server: DemoServer, opened: Opener, name: str) -> None:
-    """The hand-written statements of the questions of a database, on it and through a hub."""
-    folder = FIXTURES / "offline"
-    world = make_hub(server, {"src": (folder / f"{name}.sql").read_text("utf-8")})
+@pytest.mark.parametrize("path", QUESTIONS, ids=lambda path: path.stem)
+def test_statements_give_the_same_over_a_hub_and_spread_over_three_sources(
+    server: DemoServer, opened: Opener, path: Path
+) -> None:
+    """The hand-written statements of the questions of a database: on it, and through a hub."""
+    ddl = path.with_name(path.name.replace("_questions", "")).read_text("utf-8")
+    world = make_hub(server, {"src": ddl})
     _moved(world)
-    golds = [case.gold for case in cases_of(folder / f"{name}_questions.sql")]
-    statements_given = [gold for gold in golds if gold != REFUSE]
-    direct, through = opened(world.sources["src"]), opened(world.url)
+    golds = [case.gold for case in cases_of(path)]
+    statements_given = [gold for gold in golds if gold not in (REFUSE, "CHAT")]
+    direct = opened(world.sources["src"], max_rows=5_000)
+    hubs = [opened(url, max_rows=5_000) for url in (world.url, make_spread(server, ddl).url)]
 
     async def ask_all() -> None:
         with all_cases() as cases:
             for sql in statements_given:
-                with cases.case(sql):
-                    expected, found = await direct.run(sql), await through.run(sql)
-                    assert found.columns == expected.columns
-                    if not expected.is_limited:
+                expected = await direct.run(sql)
+                for through in hubs:
+                    with cases.case((sql, "spread" if through is hubs[1] else "hub")):
+                        found = await through.run(sql)
+                        assert found.columns == expected.columns
+                        assert not expected.is_limited
                         assert sorted(map(repr, found.rows)) == sorted(map(repr, expected.rows))
 
     asyncio.run(ask_all())
