@@ -118,11 +118,12 @@ def _list(keys: KeyFile, _given: argparse.Namespace) -> None:
 
 
 def _row(key: ApiKey) -> tuple[str, ...]:
-    expires = (
-        "never"
-        if key.expires_at is None
-        else key.expires_at[:16] + ("Z (expired)" if key.is_expired() else "Z")
-    )
+    expires = "never"
+    if key.expires_at is not None:
+        expires = f"{key.expires_at[:16]}Z"
+    if key.is_expired():
+        expires += " (expired)"
+
     return (
         key.key_id,
         key.user_id,

@@ -171,13 +171,16 @@ class _Tracer:
         self._code = [match.span() for match in _CODE.finditer(text)]
 
     def source_of(self, figure: Stated) -> FigureSource | None:
-        return (
-            self._counted_by(figure)
-            or self._first(lambda source: is_known(figure, source.in_rows))
-            or self._first(lambda source: is_known(figure, source.beside_rows))
-            or self._dated_by(figure)
-            or self._quoted_from(figure)
-        )
+        counted = self._counted_by(figure)
+        if counted:
+            return counted
+
+        shown = self._first(lambda source: is_known(figure, source.in_rows))
+        beside = self._first(lambda source: is_known(figure, source.beside_rows))
+        if shown or beside:
+            return shown or beside
+
+        return self._dated_by(figure) or self._quoted_from(figure)
 
     def _counted_by(self, figure: Stated) -> FigureSource | None:
         """Return the call whose rows the figure counts or ranks."""

@@ -122,7 +122,10 @@ def result_text(result: QueryResult) -> str:
 
 
 def _summary(result: QueryResult) -> Text:
-    said = _MORE_ROWS if result.is_limited else _ONE_ROW if result.row_count == 1 else _ROWS
+    said = _ONE_ROW if result.row_count == 1 else _ROWS
+    if result.is_limited:
+        said = _MORE_ROWS
+
     return Text(said.zh.format(result.row_count), said.en.format(result.row_count))
 
 
