@@ -55,6 +55,7 @@ _LONG = r"(?:0|[1-9]\d{0,17})"  # what fits eight bytes
 _DIGITS, _FRACTION = r"(?:0|[1-9]\d*+)", r"(?:\.\d*+)?"
 _GROUPS = r"(?:[1-9]\d{0,2}(?:[,，]\d{3})++|0|[1-9]\d*+)"
 _ISO = re.compile(r"\d{4}-\d\d-\d\d")
+_HOUR = re.compile(r"(?<=[T\s])\d{1,2}:")
 
 Convert = Callable[[str], str | None]
 
@@ -178,15 +179,16 @@ def _timed(read_date: Convert) -> Convert:
     """Return a conversion of dates with a time after them."""
 
     def convert(value: str) -> str | None:
-        found = re.fullmatch(r"(.*?)[T\s]\s*(\d{1,2}:.*)", value, re.DOTALL)
-        if found is None:
+        hour = _HOUR.search(value)
+        if hour is None:
             return None
 
-        day = read_date(found[1].strip())
+        day = read_date(value[: hour.start()].rstrip().removesuffix("T").strip())
         if day is None:
             return None
 
-        return f"{day} {found[2].replace(',', '.')}"
+        time = value[hour.start() :].replace(",", ".")
+        return f"{day} {time}"
 
     return convert
 

@@ -24,6 +24,8 @@ ROOMS = (
     "api",
     "common",
     "databases",
+    "etl",
+    "files",
     "guard",
     "knowledge",
     "llm",
@@ -32,6 +34,7 @@ ROOMS = (
     "serving",
     "sqltree",
     "store",
+    "terminal",
 )
 _PROGRAMS = ("app_config", "unified_api")
 _FUNCTIONS = frozenset(
@@ -99,6 +102,8 @@ def _parts(value: object) -> Iterable[object]:
     if isinstance(value, types.BuiltinMethodType | types.MethodType):
         return [value.__self__]
     if isinstance(value, types.FunctionType):
+        if not _is_ours(value):
+            return ()
         return [*(value.__defaults__ or ()), *map(_content, value.__closure__ or ())]
     if hasattr(value, "__wrapped__"):
         return [value.__wrapped__]
@@ -117,7 +122,7 @@ def _content(cell: types.CellType) -> object:
         return None
 
 
-def _is_ours(kind: type) -> bool:
+def _is_ours(kind: type | types.FunctionType) -> bool:
     return str(kind.__module__).split(".")[0] in (*ROOMS, *_PROGRAMS)
 
 
