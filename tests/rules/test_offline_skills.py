@@ -370,10 +370,11 @@ ABOUT_PEOPLE = (
 def test_nobody_is_read_out_of_a_longer_or_shorter_name(number: int) -> None:
     """Each way of asking with other characters behind the name than the others."""
     said = ABOUT_PEOPLE[number]
+    added = "明华中里上和同为来进花一三学会"[number :: len(ABOUT_PEOPLE)]
     for name in PEOPLE:
         assert f"= '{name}'" in sql(said.format(name), STORES)
         for other in (
-            *(name + added for added in "明华中里上和同为来进花一三学会"[number :: len(ABOUT_PEOPLE)]),
+            *(name + one for one in added),
             name[1:] + "华",
             name[:2] + "军",
         ):
