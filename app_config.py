@@ -898,6 +898,28 @@ class Settings:
         "callback handlers of LangChain, which are told of each graph and of its nodes, with their "
         "states; empty: none",
     )
+    own_tools: str = setting(
+        "",
+        "further [tools](agents.md#own-tools) that models may call; `TOOL_GROUPS` may name them",
+    )
+    argument_transforms: str = setting(
+        "",
+        "change the arguments of tools' calls, or refuse them, one after the other",
+    )
+    recovery_strategies: str = setting(
+        "",
+        "decide what is done about tools' calls that have failed: again, otherwise, or with advice "
+        "to the model; the first that knows decides",
+    )
+    audit_sinks: str = setting(
+        "",
+        "take what the audit log notes, to keep it elsewhere as well",
+    )
+    result_renderers: str = setting(
+        "",
+        "add cards to answers of the kinds that they name, on the page, in Vanna's component and "
+        "in every protocol",
+    )
     notes_file: str = setting(
         "",
         "text file with headings about the business, of which models are told the sections that "

@@ -1,5 +1,6 @@
 """The composition root: only it builds adapters, from the settings."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -14,6 +15,7 @@ from agent.budgets.charged_model import ChargedModel
 from agent.budgets.daily_budget import DailyBudget
 from agent.database_choice import DatabaseChooser
 from agent.experience import OwnRecollection, Recollection
+from agent.extensions.audit_delivery import AuditDelivery
 from agent.extensions.enhanced_recollection import EnhancedRecollection
 from agent.extensions.extended_model import ExtendedModel
 from agent.extensions.loading import ExtensionError, load_extensions
@@ -70,16 +72,17 @@ from agent.tools.memory_tools import Memory
 from agent.tools.registry import ToolRegistry
 from agent.tools.schema_tools import SchemaReader
 from agent.tools.session import ToolSession
+from agent.tools.tool import Tool
 from agent.tools.tool_context import ToolAgentContext
 from agent.tools.tool_groups import groups_of
 from agent.tools.tool_limits import Spent, ToolLimits
-from agent.tools.toolbox import ToolServices, build_tools
+from agent.tools.toolbox import ToolServices, argument_transforms, build_tools, own_tools
 from agent.value_lookup import looking_up
 from agent.webhooks.operator_events import OperatorEvents
 from agent.webhooks.webhook_sender import WebhookSender
 from app_config import ConfigurationError, Settings
 from common.actor import NOBODY, Actor
-from common.audit import Audit, AuditLog, NoAudit, Occasion
+from common.audit import Audit, AuditEntries, AuditLog, NoAudit, Occasion
 from common.errors import CituError
 from common.inquiry import Inquiry, StoredValue
 from common.learning import Example, Topic
@@ -289,6 +292,7 @@ def bootstrap(settings: Settings) -> Services:
         choose=adapters.chooser.chosen,
         budget=adapters.budget,
         callbacks=adapters.extensions.callbacks,
+        renderers=extensions.renderers,
     )
     runs = RunService(
         runner,
@@ -416,7 +420,8 @@ class _Adapters:
         self.metrics = open_metrics(settings.data_path) if settings.is_measured else None
         self.tracing = _tracing(settings)
         self._shows_statements = settings.trace_statements
-        audit = _audit(settings, self.metrics)
+        self._audit_delivery = AuditDelivery()
+        audit = _audit(settings, self.metrics, self._audit_delivery)
         measured = _measured(settings, self.metrics, self.tracing)
         self.files = _files(settings, self.sources)
         self.asked = _asked_databases(settings, self.sources, audit, self.files, measured)
@@ -427,7 +432,9 @@ class _Adapters:
         self.budget = DailyBudget(plan, self.store.spending) if plan else None
         log = open_model_log(settings.model_log_path) if settings.model_log_path else None
         self._open_model = partial(_open_model, plan, log)
-        self.extensions = load_extensions(self._provided(settings))
+        provided = self._provided(settings)
+        self.extensions = load_extensions(provided)
+        self._audit_delivery.deliver_to(self.extensions.audit_sinks)
         self.webhooks = _webhooks(settings)
         self.events = OperatorEvents(self.webhooks.send) if self.webhooks else None
         own_hooks = (self.events,) if self.events else ()
@@ -457,12 +464,14 @@ class _Adapters:
         self._reader = SchemaReader(
             samples=settings.schema_samples, nearest=self.nearest, examples=self._examples_for
         )
-        tools = build_tools(self._tool_services(settings))
+        tools = build_tools(self._tool_services(settings, own_tools(provided)))
         self.tools = ToolRegistry(
             tools,
             self.open_database,
             audit,
+            argument_transforms(provided),
             hooks=self.extensions.hooks,
+            strategies=self.extensions.strategies,
             observer=self.observer,
         )
         self._limits = _limits(settings)
@@ -503,7 +512,7 @@ class _Adapters:
 
         return ExtendedModel(model, middlewares, self.observer)
 
-    def _tool_services(self, settings: Settings) -> ToolServices:
+    def _tool_services(self, settings: Settings, own: Sequence[Tool[Any]]) -> ToolServices:
         return ToolServices(
             self._reader,
             self._values,
@@ -520,6 +529,7 @@ class _Adapters:
             self.analyst,
             settings.export_max_rows,
             groups_of(settings.tool_groups),
+            own,
         )
 
     async def _examples_for(self, words: str, question: Question) -> Sequence[Example]:
@@ -758,6 +768,7 @@ class _Adapters:
             await experience.aclose()
 
         self.asked.datasources.close()
+        await asyncio.to_thread(self._audit_delivery.close)
         if self.webhooks:
             await self.webhooks.aclose()
 
@@ -1118,17 +1129,17 @@ def _recall(
     return recall
 
 
-def _audit(settings: Settings, metrics: Metrics | None) -> Audit:
-    audit = _audit_log(settings)
+def _audit(settings: Settings, metrics: Metrics | None, delivery: AuditDelivery) -> Audit:
+    audit = _audit_log(settings, delivery)
     if metrics is not None:
         return MeasuredAudit(audit, metrics)
 
     return audit
 
 
-def _audit_log(settings: Settings) -> Audit:
+def _audit_log(settings: Settings, delivery: AuditDelivery) -> Audit:
     if settings.audit_log.lower() == "off":
-        return NoAudit()
+        return AuditEntries(delivery.put) if settings.audit_sinks else NoAudit()
 
     given = Path(settings.audit_log).expanduser().resolve() if settings.audit_log else None
-    return AuditLog(given or settings.data_path / "logs/audit.jsonl")
+    return AuditLog(given or settings.data_path / "logs/audit.jsonl", delivery.put)

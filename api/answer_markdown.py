@@ -25,6 +25,8 @@ def answer_text(data: Mapping[str, Any], lang: Lang) -> str:
     result = data.get("query_result")
     if result and result["rows"]:
         parts.append(rows_text(result, lang))
+    for card in data.get("cards") or ():
+        parts.append(card_text(card))
     if data.get("sql"):
         parts.append(f"```sql\n{data['sql']}\n```")
 
@@ -47,6 +49,17 @@ def rows_text(result: Mapping[str, Any], lang: Lang) -> str:
         lines.append(_MORE.to(lang).format(len(rows), _MOST_ROWS))
     if result.get("is_limited"):
         lines.append(_CUT.to(lang))
+
+    return "\n".join(lines)
+
+
+def card_text(card: Mapping[str, Any]) -> str:
+    """Return a card of one of the operator's renderers."""
+    title = one_line(card["title"], _MOST_CELL)
+    lines = [f"**{title}** {card['text']}".strip()]
+    lines += [f"- {fact['label']}: {fact['value']}" for fact in card["facts"]]
+    if card.get("link"):
+        lines.append(f"- {card['link']}")
 
     return "\n".join(lines)
 

@@ -3,7 +3,7 @@
 By it an operator can say who asked what.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -119,31 +119,54 @@ class NoAudit:
         pass
 
 
-class AuditLog:
+class AuditEntries:
+    """`Audit` that makes an entry, a JSON object, of what it is told.
+
+    Args:
+        takers: are given each entry; they return soon and raise nothing.
+    """
+
+    def __init__(self, *takers: Callable[[Mapping[str, Any]], None]) -> None:
+        self._takers = takers
+
+    def record(self, occasion: Occasion, sql: str, outcome: StatementOutcome) -> None:
+        self._give(_line(occasion, sql, outcome))
+
+    def record_call(self, occasion: Occasion, arguments: Any, outcome: CallOutcome) -> None:
+        self._give(_call_line(occasion, arguments, outcome))
+
+    def _give(self, entry: Mapping[str, Any]) -> None:
+        for take in self._takers:
+            take(entry)
+
+
+class AuditLog(AuditEntries):
     """`Audit` in a file of JSON lines, which is opened with the first line.
+
+    A statement runs even if its line can't be written; the first failure is logged.
 
     Args:
         path: the file; full ones are beside it as `<name>.1`, `<name>.2`, …
+        takers: are given each entry as well, once it is written.
         max_bytes: size beyond which a file is full.
         kept: number of full files kept.
     """
 
-    def __init__(self, path: Path, *, max_bytes: int = MAX_BYTES, kept: int = KEPT) -> None:
-        self._file = LineFile(
+    def __init__(
+        self,
+        path: Path,
+        *takers: Callable[[Mapping[str, Any]], None],
+        max_bytes: int = MAX_BYTES,
+        kept: int = KEPT,
+    ) -> None:
+        file = LineFile(
             path,
             "the audit log",
             "statements run unrecorded",
             max_bytes=max_bytes,
             kept=kept,
         )
-
-    def record(self, occasion: Occasion, sql: str, outcome: StatementOutcome) -> None:
-        """Append one line. The statement runs even if that fails; the first failure is logged."""
-        self._file.write(_line(occasion, sql, outcome))
-
-    def record_call(self, occasion: Occasion, arguments: Any, outcome: CallOutcome) -> None:
-        """Append one line, as `record` does."""
-        self._file.write(_call_line(occasion, arguments, outcome))
+        super().__init__(file.write, *takers)
 
 
 def _line(occasion: Occasion, sql: str, outcome: StatementOutcome) -> Mapping[str, Any]:

@@ -1,6 +1,7 @@
 /** Shows one question and its answer. */
 
 import { answerText } from "./answer_text.js";
+import { cardList } from "./cards.js";
 import { element, glyph } from "./dom.js";
 import { fileButton } from "./downloads.js";
 import { failureBox, isRefusal, stoppedBox } from "./failure.js";
@@ -119,6 +120,7 @@ export class Turn {
         count: () => rowCount(data.sql, data.database?.name),
       }));
     }
+    this.#outcome.append(...cardList(data.cards));
     if (data.sql) this.#showSql(data.sql, "sql", data.database?.name);
     else this.#sql.replaceChildren();
     if (data.exports?.length) this.element.append(offeredFiles(data, this.#questionText));

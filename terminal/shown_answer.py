@@ -20,6 +20,8 @@ def show_answer(console: Console, answer: Mapping[str, Any], *, with_sql: bool) 
     """Show an answer, by `data` of the event `completed`."""
     console.print(_plain(answer["response"]))
     _show_rows(console, answer)
+    for card in answer.get("cards") or ():
+        _show_card(console, card)
     if with_sql and answer.get("sql"):
         console.print(Syntax(answer["sql"], "sql", word_wrap=True, background_color="default"))
 
@@ -29,6 +31,14 @@ def show_answer(console: Console, answer: Mapping[str, Any], *, with_sql: bool) 
     for name in ("choices", "rewrites", "follow_ups"):
         for offered in answer.get(name) or ():
             console.print(Styled(f"  › {offered}".translate(_CONTROLS), style="dim"))
+
+
+def _show_card(console: Console, card: Mapping[str, Any]) -> None:
+    console.print(_plain(card["title"]), style="bold")
+    if card["text"]:
+        console.print(_plain(card["text"]))
+    for fact in card["facts"]:
+        console.print(_plain(f"  {fact['label']}: {fact['value']}"))
 
 
 def _show_rows(console: Console, answer: Mapping[str, Any]) -> None:

@@ -9,12 +9,15 @@ from langchain_core.callbacks import BaseCallbackHandler
 
 from agent.extensions.points import (
     UNOBSERVED,
+    AuditSink,
     ConversationFilter,
     LifecycleHook,
     LlmContextEnhancer,
     LlmMiddleware,
     ObservabilityProvider,
     Provided,
+    RecoveryStrategy,
+    ResultRenderer,
     ToolContextEnricher,
     UserResolver,
     WorkflowHandler,
@@ -38,6 +41,9 @@ class Extensions:
     observer: ObservabilityProvider = UNOBSERVED
     user_resolver: UserResolver | None = None
     callbacks: tuple[BaseCallbackHandler, ...] = ()
+    strategies: tuple[RecoveryStrategy, ...] = ()
+    audit_sinks: tuple[AuditSink, ...] = ()
+    renderers: tuple[ResultRenderer, ...] = ()
 
 
 def load_extensions(provided: Provided) -> Extensions:
@@ -47,20 +53,10 @@ def load_extensions(provided: Provided) -> Extensions:
         ExtensionError: one can't be imported or made, or is not what its setting is for.
     """
 
-    def load(setting: str, given: str, point: Any) -> tuple[Any, ...]:
-        extensions = []
-        for part in given.split(","):
-            address = part.strip()
-            if not address:
-                continue
-
-            extension = _made(setting, address, point, provided)
-            if extension is not None:
-                extensions.append(extension)
-
-        return tuple(extensions)
-
     settings = provided.settings
+
+    def load(setting: str, given: str, point: Any) -> tuple[Any, ...]:
+        return extensions_of(setting, given, point, provided)
 
     def load_one(setting: str, given: str, point: Any) -> Any:
         extensions = load(setting, given, point)
@@ -82,7 +78,32 @@ def load_extensions(provided: Provided) -> Extensions:
         UNOBSERVED if observer is None else observer,
         load_one("USER_RESOLVER", settings.user_resolver, UserResolver),
         load("GRAPH_CALLBACKS", settings.graph_callbacks, BaseCallbackHandler),
+        load("RECOVERY_STRATEGIES", settings.recovery_strategies, RecoveryStrategy),
+        load("AUDIT_SINKS", settings.audit_sinks, AuditSink),
+        load("RESULT_RENDERERS", settings.result_renderers, ResultRenderer),
     )
+
+
+def extensions_of(setting: str, given: str, point: Any, provided: Provided) -> tuple[Any, ...]:
+    """Return the extensions that a setting names, in its order.
+
+    Args:
+        point: the class or Protocol that each must be of.
+
+    Raises:
+        ExtensionError: one can't be used.
+    """
+    extensions = []
+    for part in given.split(","):
+        address = part.strip()
+        if not address:
+            continue
+
+        extension = _made(setting, address, point, provided)
+        if extension is not None:
+            extensions.append(extension)
+
+    return tuple(extensions)
 
 
 def _made(setting: str, address: str, point: Any, provided: Provided) -> Any:

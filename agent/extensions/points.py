@@ -11,7 +11,7 @@ it is logged and changes nothing.
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from werkzeug.datastructures import Headers
 
@@ -167,6 +167,105 @@ class LlmMiddleware(Protocol):
 
     async def __call__(self, request: ModelRequest, ask: AskModel) -> Completion:
         """Return the reply to `request`; `ask` passes a request on."""
+
+
+@dataclass(frozen=True)
+class FailedCall:
+    """A tool's call that has failed.
+
+    Attributes:
+        arguments: as the tool was given them.
+        said: what the model would be told.
+        attempt: how often it has been made, this time included.
+    """
+
+    tool: str
+    arguments: Mapping[str, Any]
+    error_type: str
+    said: str
+    attempt: int
+    question: Question
+
+
+@dataclass(frozen=True)
+class Recovery:
+    """What is done about a call that has failed.
+
+    Attributes:
+        is_retried: the call is made again; it passes transforms, hooks, guard and audit anew.
+        arguments: of the call that is made again; None: the same.
+        pause_s: seconds before that.
+        advice: what the model is told besides.
+    """
+
+    is_retried: bool = False
+    arguments: Mapping[str, Any] | None = None
+    pause_s: float = 0.0
+    advice: str = ""
+
+
+@runtime_checkable
+class RecoveryStrategy(Protocol):
+    """Decides what is done about tools' calls that have failed; refused ones are none."""
+
+    async def recover(self, failed: FailedCall) -> Recovery | None:
+        """Return what is done; None: another strategy decides, or the failure stays."""
+
+
+@runtime_checkable
+class AuditSink(Protocol):
+    """Takes what the audit log has noted, to keep it elsewhere.
+
+    It is called in a thread of its own, one entry after the other; it may wait and may raise.
+    """
+
+    def write(self, entry: Mapping[str, Any]) -> None:
+        """Take one entry: the JSON object of a line of the audit log."""
+
+    def close(self) -> None:
+        """Give back what it holds open; another entry may come nevertheless."""
+
+
+ResultKind = Literal["number", "chart", "table", "text", "draft"]
+"""What an answer is: one figure, rows with a chart, rows alone, words, a transformation."""
+
+Tone = Literal["neutral", "good", "attention", "bad"]
+
+
+@dataclass(frozen=True)
+class Card:
+    """What the page, Vanna's component and texts show beside an answer; always as plain text.
+
+    Attributes:
+        facts: labels with their values.
+        share: from 0 to 1, drawn as a bar; None: there is none.
+        link: an address, with https://, that the title leads to; empty: none.
+    """
+
+    title: str
+    text: str = ""
+    tone: Tone = "neutral"
+    facts: Sequence[tuple[str, str]] = ()
+    share: float | None = None
+    link: str = ""
+
+
+@runtime_checkable
+class ResultRenderer(Protocol):
+    """Shows answers of some kinds in a way of its own, beside the usual one.
+
+    Attributes:
+        kinds: of the answers that it is asked about.
+    """
+
+    kinds: frozenset[ResultKind]
+
+    def render(self, answer: Mapping[str, Any], question: Question) -> Sequence[Card]:
+        """Return what is shown; nothing for answers that it has nothing to say of. Be quick.
+
+        Args:
+            answer: `data` of the answer, as docs/api.md has it.
+        """
 
 
 @runtime_checkable

@@ -21,12 +21,14 @@ from langgraph.types import Command, Interrupt, StreamMode
 
 from agent.budgets.daily_budget import DailyBudget, open_budget
 from agent.database_choice import DatabaseDoubt
+from agent.extensions.answer_cards import with_cards
 from agent.extensions.points import (
     HOOK_S,
     UNOBSERVED,
     EndedRun,
     LifecycleHook,
     ObservabilityProvider,
+    ResultRenderer,
 )
 from agent.flows.flow import (
     Flow,
@@ -99,6 +101,7 @@ class Runner:
         choose: decides which database a question is about.
         budget: what models may cost; None: as much as they do.
         callbacks: are told of each graph's run and of its nodes.
+        renderers: add cards to answers.
     """
 
     def __init__(
@@ -112,6 +115,7 @@ class Runner:
         choose: ChooseDatabase = as_it_is,
         budget: DailyBudget | None = None,
         callbacks: Sequence[BaseCallbackHandler] = (),
+        renderers: Sequence[ResultRenderer] = (),
     ) -> None:
         self._flows = flows
         self._default = default
@@ -121,6 +125,7 @@ class Runner:
         self._choose = choose
         self._budget = budget
         self._callbacks = tuple(callbacks)
+        self._renderers = tuple(renderers)
 
     def keeps_state(self, question: Question) -> bool:
         """Tell whether the question's graph keeps its state in the store while it runs."""
@@ -176,6 +181,10 @@ class Runner:
         """
 
         async def end(event: Event) -> None:
+            if event.type == "completed" and self._renderers:
+                content = with_cards(event.content, self._renderers, question)
+                event = replace(event, content=content)
+
             try:
                 self._measure(run)
                 if event.is_terminal:

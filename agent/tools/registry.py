@@ -5,7 +5,6 @@ import logging
 import time
 from collections.abc import (
     AsyncIterator,
-    Awaitable,
     Callable,
     Collection,
     Iterable,
@@ -14,11 +13,19 @@ from collections.abc import (
 )
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar, cast
+from typing import Any, Protocol, TypeVar, cast, runtime_checkable
 
 from pydantic import ValidationError
 
-from agent.extensions.points import HOOK_S, UNOBSERVED, LifecycleHook, ObservabilityProvider
+from agent.extensions.points import (
+    HOOK_S,
+    UNOBSERVED,
+    FailedCall,
+    LifecycleHook,
+    ObservabilityProvider,
+    Recovery,
+    RecoveryStrategy,
+)
 from agent.question import Question
 from agent.tools.tool import Arguments, Tool, ToolContext, ToolFindings, ToolResult, failed
 from common.actor import Actor
@@ -45,8 +52,21 @@ _BROKEN = Text("工具运行出错", "The tool failed")
 _MOST_PROBLEMS = 5  # of the arguments, that the model is told
 _MOST_LOCATION = 80  # characters of the name of an argument
 
-Transform = Callable[[Tool[Any], Arguments, ToolContext], Awaitable[Arguments]]
-"""Changes the arguments of a call for the next transform, or raises `Forbidden` to refuse it."""
+_MOST_ATTEMPTS = 3  # of one call, whatever strategies say
+_MOST_PAUSE_S = 5.0
+_MOST_ADVICE = 500  # characters
+# Nobody may get around a refusal by trying again.
+_FINAL = frozenset({Forbidden.error_type, Cancelled.error_type})
+
+
+@runtime_checkable
+class ArgumentTransform(Protocol):
+    """Changes the arguments of a call for the next transform, or refuses it."""
+
+    async def __call__(
+        self, tool: Tool[Any], arguments: Arguments, context: ToolContext, /
+    ) -> Arguments:
+        """Return the arguments, of the tool's own class. Raise `Forbidden` to refuse the call."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +106,7 @@ class ToolRegistry:
         audit: takes note of every call, also of those that are refused.
         transforms: run on every call before its tool.
         hooks: are told of every call with valid arguments.
+        strategies: are asked about every call that has failed.
 
     Raises:
         ValueError: two tools have one name.
@@ -96,9 +117,10 @@ class ToolRegistry:
         tools: Sequence[Tool[Any]],
         open_database: Callable[[Occasion], Database],
         audit: Audit,
-        transforms: Sequence[Transform] = (),
+        transforms: Sequence[ArgumentTransform] = (),
         *,
         hooks: Sequence[LifecycleHook] = (),
+        strategies: Sequence[RecoveryStrategy] = (),
         observer: ObservabilityProvider = UNOBSERVED,
     ) -> None:
         self._tools = {tool.name: tool for tool in tools}
@@ -109,6 +131,7 @@ class ToolRegistry:
         self._audit = audit
         self._transforms = tuple(transforms)
         self._hooks = tuple(hooks)
+        self._strategies = tuple(strategies)
         self._observer = observer
 
     def changed(
@@ -116,7 +139,7 @@ class ToolRegistry:
         *,
         without: Collection[str] = (),
         more: Sequence[Tool[Any]] = (),
-        transforms: Sequence[Transform] = (),
+        transforms: Sequence[ArgumentTransform] = (),
     ) -> "ToolRegistry":
         """Return a registry without some of the tools and with others, for a flow or a question.
 
@@ -133,6 +156,7 @@ class ToolRegistry:
             self._audit,
             (*self._transforms, *transforms),
             hooks=self._hooks,
+            strategies=self._strategies,
             observer=self._observer,
         )
 
@@ -177,6 +201,34 @@ class ToolRegistry:
             self._note(call, occasion, started, prepared.error_type)
             return prepared
 
+        for attempt in range(1, _MOST_ATTEMPTS + 1):
+            result = await self._attempted(call, prepared, occasion, started)
+            recovery = await self._recovery(prepared, result, attempt)
+            if recovery is None:
+                return result
+            if recovery.advice:
+                advice = one_line(recovery.advice, _MOST_ADVICE)
+                result = replace(result, text=f"{result.text}\n{advice}")
+            if not recovery.is_retried or attempt == _MOST_ATTEMPTS:
+                return result
+
+            await asyncio.sleep(min(max(recovery.pause_s, 0.0), _MOST_PAUSE_S))
+            started = time.perf_counter()
+            if recovery.arguments is not None:
+                call = replace(call, arguments=recovery.arguments)
+                again = parsed_arguments(prepared.tool, call)
+                if isinstance(again, ToolResult):
+                    _log.error("a recovery strategy gave arguments that are not valid")
+                    return result
+
+                prepared = replace(prepared, arguments=again)
+
+        return result
+
+    async def _attempted(
+        self, call: ToolCall, prepared: "_PreparedCall", occasion: Occasion, started: float
+    ) -> ToolResult:
+        """Run the tool once, and note it."""
         tool, context = prepared.tool, prepared.context
         try:
             arguments = await self.transformed(tool, prepared.arguments, context)
@@ -189,12 +241,39 @@ class ToolRegistry:
             self._note(call, occasion, started, Cancelled.error_type)
             raise
         except Exception:  # noqa: BLE001 - the model must get a result for each of its calls
-            run_id = use.question.run_id
+            run_id = context.question.run_id
             _log.exception("a tool failed", extra={"tool": tool.name, "run_id": run_id})
             result = _broken()
 
         self._note(call, occasion, started, result.error_type)
         return result
+
+    async def _recovery(
+        self, prepared: "_PreparedCall", result: ToolResult, attempt: int
+    ) -> Recovery | None:
+        """Return what the first strategy that knows says about a failure."""
+        if result.error_type is None or result.error_type in _FINAL:
+            return None
+
+        failure = FailedCall(
+            prepared.tool.name,
+            prepared.arguments.model_dump(),
+            result.error_type,
+            result.text,
+            attempt,
+            prepared.context.question,
+        )
+        for strategy in self._strategies:
+            try:
+                recovery = await strategy.recover(failure)
+            except Exception:  # noqa: BLE001 - the failure stays what it is
+                _log.exception("a recovery strategy failed", extra={"tool": failure.tool})
+                continue
+
+            if recovery is not None:
+                return recovery
+
+        return None
 
     async def transformed(self, tool: Tool[A], arguments: A, context: ToolContext) -> A:
         """Return the arguments as all transforms leave them.

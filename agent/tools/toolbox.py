@@ -1,9 +1,13 @@
 """All tools there are, and who may use them."""
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from agent.analysis.analysing import Analyst
+from agent.extensions.loading import ExtensionError, extensions_of
+from agent.extensions.points import Provided
 from agent.kept_drafts import DraftsOf
 from agent.tools.asset_tools import (
     ViewsOf,
@@ -16,6 +20,7 @@ from agent.tools.export_tool import export_tool
 from agent.tools.lineage_tool import lineage_tool
 from agent.tools.memory_tools import Memory, save_memory_tool, search_memory_tool
 from agent.tools.reference_tool import reference_tool
+from agent.tools.registry import ArgumentTransform
 from agent.tools.run_sql import run_sql_tool
 from agent.tools.schema_tools import SchemaReader, schema_tools
 from agent.tools.search_values import search_values_tool
@@ -23,6 +28,8 @@ from agent.tools.statistics_tool import statistics_tool
 from agent.tools.tool import Tool
 from agent.tools.tool_groups import GroupsOf, regrouped
 from knowledge.values.value_search import ValueSearch
+
+_TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 @dataclass(frozen=True)
@@ -39,6 +46,7 @@ class ToolServices:
         export_max_rows: most rows of one file.
         groups: who may use which tool, where the operator says it; tools that are not in it are for
             everyone.
+        own: the operator's own tools.
     """
 
     schema: SchemaReader
@@ -49,6 +57,7 @@ class ToolServices:
     analyst: Analyst
     export_max_rows: int
     groups: GroupsOf = field(default_factory=dict)
+    own: Sequence[Tool[Any]] = ()
 
 
 KNOWLEDGE_TOOLS = (
@@ -73,6 +82,9 @@ TOOL_NAMES = (
     *KNOWLEDGE_TOOLS,
 )
 """All tools there may be; settings switch some of them off."""
+
+RESERVED_NAMES = (*TOOL_NAMES, "get_schema", "generate_sql", "execute_current_sql")
+"""Names that no tool of an operator may have: flows have tools of these names too."""
 
 
 def build_tools(services: ToolServices) -> tuple[Tool[Any], ...]:
@@ -99,5 +111,40 @@ def build_tools(services: ToolServices) -> tuple[Tool[Any], ...]:
         join_hints_tool(services.views_of),
         quality_rules_tool(samples=services.schema.samples),
         reference_tool(services.memory, services.drafts_of),
+        *services.own,
     )
-    return regrouped(tools, services.groups, TOOL_NAMES)
+    known = (*TOOL_NAMES, *(tool.name for tool in services.own))
+    return regrouped(tools, services.groups, known)
+
+
+def argument_transforms(provided: Provided) -> tuple[ArgumentTransform, ...]:
+    """Return the transforms that `ARGUMENT_TRANSFORMS` names.
+
+    Raises:
+        ExtensionError: one can't be used.
+    """
+    given = provided.settings.argument_transforms
+    return extensions_of("ARGUMENT_TRANSFORMS", given, ArgumentTransform, provided)
+
+
+def own_tools(provided: Provided) -> tuple[Tool[Any], ...]:
+    """Return the tools that `OWN_TOOLS` names.
+
+    Raises:
+        ExtensionError: one can't be used, or has another's name.
+    """
+    tools: tuple[Tool[Any], ...] = extensions_of(
+        "OWN_TOOLS", provided.settings.own_tools, Tool, provided
+    )
+    taken = set(RESERVED_NAMES)
+    for tool in tools:
+        if not _TOOL_NAME.fullmatch(tool.name):
+            raise ExtensionError(
+                f"OWN_TOOLS: {tool.name!r} is no tool's name: 1 to 64 letters, digits, _ or -."
+            )
+        if tool.name in taken:
+            raise ExtensionError(f"OWN_TOOLS: there is a tool named {tool.name} already.")
+
+        taken.add(tool.name)
+
+    return tools

@@ -127,6 +127,22 @@ class ChartModel(ReplyModel):
     unit: str | None = Field(description="Of y")
 
 
+class CardFactModel(ReplyModel):
+    label: str
+    value: str
+
+
+class CardModel(ReplyModel):
+    """What one of the operator's renderers adds to the answer; plain text"""
+
+    title: str
+    text: str
+    tone: Literal["neutral", "good", "attention", "bad"]
+    facts: list[CardFactModel]
+    share: Sometimes[float] = Field(None, description="Drawn as a bar", ge=0, le=1)
+    link: Sometimes[str] = Field(None, description="Where the title leads")
+
+
 class ChosenDatabaseModel(ReplyModel):
     name: str
     source: Literal[
@@ -178,6 +194,9 @@ class AnswerFields(ReplyModel):
         "in time",
         min_length=1,
         max_length=3,
+    )
+    cards: Sometimes[list[CardModel]] = Field(
+        None, description="By RESULT_RENDERERS", min_length=1, max_length=6
     )
     findings: Sometimes[list[FindingModel]] = Field(
         None,

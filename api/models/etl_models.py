@@ -10,6 +10,7 @@ from api.fields import one_of, wrong
 from api.models.asking_models import (
     AnswerUsageModel,
     AskedUserModel,
+    CardModel,
     ChosenDatabaseModel,
     QueryResultModel,
 )
@@ -167,6 +168,9 @@ class EtlAnswerFields(ReplyModel):
     generation_method: Literal["rules", "llm", "mixed"]
     feedback: DraftFeedback | None
     learned: EtlLearntModel | None
+    cards: Sometimes[list[CardModel]] = Field(
+        None, description="By RESULT_RENDERERS", min_length=1, max_length=6
+    )
     database: Sometimes[ChosenDatabaseModel] = Field(
         None, description="The database that was asked; only where there are several"
     )

@@ -218,12 +218,31 @@ class EventParts:
             yield from self._say(response)
 
         yield from self._rows(event)
+        yield from self._cards(event)
         yield from self._warnings(event, response)
         yield from self._offers(event)
         if event.get("sql"):
             yield self._rating(str(event.get("run_id")))
 
         yield from _idle(self.lang)
+
+    def _cards(self, event: Mapping[str, Any]) -> Iterable[ChatPart]:
+        """Yield the cards of the operator's renderers."""
+        for number, card in enumerate(event.get("cards") or (), start=1):
+            facts = {fact["label"]: fact["value"] for fact in card["facts"]}
+            if card.get("share") is not None:
+                facts["%"] = f"{card['share']:.0%}"
+            if card.get("link"):
+                facts["URL"] = card["link"]
+
+            yield components.status_card(
+                self._name("card", str(number)),
+                card["title"],
+                "failed" if card["tone"] == "bad" else "completed",
+                card["text"],
+                facts,
+                "create",
+            )
 
     def _warnings(self, event: Mapping[str, Any], response: str) -> Iterable[ChatPart]:
         """Yield the warnings that the response doesn't say itself, as one text."""

@@ -10,10 +10,12 @@ from tests.page.browsing import (
     RANKING,
     answer_with,
     ask,
+    axe_violations,
     completed,
     expect_no_markup,
     expect_state,
     frame,
+    load_axe,
     opened,
     progress,
     result,
@@ -198,4 +200,29 @@ def test_markdown_of_a_model_is_shown_whole_and_never_as_html(used_page: Page) -
     expect(said.locator("pre")).to_have_text("SELECT 1")
     expect(said.locator("a")).to_have_count(1)
     expect(said).to_contain_text("<script>")
+    expect_no_markup(used_page)
+
+
+def test_cards_of_renderers_are_shown_as_text(used_page: Page) -> None:
+    cards = [
+        {
+            "title": HOSTILE,
+            "text": "占 32%",
+            "tone": "good",
+            "facts": [{"label": "去年", "value": "<b>1</b>"}],
+            "share": 0.32,
+            "link": "https://example.com/x",
+        },
+        {"title": "二", "text": "", "tone": "attention", "facts": []},
+    ]
+    answer_with(used_page, frame(completed(response="好", response_type="CHAT", cards=cards)))
+    turn = ask(used_page, "?")
+    expect_state(turn, "done")
+    first = turn.locator(".card").first
+    expect(first.get_by_role("heading")).to_have_text(HOSTILE)
+    expect(first.get_by_role("progressbar")).to_have_attribute("value", "0.32")
+    expect(first.locator("dd")).to_have_text("<b>1</b>")
+    assert first.get_by_role("link").get_attribute("rel") == "noopener noreferrer"
+    load_axe(used_page)
+    assert axe_violations(used_page) == []
     expect_no_markup(used_page)
