@@ -77,7 +77,7 @@ settings.register_profile(
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
     derandomize=not EXPLORES,
-    max_examples=tries(24),
+    max_examples=tries(16),
 )
 settings.load_profile("citu")
 

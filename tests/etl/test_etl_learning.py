@@ -17,7 +17,6 @@ from tests.support.databases import as_admin, execute
 from tests.support.etl_requests import INTENT, SHOP
 from tests.support.live import eventually
 from tests.support.people import EXAMPLES, FEEDBACK, LESSONS, People
-from tests.support.store_servers import StoreServer
 from tests.support.tool_bench import ToolBench
 
 ASK = "/api/v0/etl/ask"
@@ -96,7 +95,7 @@ def shop_url(make_database: Callable[[str], str]) -> str:
 
 @pytest.fixture(scope="module")
 def service(
-    place: StoreServer,
+    make_app_database: Callable[[], str],
     shop_url: str,
     scratch_url: str,
     tmp_path_factory: pytest.TempPathFactory,
@@ -106,16 +105,13 @@ def service(
     texts = {name: keys.create(name, groups=groups)[0] for name, groups in GROUPS.items()}
     settings = Settings(
         database_url=shop_url,
+        app_database_url=make_app_database(),
         scratch_database_url=scratch_url,
         data_dir=str(folder),
         reviewer_groups="reviewers",
         group_denied_objects="guests: public.orders.paid_at",
         catalog_ttl_s=0.5,
     )
-    if place.name == "redis":
-        settings = replace(settings, redis_url=place.url)
-    else:
-        settings = replace(settings, app_database_url=place.url)
     with Asking(settings) as asking:
         yield Makers(asking, texts, folder / "audit.jsonl")
 
