@@ -8,11 +8,11 @@ from typing import Any
 
 from flask import Blueprint, Response, request
 
-from agent.answers.table_files import FORMATS, TableFile
+from agent.answers.table_files import FORMATS, TableFile, stored_columns
 from agent.services.export_service import ExportService, WantedRows
 from api.access.callers import acting_as
 from api.disconnect import RequestClient
-from api.models.request_models import PICTURE, ExportQuery
+from api.models.request_models import PICTURE, STORED_VALUES, ExportQuery
 from api.requests import parse_reader, parse_run_id
 from api.responses import set_file_name
 from api.slots import QuestionSlots
@@ -46,9 +46,12 @@ def exports_blueprint(service: ExportService, slots: QuestionSlots) -> Blueprint
             response = Response(picture.content, content_type="image/png")
             return _named(response, wanted.run_id, picture.question, query.format)
 
-        opened = result_of(service.open(wanted), slots, request.environ)
-        rows = opened.content
-        file = FORMATS[query.format](rows.columns, rows.column_types)
+        opened = result_of(service.open(wanted, reader.lang), slots, request.environ)
+        rows, columns = opened.content.rows, opened.content.columns
+        if query.values == STORED_VALUES:
+            columns = stored_columns(rows.columns, rows.column_types)
+
+        file = FORMATS[query.format](columns)
         download = _Download(rows, file, request.environ)
         response = Response(download.pieces(), content_type=file.media_type)
         # Not a `finally` in `pieces`: closing a generator that was never started does not run any

@@ -5,6 +5,8 @@ from datetime import date
 from common.text import Lang, Text
 from common.values import Catalog, Column
 from knowledge.language.spoken_names import spoken_name
+from knowledge.results.reference_names import column_name
+from knowledge.results.value_labels import labels_of_column
 from rules.answering.dated import dated_in
 from sqltree.column_conditions import ColumnCondition, restriction_of
 
@@ -23,6 +25,14 @@ _WRITTEN = {
     "is null": Text("{column}为空", "{column} is empty"),
     "is not null": Text("{column}不为空", "{column} is not empty"),
 }
+_SIGNS = {
+    "=": "{column} = {values}",
+    "<>": "{column} ≠ {values}",
+    "<": "{column} < {values}",
+    "<=": "{column} ≤ {values}",
+    ">": "{column} > {values}",
+    ">=": "{column} ≥ {values}",
+}
 _FLAGS = {
     ("=", "true"): Text("{column}：是", "{column}: yes"),
     ("=", "false"): Text("{column}：否", "{column}: no"),
@@ -38,7 +48,7 @@ def conditions_said(sql: str, catalog: Catalog, lang: Lang, today: date) -> list
     """Return the period and each condition of the WHERE; the last text says if there is more."""
     restriction = restriction_of(sql, catalog)
     dated = dated_in(sql, catalog, today)
-    said = [_said(condition, lang) for condition in restriction.plain]
+    said = [_said(condition, catalog, lang) for condition in restriction.plain]
     if dated is not None:
         period = dated.written_period(lang)
         said.insert(0, _DATED.to(lang).format(spoken_name(dated.column, lang), period))
@@ -52,8 +62,8 @@ def conditions_said(sql: str, catalog: Catalog, lang: Lang, today: date) -> list
     return [*said[:_MOST_SAID], _OTHERS.to(lang)]
 
 
-def _said(condition: ColumnCondition, lang: Lang) -> str:
-    column = spoken_name(condition.column, lang)
+def _said(condition: ColumnCondition, catalog: Catalog, lang: Lang) -> str:
+    column = column_name(condition.column, condition.table, catalog, lang)
     if condition.column.type == "boolean" and len(condition.values) == 1:
         flag = _FLAGS.get((condition.operator, condition.values[0]))
         if flag is not None:
@@ -64,15 +74,18 @@ def _said(condition: ColumnCondition, lang: Lang) -> str:
         values.append("…")
 
     text = _WRITTEN[condition.operator].to(lang)
+    is_named_otherwise = lang == "zh" and column.isascii()
+    if is_named_otherwise:  # signs suit a name in Latin letters better than Chinese words
+        text = _SIGNS.get(condition.operator, text)
+
     return text.format(column=column, values=_JOINED.to(lang).join(values))
 
 
 def _named(value: str, column: Column, lang: Lang) -> str:
     """Return what people call the stored value; the value itself where they call it nothing."""
-    meanings = column.meaning.values if column.meaning is not None else ()
-    for meaning in meanings:
-        if meaning.value == value:
-            return meaning.names.label(lang) or value
+    label = labels_of_column(column, lang).get(value)
+    if label is not None:
+        return label
 
     if not value.strip():
         return _BLANK.format(value)

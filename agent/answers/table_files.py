@@ -9,7 +9,8 @@ import csv
 import io
 import re
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import IO, Any, Protocol
@@ -18,8 +19,53 @@ from xml.sax.saxutils import escape
 import xlsxwriter
 
 from common.envelope import to_json
+from common.text import Lang
+from common.values import QueryResult
+from knowledge.results.result_columns import ResultColumn
+from knowledge.results.value_labels import value_labels
+from knowledge.results.written_values import Format, format_of
 
 Row = Sequence[Any]
+
+
+@dataclass(frozen=True)
+class FileColumn:
+    """A column of a file.
+
+    Attributes:
+        name, type: as PostgreSQL has them.
+        header: what readers call it, with its unit.
+        labels: what readers call stored values.
+        format: how its numbers are written, where they are no names of things.
+    """
+
+    name: str
+    type: str
+    header: str
+    labels: Mapping[str, str] = field(default_factory=dict)
+    format: Format | None = None
+
+
+def file_columns(
+    columns: Sequence[ResultColumn], result: QueryResult, lang: Lang
+) -> tuple[FileColumn, ...]:
+    """Return the columns of a result for a file that people read."""
+    found = []
+    for column, kind in zip(columns, result.column_types, strict=True):
+        header = column.label
+        if column.unit is not None:
+            header = f"{column.label} ({column.unit})"
+
+        labels = value_labels(column.output, lang)
+        shown_as = format_of(column, kind)
+        found.append(FileColumn(column.output.name, kind, header, labels, shown_as))
+
+    return tuple(found)
+
+
+def stored_columns(names: Sequence[str], types: Sequence[str]) -> tuple[FileColumn, ...]:
+    """Return columns whose names and values are written as they are stored."""
+    return tuple(FileColumn(name, kind, name) for name, kind in zip(names, types, strict=True))
 
 
 class TableFile(Protocol):
@@ -52,23 +98,31 @@ class CsvFile:
 
     media_type = "text/csv; charset=utf-8"
 
-    def __init__(
-        self,
-        columns: Sequence[str],
-        column_types: Sequence[str],  # noqa: ARG002 - as the others
-    ) -> None:
+    def __init__(self, columns: Sequence[FileColumn]) -> None:
         self._columns = columns
 
     def begin(self) -> bytes:
-        return _BYTE_ORDER_MARK.encode() + self.rows([self._columns])
+        return _BYTE_ORDER_MARK.encode() + _csv([[column.header for column in self._columns]])
 
     def rows(self, rows: Sequence[Row]) -> bytes:
-        text = io.StringIO()
-        csv.writer(text).writerows([_csv_field(value) for value in row] for row in rows)
-        return text.getvalue().encode("utf-8", "replace")
+        return _csv(_labelled(row, self._columns) for row in rows)
 
     def end(self, *, is_limited: bool) -> Iterator[bytes]:  # noqa: ARG002 - CSV can't say it
         return iter(())
+
+
+def _csv(rows: Iterable[Row]) -> bytes:
+    text = io.StringIO()
+    csv.writer(text).writerows([_csv_field(value) for value in row] for row in rows)
+    return text.getvalue().encode("utf-8", "replace")
+
+
+def _labelled(row: Row, columns: Sequence[FileColumn]) -> Row:
+    """Return the row with the labels of its values in their place."""
+    return [
+        column.labels.get(str(value), value) if column.labels else value
+        for value, column in zip(row, columns, strict=True)
+    ]
 
 
 def _csv_field(value: Any) -> Any:
@@ -93,13 +147,16 @@ def _csv_field(value: Any) -> Any:
 
 class JsonFile:
     """`{"columns", "column_types", "rows", "row_count", "is_limited"}`, as in an answer's
-    `query_result`.
+    `query_result`: columns and values as they are stored.
     """
 
     media_type = "application/json; charset=utf-8"
 
-    def __init__(self, columns: Sequence[str], column_types: Sequence[str]) -> None:
-        self._head = {"columns": list(columns), "column_types": list(column_types)}
+    def __init__(self, columns: Sequence[FileColumn]) -> None:
+        self._head = {
+            "columns": [column.name for column in columns],
+            "column_types": [column.type for column in columns],
+        }
         self._count = 0
 
     def begin(self) -> bytes:
@@ -128,6 +185,11 @@ _MOST_CHARS = 32_767  # a cell has
 _MOST_DIGITS = 15  # Excel's numbers keep; longer ones stay text
 _MOST_EXPONENT = 300  # of ten, beyond which numbers don't fit into Excel's
 _DATE_FORMATS = {"date": "yyyy-mm-dd", "timestamp": "yyyy-mm-dd hh:mm:ss"}
+_NUMBER_FORMATS = {"money": "#,##0.00", "percent": '0.00"%"'}
+_WHOLE, _DECIMAL = "#,##0", "#,##0.00##"
+_WIDTHS = {"date": 12, "timestamp": 20, "bool": 8}
+_NUMBER_WIDTH, _TEXT_WIDTH, _WIDEST = 14, 20, 60
+_LATIN = 0x2E7F  # characters beyond it are as wide as two
 _FIRST_YEAR = 1901  # Excel's calendar has a day in 1900 that never was
 _DAY_ZERO = datetime(1899, 12, 30)  # from which Excel counts days
 _ROWS_END = "</sheetData>"
@@ -151,20 +213,21 @@ class XlsxFile:
 
     media_type = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 
-    def __init__(self, columns: Sequence[str], column_types: Sequence[str]) -> None:
+    def __init__(self, columns: Sequence[FileColumn]) -> None:
+        self._columns = columns
         self._written = _Outlet()
         self._zip = _Zip(self._written, "w", zipfile.ZIP_DEFLATED)
-        self._parts = _empty_book(columns, column_types)
+        self._parts = _empty_book(columns)
         self._sheet_name = next(name for name in self._parts if "worksheets/sheet" in name)
         sheet = self._parts[self._sheet_name].replace(_NO_ROWS, f"<sheetData>{_ROWS_END}")
         head, _, self._tail = _DIMENSION.sub("", sheet).partition(_ROWS_END)
         example = head.find('<row r="2"')
         self._head = head if example < 0 else head[:example]
         styles = iter(_STYLE.findall(head))
-        self._dates = {
+        self._styles = {
             number: next(styles)
-            for number, kind in enumerate(column_types)
-            if kind in _DATE_FORMATS
+            for number, column in enumerate(columns)
+            if _cell_format(column) is not None
         }
         self._sheet: IO[bytes]
 
@@ -192,19 +255,23 @@ class XlsxFile:
         yield self._written.taken()
 
     def _row(self, row: Row) -> str:
-        return (
-            f"<row>{''.join(self._cell(number, value) for number, value in enumerate(row))}</row>"
-        )
+        cells = [self._cell(*one) for one in enumerate(_labelled(row, self._columns))]
+        return f"<row>{''.join(cells)}</row>"
 
     def _cell(self, number: int, value: Any) -> str:
         if value is None:
             return "<c/>"
         if isinstance(value, bool):
             return f'<c t="b"><v>{value:d}</v></c>'
+
+        style = f' s="{self._styles[number]}"' if number in self._styles else ""
         if _is_number_of_excel(value):
-            return f"<c><v>{value if isinstance(value, int) else float(value)!r}</v></c>"
-        if number in self._dates and (day := _day_of_excel(value)) is not None:
-            return f'<c s="{self._dates[number]}"><v>{day}</v></c>'
+            shown = value if isinstance(value, int) else repr(float(value))
+            return f"<c{style}><v>{shown}</v></c>"
+        if self._columns[number].type in _DATE_FORMATS:
+            day = _day_of_excel(value)
+            if day is not None:
+                return f"<c{style}><v>{day}</v></c>"
 
         text = escape(_UNWRITABLE.sub(_written_out, _text(value)[:_MOST_CHARS]))
         return f'<c t="inlineStr"><is><t xml:space="preserve">{text}</t></is></c>'
@@ -234,24 +301,41 @@ class _Outlet(io.RawIOBase):
         return b"".join(pieces)
 
 
-def _empty_book(columns: Sequence[str], column_types: Sequence[str]) -> dict[str, str]:
+def _empty_book(columns: Sequence[FileColumn]) -> dict[str, str]:
     """Return parts of a workbook by name: a header, and a second row that shows the styles of
-    dates.
+    dates and numbers.
     """
     file = io.BytesIO()
     with xlsxwriter.Workbook(file, {"in_memory": True}) as book:
         sheet = book.add_worksheet()
         sheet.freeze_panes(1, 0)
         head = book.add_format({"bold": True, "bottom": 1})
-        for number, (name, kind) in enumerate(zip(columns, column_types, strict=True)):
-            sheet.write_string(0, number, name[:_MOST_CHARS], head)
-            if kind in _DATE_FORMATS:
-                sheet.write_number(
-                    1, number, 0, book.add_format({"num_format": _DATE_FORMATS[kind]})
-                )
+        for number, column in enumerate(columns):
+            sheet.write_string(0, number, column.header[:_MOST_CHARS], head)
+            sheet.set_column(number, number, _width(column))
+            shown_as = _cell_format(column)
+            if shown_as is not None:
+                sheet.write_number(1, number, 0, book.add_format({"num_format": shown_as}))
 
     with zipfile.ZipFile(file) as book_file:
         return {name: book_file.read(name).decode() for name in book_file.namelist()}
+
+
+def _cell_format(column: FileColumn) -> str | None:
+    """Return how Excel shows the column's dates or numbers; None for texts and keys."""
+    if column.type in _DATE_FORMATS:
+        return _DATE_FORMATS[column.type]
+    if column.format == "number":
+        return _WHOLE if column.type.startswith("int") else _DECIMAL
+
+    return _NUMBER_FORMATS.get(column.format or "plain")
+
+
+def _width(column: FileColumn) -> float:
+    """Return a width, in characters, that holds the header and most values of such a column."""
+    header = sum(2 if ord(character) > _LATIN else 1 for character in column.header)
+    needed = _WIDTHS.get(column.type, _TEXT_WIDTH if column.format is None else _NUMBER_WIDTH)
+    return float(min(max(header + 2, needed), _WIDEST))
 
 
 def _written_out(found: re.Match[str]) -> str:

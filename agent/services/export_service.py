@@ -11,6 +11,7 @@ from typing import Any, Generic, TypeVar
 from agent.answers.chart import Chart, chart_of
 from agent.answers.chart_image import can_draw, drawn
 from agent.answers.requested_chart import ChartRequest, requested_chart_of
+from agent.answers.table_files import FileColumn, file_columns
 from agent.runs.past_answers import PastAnswers
 from common.actor import Actor
 from common.audit import Occasion
@@ -60,6 +61,14 @@ class Exported(Generic[T]):
 
 
 @dataclass(frozen=True)
+class LabelledRows:
+    """Rows of an answer, with what readers call their columns and values."""
+
+    rows: RowStream
+    columns: tuple[FileColumn, ...]
+
+
+@dataclass(frozen=True)
 class _Shown:
     """The answer that the user saw: the SQL of its rows, and their chart if there was one and it is
     still kept.
@@ -90,7 +99,7 @@ class ExportService:
         self._open_database = open_database
         self.max_rows = max_rows
 
-    async def open(self, wanted: WantedRows) -> Exported[RowStream]:
+    async def open(self, wanted: WantedRows, lang: Lang) -> Exported[LabelledRows]:
         """Return the answer's rows as they are now; the caller closes the stream.
 
         Raises:
@@ -100,9 +109,15 @@ class ExportService:
             StoreUnavailable: the answer can't be read.
         """
         shown = await self._shown(wanted)
-        return await self._of_answer(
-            wanted, shown, lambda database, sql: database.stream(sql, self.max_rows)
-        )
+
+        async def opening(database: Database, sql: str) -> LabelledRows:
+            catalog = await database.catalog()
+            rows = await database.stream(sql, self.max_rows)
+            without_rows = QueryResult(rows.columns, rows.column_types, ())
+            columns = result_columns(sql, without_rows, catalog, lang)
+            return LabelledRows(rows, file_columns(columns, without_rows, lang))
+
+        return await self._of_answer(wanted, shown, opening)
 
     async def picture(self, wanted: WantedRows, lang: Lang) -> Exported[bytes]:
         """Return the answer's chart as a PNG file, of as many rows as an answer has.

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agent.answers.table_files import FORMATS
+from agent.answers.table_files import FORMATS, stored_columns
 from agent.services.export_service import WantedRows
 from api.answer_fields import answer_fields
 from api.mcp.content import Json, McpCaller
@@ -112,10 +112,10 @@ async def _answer(services: McpServices, caller: McpCaller, parts: Mapping[str, 
 
 async def _rows(services: McpServices, caller: McpCaller, parts: Mapping[str, str]) -> Contents:
     run_id = parse_run_id(parts["run_id"])
-    opened = await services.exports.open(WantedRows(run_id, caller.actor))
-    rows = opened.content
+    opened = await services.exports.open(WantedRows(run_id, caller.actor), caller.lang)
+    rows = opened.content.rows
     try:
-        file = FORMATS[parts["format"]](rows.columns, rows.column_types)
+        file = FORMATS[parts["format"]](stored_columns(rows.columns, rows.column_types))
         written = bytearray(file.begin())
         while page := await rows.page():
             written += file.rows(page)

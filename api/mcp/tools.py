@@ -248,8 +248,9 @@ async def _export(services: McpServices, call: McpCall) -> Json:
     run_id = _run_id(call)
     file_format = ExportQuery.read({"format": call.arguments.get("format", "csv")}).format
     # Opened to learn whether there are rows, which whoever fetches the file reads.
-    opened = await services.exports.open(WantedRows(run_id, call.caller.actor))
-    await opened.content.aclose()
+    wanted = WantedRows(run_id, call.caller.actor)
+    opened = await services.exports.open(wanted, call.caller.lang)
+    await opened.content.rows.aclose()
     url = f"{call.caller.address}/api/v0/runs/{run_id}/export?format={file_format}"
     return _result({"url": url, "max_rows": services.exports.max_rows}, url)
 

@@ -589,8 +589,16 @@ class LineageQuery(RequestFields):
     format: Annotated[str, one_of("json", "mermaid", "cypher")] = "json"
 
 
+STORED_VALUES = "stored"
+
+
 class ExportQuery(RequestFields):
     format: Annotated[str, one_of(*FORMATS, PICTURE)] = next(iter(FORMATS))
+    values: Annotated[str, one_of("labels", STORED_VALUES)] = Field(
+        "labels",
+        description="Of `csv` and `xlsx`: columns and values by what readers call them, or "
+        "as they are stored",
+    )
     conversation_id: Identifier | None = Field(
         None,
         description="The run's conversation, in which its SQL is found longer than the run is kept",

@@ -19,6 +19,7 @@ from knowledge.language.cutting import has_han
 from knowledge.language.inflection import plural, stem
 from knowledge.language.safe_text import cut_off
 from knowledge.language.spoken_names import comment_names, english_words, spoken_name
+from knowledge.results.reference_names import column_name
 from knowledge.semantic.guesses import unit_of
 from knowledge.values.identity import identifies
 from knowledge.words import WORDS
@@ -62,6 +63,18 @@ _PERIODS = {
 _COUNT = Text("数量", "count")
 _RANK = Text("排名", "rank")
 _SHARE = Text("占比", "share")
+# How the names of a figure's change end, the longest first.
+_CHANGES = {
+    "_change_percent": Text("{}变化率", "change of {} in percent"),
+    "_change": Text("{}变化", "change of {}"),
+    "_before": Text("上期{}", "{} before"),
+}
+# Names that PostgreSQL gives to years since a date, which have none of their own.
+_SINCE = "years_since_"
+_YEARS_SINCE = {
+    "age": Text("年龄", "age"),
+    "date_part": Text("年数", "years"),
+}
 _SAID = {
     function: (
         WORDS.chinese.pattern(f"results.{function}"),
@@ -127,8 +140,10 @@ def _read(
     types = result.column_types[: len(found)]
     metrics = {metric.name: metric for metric in catalog.metrics}
     figures = [_figure_named(one, metrics) for one in found]
-    labels = [label_of(one, metric, lang) for one, metric in zip(found, figures, strict=True)]
-    labels = _told_apart(labels, found, lang)
+    labels = [
+        label_of(one, metric, catalog, lang) for one, metric in zip(found, figures, strict=True)
+    ]
+    labels = _numbered(_of_changes(_told_apart(labels, found), found, lang))
     columns = zip(found, figures, labels, types, strict=True)
     for number, (one, metric, label, kind) in enumerate(columns):
         values: Sequence[object] = ()
@@ -152,7 +167,7 @@ def _figure_named(output: OutputColumn, metrics: Mapping[str, Metric]) -> Metric
 # labels
 
 
-def label_of(output: OutputColumn, metric: Metric | None, lang: Lang) -> str:
+def label_of(output: OutputColumn, metric: Metric | None, catalog: Catalog, lang: Lang) -> str:
     """Return the column's label; `metric` is the semantic file's figure that the query names."""
     meant = None
     if metric is not None:
@@ -168,7 +183,7 @@ def label_of(output: OutputColumn, metric: Metric | None, lang: Lang) -> str:
     if output.is_share or output.is_computed:
         return _written(output, lang)
     if output.column is not None:
-        return _composed(output, lang)
+        return _composed(output, catalog, lang)
     if output.function == "count":
         return _count_label(output, lang)
 
@@ -215,6 +230,11 @@ def _given_name(output: OutputColumn, lang: Lang) -> str | None:
 
 def _written(output: OutputColumn, lang: Lang) -> str:
     """Read the column's name as words; in Chinese, say instead what a share or a count is."""
+    if output.name in _YEARS_SINCE:
+        return _YEARS_SINCE[output.name].to(lang)
+    if output.name.startswith(_SINCE) and lang == "zh":
+        return _YEARS_SINCE["date_part"].to(lang)
+
     says_itself = output.is_named and lang == "en"
     if output.is_share and not says_itself:
         return _SHARE.to(lang)
@@ -224,15 +244,17 @@ def _written(output: OutputColumn, lang: Lang) -> str:
     return " ".join(english_words(output.name)) or output.name
 
 
-def _composed(output: OutputColumn, lang: Lang) -> str:
+def _composed(output: OutputColumn, catalog: Catalog, lang: Lang) -> str:
     """Return a label such as "average amount": the function and the column in words."""
     period = output.period or output.part
     if period is not None and period in _PERIODS:
         return _PERIODS[period].to(lang)
 
     assert output.column is not None
-    lang = _language_of(output.column, lang)
-    name = spoken_name(output.column, lang)
+    if output.function is not None:
+        lang = _language_of(output.column, lang)
+
+    name = column_name(output.column, output.table, catalog, lang)
     if output.function is None:
         return name
     if _says(name, output.function):
@@ -298,17 +320,40 @@ def _counted_by(table: Table, column: Column, lang: Lang) -> str:
     return _in_plural(column, lang)
 
 
-def _told_apart(labels: list[str], found: Sequence[OutputColumn], lang: Lang) -> list[str]:
-    """Write the tables' names before labels that occur twice."""
-    often = Counter(labels)
+def _told_apart(labels: list[str], found: Sequence[OutputColumn]) -> list[str]:
+    """Write the tables' names before labels that columns of several tables have."""
+    owners: dict[str, set[object]] = {}
+    for label, output in zip(labels, found, strict=True):
+        owners.setdefault(label, set()).add(output.table.key if output.table else None)
+
     told = []
     for label, output in zip(labels, found, strict=True):
-        if often[label] > 1 and output.table is not None:
-            label = _with_owner(label, spoken_name(output.table, lang), lang)
+        if len(owners[label]) > 1 and output.table is not None:
+            owner_lang: Lang = "zh" if has_han(label) else "en"
+            label = _with_owner(label, spoken_name(output.table, owner_lang), owner_lang)
 
         told.append(label)
 
-    return _numbered(told)
+    return told
+
+
+def _of_changes(labels: list[str], found: Sequence[OutputColumn], lang: Lang) -> list[str]:
+    """Call a figure's earlier one and its changes after the figure that stands beside them.
+
+    They are known by their names: `total`, `total_before`, `total_change`, `total_change_percent`.
+    """
+    names = [one.name for one in found]
+    called = []
+    for label, name in zip(labels, names, strict=True):
+        for ending, form in _CHANGES.items():
+            figure = name.removesuffix(ending)
+            if figure != name and figure in names:
+                label = form.to(lang).format(labels[names.index(figure)])
+                break
+
+        called.append(label)
+
+    return called
 
 
 def _numbered(labels: list[str]) -> list[str]:
@@ -326,11 +371,12 @@ def _with_owner(label: str, owner: str, lang: Lang) -> str:
     if label.startswith(owner):
         return label
 
-    both = f"{owner}{label}"
-    if lang == "zh" and not both.isascii():
-        return both
+    if lang == "en":
+        return f"{owner} {label}"
+    if has_han(owner):
+        return f"{owner}{label}"
 
-    return f"{owner} {label}"
+    return f"{label} ({owner})"
 
 
 # ------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 
 from common.text import Lang
+from common.values import Column
 from knowledge.language.codes import labels_of
 from knowledge.language.cutting import has_han
 from sqltree.outputs import OutputColumn
@@ -14,16 +15,22 @@ _WORD = re.compile(r"[A-Za-z]{3}")
 
 
 def value_labels(output: OutputColumn, lang: Lang) -> Mapping[str, str]:
-    """Return the labels of the stored values that a column of a result shows.
+    """Return the labels of the values that a column of a result shows; empty where they are not
+    those that are stored.
+    """
+    if output.column is None or not output.is_stored:
+        return {}
+
+    return labels_of_column(output.column, lang)
+
+
+def labels_of_column(column: Column, lang: Lang) -> Mapping[str, str]:
+    """Return the labels of a column's stored values.
 
     What the semantic file says comes before the comment; of a comment, labels in Chinese are none
     in English. Values that are words of the language need no label: the file's names for them are
-    other names. Empty where the values are not those that are stored.
+    other names.
     """
-    column = output.column
-    if column is None or not output.is_stored:
-        return {}
-
     labels = {}
     for value, label in labels_of(column.comment):
         if lang == "zh" or not has_han(label):

@@ -186,7 +186,7 @@ def _figure_name(measure: Measure, schema: Schema, lang: Lang) -> str:
     column = schema.column(measure.table, measure.column) if measure.column is not None else None
     function = _COMMON[measure.function]
     figure = OutputColumn("", table=table, column=column, function=function, counted=(table,))
-    return label_of(figure, None, lang)
+    return label_of(figure, None, schema.catalog, lang)
 
 
 def _of(measure: Measure, schema: Schema, lang: Lang) -> str:

@@ -10,7 +10,7 @@ from postgres.identifiers import quoted
 from rules.query.aggregates import FUNCTIONS, PARTS
 from rules.query.query import ColumnRef, Dimension, Measure, Order, Query, measured_table
 from rules.schema.reference_graph import Graph
-from rules.schema.table_facts import Facts, kind_of
+from rules.schema.table_facts import Facts, is_birth_date, kind_of
 from rules.schema.table_schema import Schema
 from rules.sql.column_names import SelectItem, direction, disambiguated, group_name, measure_alias
 from rules.sql.expressions import comparison, is_float_type, number
@@ -239,12 +239,21 @@ class SelectStatement:
             alias = None
             if column.part is not None:
                 alias = f"{column.column}_{PARTS[column.part].name}"
+            elif column.is_age:
+                alias = self._years_name(column)
             elif is_twin:
                 alias = f"{column.table[1]}_{column.column}"
 
             outputs.append(SelectItem(self.frame.column(column), alias))
 
         return outputs
+
+    def _years_name(self, ref: ColumnRef) -> str:
+        """Return the name of the years since a date."""
+        if is_birth_date(self.schema.column(ref.table, ref.column)):
+            return "age"
+
+        return f"years_since_{ref.column}"
 
     def _measure_sql(self, measure: Measure) -> str:
         plain = self.aggregate_sql(measure)

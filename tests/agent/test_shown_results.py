@@ -7,7 +7,7 @@ import pytest
 from agent.answers.said_conditions import conditions_said
 from agent.answers.shown_result import shown_result
 from common.text import Lang
-from common.values import Catalog, Column, QueryResult, Table
+from common.values import Catalog, Column, ForeignKey, QueryResult, Table
 
 TODAY = date(2026, 11, 24)
 
@@ -82,6 +82,7 @@ def test_only_what_may_be_added_has_a_total(select: str, total: int | None, why:
             ["店铺为a、b", "单价不为空", "数量大于3", "营业中：否"],
             ["shop is a or b", "price is not empty", "quantity above 3", "is open: no"],
         ),
+        ("WHERE state IN (1, 2)", ["状态为营业、装修"], ["state is 1 or 2"]),
         ("WHERE shop = ''", ["店铺为“”"], ["shop is “”"]),
         ("WHERE shop = 'a' OR shop = 'b'", ["其他条件见 SQL"], ["and what else the SQL says"]),
         (
@@ -99,6 +100,80 @@ def test_conditions_are_said_and_what_is_not_said_is_named(
     assert conditions_said(sql, CATALOG, "zh", TODAY) == zh
     if en is not None:
         assert conditions_said(sql, CATALOG, "en", TODAY) == en
+
+
+_MEMBERS = Table(
+    "public",
+    "member",
+    "table",
+    (Column("id", "integer"), Column("born", "date", "出生日期"), Column("rank", "text")),
+    comment="会员",
+    primary_key=("id",),
+)
+_PAYMENTS = Table(
+    "public",
+    "payment",
+    "table",
+    (Column("member_id", "integer"), Column("amount", "numeric", "金额"), Column("rank", "text")),
+    foreign_keys=(ForeignKey(("member_id",), ("public", "member"), ("id",)),),
+)
+_REFUNDS = Table(
+    "public", "refund", "table", (Column("amount", "numeric", "金额"),), comment="退款"
+)
+_CHANGES = ("before", "change", "change_percent")
+_GROWN = """
+SELECT total_amount, total_amount_before,
+       total_amount - total_amount_before AS total_amount_change,
+       100.0 * (total_amount - total_amount_before) / total_amount_before
+           AS total_amount_change_percent
+FROM (SELECT sum(amount) AS total_amount, sum(amount) AS total_amount_before
+      FROM payment) AS figures
+"""
+
+
+@pytest.mark.parametrize(
+    ("sql", "names", "zh", "en"),
+    [
+        (
+            _GROWN,
+            ("total_amount", *(f"total_amount_{one}" for one in _CHANGES)),
+            ["金额合计", "上期金额合计", "金额合计变化", "金额合计变化率"],
+            [
+                "total amount",
+                "total amount before",
+                "change of total amount",
+                "change of total amount in percent",
+            ],
+        ),
+        (
+            "SELECT member_id, id FROM payment, member",
+            ("member_id", "id"),
+            ["会员编号", "编号"],
+            ["member id", "id"],
+        ),
+        ("SELECT date_part('year', age(born)) AS age FROM member", ("age",), ["年龄"], ["age"]),
+        (
+            "SELECT p.amount, m.amount FROM payment AS p, refund AS m",
+            ("amount", "amount"),
+            ["金额 (payment)", "退款金额"],
+            ["payment amount", "refund amount"],
+        ),
+        (
+            "SELECT p.rank, m.rank FROM payment AS p, member AS m",
+            ("rank", "rank"),
+            ["payment rank", "member rank"],
+            ["payment rank", "member rank"],
+        ),
+    ],
+)
+def test_labels_are_in_one_language_and_each_is_of_one_column(
+    sql: str, names: tuple[str, ...], zh: list[str], en: list[str]
+) -> None:
+    catalog = Catalog((_MEMBERS, _PAYMENTS, _REFUNDS))
+    for lang, expected in (("zh", zh), ("en", en)):
+        result = QueryResult(names, ("int4",) * len(names), ())
+        shown = shown_result(sql, result, catalog, lang)
+        assert shown["query_result"]["labels"] == expected
 
 
 BOTH = {"1": "营业", "2": "装修"}

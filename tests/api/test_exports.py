@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from decimal import Decimal
 from importlib.util import find_spec
@@ -132,12 +132,12 @@ def test_every_kind_of_value_is_the_same_in_every_format(asking: Asking) -> None
         [Decimal(str(one)) if isinstance(one, float) else one for _, one, _, _ in VALUES]
     ]
     assert (told["row_count"], told["is_limited"]) == (1, False)
-    with _export(asking, run_id) as response:
+    with _export(asking, run_id, values="stored") as response:
         assert response.content_type == "text/csv; charset=utf-8"
         name = parse_options_header(response.headers["Content-Disposition"])[1]["filename"]
         assert re.fullmatch(r"Some rows \d{4}-\d\d-\d\d\.csv", name), "the question and the day"
         assert _rows_of_csv(response.get_data()) == [names, [one for _, _, one, _ in VALUES]]
-    with _export(asking, run_id, format="xlsx") as response:
+    with _export(asking, run_id, format="xlsx", values="stored") as response:
         sheet = load_workbook(io.BytesIO(response.get_data())).active
     assert sheet is not None
     assert [[cell.value for cell in row] for row in sheet.iter_rows()] == [
@@ -145,6 +145,43 @@ def test_every_kind_of_value_is_the_same_in_every_format(asking: Asking) -> None
         [one for *_, one in VALUES],
     ]
     assert {cell.data_type for cell in sheet[2]} <= {"n", "s", "b", "d"}  # "f" would be a formula
+
+
+def test_files_say_what_people_call_columns_and_values(
+    make_database: Callable[[str], str], model: OpenAiServer
+) -> None:
+    url = make_database(
+        """
+        CREATE TABLE member (id int PRIMARY KEY, level int, joined_on date, paid numeric(9,2));
+        COMMENT ON COLUMN member.level IS '会员等级：1=普通 2=银卡';
+        COMMENT ON COLUMN member.paid IS '消费金额（元）';
+        COMMENT ON TABLE member IS '会员';
+        INSERT INTO member VALUES (1, 2, '2026-02-28', 1234.5);
+        """
+    )
+    sql = "SELECT id, level, joined_on, paid FROM member"
+    settings = Settings(database_url=url, enable_result_summary=False)
+    with Asking(settings, model) as asking:
+        run_id = _asked(asking, sql)["run_id"]
+        with _export(asking, run_id, lang="zh") as response:
+            labelled = _rows_of_csv(response.get_data())
+        with _export(asking, run_id, lang="zh", values="stored") as response:
+            stored = _rows_of_csv(response.get_data())
+        with _export(asking, run_id, lang="zh", format="xlsx") as response:
+            sheet = load_workbook(io.BytesIO(response.get_data())).active
+    assert labelled[0][:2] == ["编号", "会员等级"] and labelled[1] == [
+        "1",
+        "银卡",
+        "2026-02-28",
+        "1234.50",
+    ]
+    assert labelled[0][3] == "消费金额 (元)"
+    assert stored == [["id", "level", "joined_on", "paid"], ["1", "2", "2026-02-28", "1234.50"]]
+    assert sheet is not None
+    key, level, day, paid = sheet[2]
+    assert (level.value, day.value, paid.value) == ("银卡", datetime(2026, 2, 28), 1234.5)
+    assert (key.number_format, paid.number_format) == ("General", "#,##0.00")
+    assert sheet.column_dimensions["C"].width >= len("2026-02-28")
 
 
 def test_a_reader_that_streams_the_sheet_finds_all_rows(asking: Asking) -> None:

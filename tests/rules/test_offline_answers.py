@@ -199,7 +199,7 @@ def test_the_thing_with_the_most_is_shown_not_only_its_figure() -> None:
         ("pay amuont by statsu", "pay amount by status"),
         ("3月的订单数", "今年3月的订单数"),
         ("number of orders in March", "number of orders in March this year"),
-        ("heaviest product", "heaviest product by unit price"),
+        ("top product", "top product by unit price"),
     ],
 )
 def test_a_refusal_offers_questions_that_work(question: str, offers: str) -> None:

@@ -295,7 +295,7 @@ def test_an_answer_says_what_is_compared(
         ),
         (
             Query(ORDERS, columns=(ORDER, at("weekday"), at("hour"))),
-            ["order id", "下单时间（星期）", "下单时间（小时）"],
+            ["编号", "下单时间（星期）", "下单时间（小时）"],
             ["order id", "ordered at (weekday)", "ordered at (hour)"],
         ),
         (
