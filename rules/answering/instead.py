@@ -88,6 +88,9 @@ def _texts_of_choices(
     if missing.kind == "year":
         for year in (*years_of(missing.word), *_years_of_data(missing.word, lexicon)):
             yield [year.to(lang)], None
+    elif missing.figures:
+        for figure in missing.figures:
+            yield [Text(*figure).to(lang)], None
     elif missing.kind == "figure":
         for key, _ in missing.choices:
             for column in lexicon.schema.facts[key].measures:

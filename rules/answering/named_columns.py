@@ -197,6 +197,10 @@ def _of(measure: Measure, schema: Schema, lang: Lang) -> str:
     factors = [measure.column, measure.times]
     columns = [schema.column(measure.table, one) for one in factors if one is not None]
     name = " × ".join(spoken_name(column, lang) for column in columns)
+    if measure.less is not None:
+        discount = schema.column(measure.table, measure.less)
+        name = f"{name} × (1 − {spoken_name(discount, lang)})"
+
     return _YEARS.to(lang).format(name) if measure.is_age else name
 
 

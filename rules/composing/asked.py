@@ -508,11 +508,13 @@ class Asked:
         if function in ("sum", "avg") and question.kind(link) in ("date", "timestamp"):
             raise unused_words([column.name])
 
+        discount = question.facts(link.table).discount_share
         return Measure(
             function,
             link.table,
             link.column,
             link.factor,
+            less=discount if link.factor is not None else None,
             is_age=is_age,
             percent=figure.percent,
         )

@@ -33,6 +33,8 @@ def assumptions(asked: Asked, query: Query) -> tuple[Text, ...]:
     """
     return (
         *_of_figures(asked, query),
+        *_of_discounts(asked, query),
+        *_of_empty_amounts(asked, query),
         *_of_dates(asked, query),
         *_of_groups(asked, query),
         *_of_filters(asked, query),
@@ -55,6 +57,38 @@ def _of_figures(asked: Asked, query: Query) -> Iterator[Text]:
             f"这里按“{taken.zh}”统计，另有：{names.zh}。",
             f'This is by "{taken.en}"; there is also: {names.en}.',
         )
+
+
+def _of_discounts(asked: Asked, query: Query) -> Iterator[Text]:
+    """Yield whether an amount that is worked out of price and quantity is less discounts."""
+    for measure in query.measures:
+        discounts = asked.question.facts(measure.table).discounts
+        if measure.times is None or not discounts:
+            continue
+
+        names = enumerated(map(called, discounts))
+        if measure.less is not None:
+            yield Text(
+                f"已按“{names.zh}”（占价格的比例）扣减。",
+                f'Reduced by "{names.en}", taken as a share of the price.',
+            )
+        else:
+            yield Text(f"未扣减“{names.zh}”。", f'Not reduced by "{names.en}".')
+
+
+def _of_empty_amounts(asked: Asked, query: Query) -> Iterator[Text]:
+    """Yield that amounts of 0 are not among those that are missing: "no refund" may mean both."""
+    for condition in query.conditions:
+        column = condition.column
+        is_amount = asked.question.facts(column.table).is_measure
+        if condition.operator == "null" and is_amount(
+            asked.question.schema.column(column.table, column.column)
+        ):
+            name = called(asked.question.schema.column(column.table, column.column))
+            yield Text(
+                f"只查“{name.zh}”为空的，为0的不算在内。",
+                f'Only those where "{name.en}" is empty; 0 is not.',
+            )
 
 
 def _choice(asked: Asked, word: Word, used: set[ColumnIdentity]) -> tuple[Link, list[Link]] | None:

@@ -24,6 +24,7 @@ from rules.query.refusals import (
     unknown_words,
     unused_words,
 )
+from rules.reading.implied import column_dimension
 from rules.reading.inclusions import Inclusion
 from rules.reading.parts import NO_TABLE, GroupBy, Named, Reading, Span
 from rules.schema.links import column_link
@@ -348,6 +349,25 @@ def _with_both_sides(asked: Asked) -> Asked:
     )
 
 
+def _with_all_kinds(asked: Asked) -> Asked:
+    """Group by a column of which each value is named beside a figure: "number of men and women"."""
+    parts = asked.parts
+    has_others = bool(parts.groups or parts.rankings) or asked.says("share", "or", "compare")
+    counts = bool(parts.figures) and all(one.function == "count" for one in parts.figures)
+    if asked.about is not None or has_others or not (counts or asked.says("how_many")):
+        return asked
+
+    kept, groups = [], []
+    for one in parts.conditions:
+        if asked.takes_all_values(one):
+            link = column_link(one.column.table, one.column.column)
+            groups.append(GroupBy(column_dimension(asked.question, link), 0))
+        else:
+            kept.append(one)
+
+    return asked.with_parts(conditions=tuple(kept), groups=tuple(groups))
+
+
 def _with_whole_names(asked: Asked) -> Asked:
     """Take first and last name side by side for one person in one role.
 
@@ -410,6 +430,7 @@ def _split_attributes(asked: Asked) -> Asked:
 
 _NORMALIZATIONS = (
     _with_both_sides,
+    _with_all_kinds,
     _without_dates_of_verbs,
     _with_one_span,
     _with_whole_names,

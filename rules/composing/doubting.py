@@ -6,8 +6,9 @@ The user chooses a column, and the question is read once more with it.
 from collections.abc import Iterator, Sequence
 
 from rules.composing.asked import Asked
+from rules.query.pending import Choice
 from rules.query.query import Query, measured_table, references
-from rules.query.refusals import ambiguous_column
+from rules.query.refusals import ambiguous_column, several_things
 from rules.reading import costs
 from rules.reading.parts import Reading
 from rules.reading.words import ColumnIdentity, QuestionWords, Word
@@ -132,3 +133,52 @@ def _columns(query: Query) -> set[ColumnIdentity]:
 
     found |= {(one.table, one.column) for one in query.measures}
     return found
+
+
+def means_rival(question: QuestionWords, first: Query, other: Query) -> bool:
+    """Tell whether the user has chosen the things that the other query is about.
+
+    "books by German authors" are books, or numbers of books of each author.
+
+    Raises:
+        Refusal: the queries are about other things, and the user has not chosen yet.
+    """
+    if _says_less(other, first):
+        return False
+
+    of_first, of_other = _things(first), _things(other)
+    if not of_first or not of_other:
+        return False
+
+    only_first = [one for one in of_first if one not in of_other]
+    only_other = [one for one in of_other if one not in of_first]
+    if not only_first or not only_other:
+        return False
+
+    choices = [only_first[0], only_other[0]]
+    named = question.named_tables()
+    if any(column is None and table not in named for table, column in choices):
+        return False
+
+    chosen = question.settled.among(choices)
+    if chosen is None:
+        raise several_things(choices, question.lexicon)
+
+    return chosen == only_other[0]
+
+
+def _says_less(query: Query, than: Query) -> bool:
+    """Tell whether a query lacks comparisons of the other, or averages over single rows."""
+    if than.having and not query.having:
+        return True
+
+    rows = {one.table for one in query.dimensions if one.column is None and not one.is_of_time}
+    return any(one.function == "avg" and one.table in rows for one in query.measures)
+
+
+def _things(query: Query) -> list[Choice]:
+    """Return what each row of the answer is: a thing, or a group; none where it is one figure."""
+    if not query.measures:
+        return [(query.base, None)]
+
+    return [(one.table, one.column) for one in query.dimensions if not one.is_of_time]

@@ -11,10 +11,13 @@ from rules.query.query import Measure, Query
 from rules.query.refusals import ambiguous_column, missing_measure, unused_words
 from rules.reading.words import ColumnIdentity, Word
 from rules.schema.links import Link, column_link
+from rules.words import WORDS
 
 _WHOLE_NAME = 0.9  # quality
 _LIKE_NAME = 0.7  # quality below which a word is only like a column's name
 _COUNTS = ("count", "count_distinct")
+_QUANTITY = WORDS.chinese.pattern("columns.counted", end="$")
+_HAVE = frozenset(WORDS.both("questions.have"))
 
 
 def refuse_unaccounted_figures(asked: Asked, query: Query) -> None:
@@ -28,6 +31,8 @@ def refuse_unaccounted_figures(asked: Asked, query: Query) -> None:
     _refuse_other_units(asked, query)
     _refuse_counts_of_likeness(asked, query)
     _refuse_counts_left_out(asked, query)
+    _refuse_figures_had(asked, query)
+    _refuse_numbers_of_unknown(asked)
     _ask_whose_amount(asked, query)
     _ask_which_amount(asked, query)
 
@@ -90,6 +95,25 @@ def _refuse_counts_left_out(asked: Asked, query: Query) -> None:
     for word, after in pairwise(asked.question.words):
         is_number = word.mark.means("count") and word.mark.arg == ""
         if is_number and after.mark.is_unknown and after.mark.start == word.mark.end:
+            raise unused_words([f"{word.text}{after.text}"])
+
+
+def _refuse_figures_had(asked: Asked, query: Query) -> None:
+    """Refuse a figure beside a count of what has it: "how many order lines have a discount"."""
+    if not any(one.function == "count" for one in query.measures):
+        return
+
+    for word, _ in _words_for(asked, query.measures, "mcol"):
+        before = asked.question.nearest(word.at - 1, -1, "noise")
+        if before is not None and before.noun is None and before.text.lower() in _HAVE:
+            raise unused_words([before.text, word.text])
+
+
+def _refuse_numbers_of_unknown(asked: Asked) -> None:
+    """Refuse a quantity of something unknown: `投诉数量` is no quantity of what is in stock."""
+    for word, after in pairwise(asked.question.words):
+        is_quantity = after.mark.means("count") and _QUANTITY.search(after.text) is not None
+        if is_quantity and word.mark.is_unknown and word.mark.end == after.mark.start:
             raise unused_words([f"{word.text}{after.text}"])
 
 

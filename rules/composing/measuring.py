@@ -141,6 +141,9 @@ def figures_query(asked: Asked) -> Query:
             dimensions.append(dimension)
 
     if asked.says("per_entity"):
+        if len(dimensions) == 1 and _is_asked_by(asked, dimensions[0]):
+            return _grouped(base, dimensions, [_averaged_value(asked, measures)])
+
         return _per_entity(asked, measures, dimensions)
     if _averages_totals(asked, measures, dimensions):
         # "orders per day on average"
@@ -184,8 +187,20 @@ def _averages_totals(asked: Asked, measures: list[Measure], dimensions: list[Dim
     if not is_total or not asked.says("avg"):
         return False
 
+    if _is_asked_by(asked, dimensions[0]):
+        return False
+
     is_by_time = dimensions[0].bucket is not None
     return is_by_time or not asked.parts.bare
+
+
+def _is_asked_by(asked: Asked, dimension: Dimension) -> bool:
+    """Tell whether "by" asks for the group, which is one row each: "average fine by reason"."""
+    for group in asked.parts.groups:
+        if group.by and group.dimension.column is not None and group.dimension == dimension:
+            return True
+
+    return False
 
 
 def _running(
@@ -264,7 +279,8 @@ def _implied(asked: Asked) -> list[Figure]:
         return _count_of_conditions(asked, asked.parts.conditions[0].column.table)
     if asked.says("how_many") and asked.head is None:
         return _count_of_conditions(asked, table)
-    if asked.head is not None or facts.is_entity or asked.says("distribution"):
+    counts_rows = asked.says("distribution") or (asked.says("share") and not facts.is_report)
+    if asked.head is not None or facts.is_entity or counts_rows:
         return [Figure("count", table=table)]
     if len(facts.measures) > 1:
         raise missing_measure(called(facts.table), facts)
@@ -594,6 +610,19 @@ def _share(
 
     share = replace(measures[0], is_share=True, share_of=conditions)
     return Query(base, measures=(share,))
+
+
+def _averaged_value(asked: Asked, measures: list[Measure]) -> Measure:
+    """Return the average of a column by groups: "average number of pages by category".
+
+    Raises:
+        Refusal: rows are counted, of which "by" names no things to average over.
+    """
+    (measure, *others) = measures
+    if others or measure.column is None or measure.function != "sum":
+        raise unused_words(asked.question.texts("per_entity"))
+
+    return replace(measure, function="avg")
 
 
 def _per_entity(asked: Asked, measures: list[Measure], dimensions: list[Dimension]) -> Query:

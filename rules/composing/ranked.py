@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from common.meanings import TableKey
+from common.text import Text
 from knowledge.language.spoken_names import called
 from rules.composing.asked import Asked
 from rules.query.query import ColumnRef, Condition, Dimension, Figure, Function, Order, Query, ref
-from rules.query.refusals import missing_measure, unused_words
-from rules.reading.implied import column_dimension, concept_column
+from rules.query.refusals import missing_measure, number_or_amount, unused_words
+from rules.reading.implied import amount_paid, column_dimension, concept_column
 from rules.reading.parts import NO_TABLE, GroupBy, Named, Ranking
 from rules.reading.words import Word
 from rules.schema.links import Link, column_link
@@ -19,10 +20,16 @@ from rules.words import WORDS
 
 _NEXT = 2  # places from "top" to what is ranked: "top 3 products"
 _WHAT = WORDS.both("questions.what")
+_MOST_IN = WORDS.english.text("questions.most_in")
 _GRADED = 2  # words behind the ranking: "most active users"
 _FEW = 2  # things at least that have a share together; of a single one it is shown with its name
 # Kinds of the word behind an extreme value that is asked for itself.
 _BEHIND_VALUE = ("count", "which", "list", "rank", "and", "by_end", "cmp", "of")
+_MONEY = Text(WORDS.chinese.phrases("figures.money")[3], WORDS.english.phrases("figures.money")[0])
+_OF_MONEY = re.compile(
+    "|".join(WORDS.any_of(f"questions.{kind}") for kind in ("pays", "earns", "sells")),
+    re.IGNORECASE,
+)
 _OWNS = re.compile(WORDS.any_of("questions.owners"))
 
 
@@ -253,6 +260,7 @@ def _with_figure(asked: Asked, ranking: Ranking) -> tuple[Asked, Ranking]:
     parts = asked.parts
     meant = _meant_figure(asked, ranking)
     if meant is not None:
+        asked = _with_thing(asked, ranking.figure, meant)
         return asked, replace(ranking, figure=replace(meant, position=ranking.at), hint="")
     if ranking.hint in asked.question.lexicon.adjectives:
         # none of its figures is near what is asked
@@ -268,19 +276,64 @@ def _with_figure(asked: Asked, ranking: Ranking) -> tuple[Asked, Ranking]:
         )
         return asked, replace(ranking, figure=named)
 
+    ranked = asked.question.words[ranking.at].text
     counted = _counted_table(asked) if ranking.counts else None
     if counted is not None:
+        paid = [text for text in asked.question.texts("verb") if _OF_MONEY.fullmatch(text)]
+        if paid:
+            _ask_number_or_amount(asked, counted, " ".join((*paid[:1], ranked)))
+
         count = Figure("count", table=counted, position=ranking.at)
         ranking = replace(ranking, figure=count)
 
     return asked, ranking
 
 
+def _ask_what_most_in(asked: Asked, ranking: Ranking, figure: Figure) -> None:
+    """Ask whether "the most in fines" is about their number or their amount."""
+    after = asked.question.word_at(ranking.at + 1)
+    if figure.table is None or after is None or after.text.lower() != _MOST_IN:
+        return
+
+    _ask_number_or_amount(asked, figure.table, asked.question.words[ranking.at].text)
+
+
+def _ask_number_or_amount(asked: Asked, counted: TableKey, said: str) -> None:
+    """Ask what "sold the most" means where events have an amount of money: it or their number.
+
+    Raises:
+        Refusal: with both as choices.
+    """
+    amount = amount_paid(asked.question, counted)
+    if amount is None:
+        return
+
+    name = called(asked.question.column_of(amount)) if amount.factor is None else _MONEY
+    raise number_or_amount(said, called(asked.question.facts(counted).table), name, counted)
+
+
+def _with_thing(asked: Asked, named: Figure | None, meant: Figure) -> Asked:
+    """Take a table for the thing that is ranked, where another figure is meant than its rows."""
+    if named is None or named.table is None or named.table == meant.table:
+        return asked
+
+    word = asked.question.words[named.position]
+    table = word.link_as("tab")
+    is_thing = table is not None and asked.question.facts(named.table).is_entity
+    if table is None or not is_thing or asked.tables:
+        return asked
+
+    return asked.with_parts(tables=(*asked.parts.tables, Named(word.at, table)))
+
+
 def _meant_figure(asked: Asked, ranking: Ranking) -> Figure | None:
     """Return the figure that the user has named when asked back, or that an adjective means."""
     settled = asked.question.settled.figure
-    if settled is not None or ranking.figure is not None:
+    if settled is not None:
         return settled
+    if ranking.figure is not None:
+        _ask_what_most_in(asked, ranking, ranking.figure)
+        return None
 
     adjective = _by_adjective(asked, ranking)
     return Figure(None, adjective) if adjective is not None else None

@@ -15,7 +15,7 @@ from knowledge.language.spoken_names import called, comment_names, english_words
 from rules.composing.asked import Asked
 from rules.composing.assumptions import assumptions, notes_on_values
 from rules.composing.compose import composed, grouped_table, refuse_lost, with_all_groups
-from rules.composing.doubting import is_rival, refuse_doubtful, refuse_rivals
+from rules.composing.doubting import is_rival, means_rival, refuse_doubtful, refuse_rivals
 from rules.linking.linking import nouns_of
 from rules.linking.mark import Mark
 from rules.linking.marks import marks_of
@@ -30,6 +30,7 @@ from rules.query.refusals import (
     refuse_too_long,
 )
 from rules.query.years import dated
+from rules.reading import costs
 from rules.reading.cover import readings
 from rules.reading.inclusions import Inclusion, without_inclusion
 from rules.reading.parts import Reading
@@ -193,9 +194,10 @@ def _best(question: QuestionWords, lang: Lang, inclusion: Inclusion | None) -> U
             for rival in rivals:
                 _refuse_rival(question, rival, understood, lang, inclusion)
 
-            return understood
+            return _of_things_meant(question, found[place:], understood, lang, inclusion)
         except Refusal as one:
-            refusal = refusal or one
+            if refusal is None or (one.choices and not refusal.choices):
+                refusal = one
             if reading.parts.doubts or (one.missing is not None and one.missing.kind == "choice"):
                 break
 
@@ -217,6 +219,36 @@ def _refuse_rival(
 
     if other.sql != understood.sql:
         refuse_rivals(question, understood.query, other.query)
+
+
+def _of_things_meant(
+    question: QuestionWords,
+    found: list[Reading],
+    understood: Understanding,
+    lang: Lang,
+    inclusion: Inclusion | None,
+) -> Understanding:
+    """Return the best reading, or another that is about the things which the user has chosen.
+
+    Args:
+        found: the best reading, which is `understood`, and the worse ones.
+
+    Raises:
+        Refusal: asks which things are meant, where a reading that is hardly worse is about others.
+    """
+    best, *others = found
+    for other in others:
+        if other.cost > best.cost + costs.DOUBT_OF_THINGS:
+            continue
+
+        rival = None
+        with suppress(Refusal, _Unconnected):
+            rival = _understood(question, other, lang, inclusion)
+
+        if rival is not None and means_rival(question, understood.query, rival.query):
+            return rival
+
+    return understood
 
 
 def _understood(

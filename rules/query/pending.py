@@ -20,11 +20,14 @@ class Missing:
             meant; `year`: the year of a month or quarter, which is `word`.
         choices: of `choice`, the tables and columns that may be meant; of `figure`, the tables
             whose figures are likely meant.
+        figures: of `figure`, the names of those that may be meant, in Chinese and English, where it
+            is known which.
     """
 
     kind: Literal["figure", "choice", "year"]
     choices: tuple[Choice, ...] = ()
     word: str = ""
+    figures: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -111,6 +111,7 @@ class Measure:
         column: None counts rows; the name of a metric where the function is `metric`.
         times: a column of the same row by which it is multiplied before it is aggregated (price by
             quantity).
+        less: a column of the same row with the share by which that product is reduced.
         per: the figure is the average of the figures per this dimension ("daily average").
         is_share: the figure is a percentage of the figure over all groups; where `share_of` holds
             conditions, the percentage that the rows that meet them have of all rows.
@@ -125,6 +126,7 @@ class Measure:
     table: TableKey
     column: str | None = None
     times: str | None = None
+    less: str | None = None
     per: Dimension | None = None
     is_share: bool = False
     share_of: tuple[Condition, ...] = ()

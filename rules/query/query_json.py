@@ -22,7 +22,7 @@ from rules.query.query import ColumnRef, Operand, Query
 T = TypeVar("T", Query, Pending)
 
 _VERSION = 1
-_NAMES_COLUMN = ("column", "times")  # fields with the name of a column of `table`
+_NAMES_COLUMN = ("column", "times", "less")  # fields with the name of a column of `table`
 
 
 def to_json(understood: Query | Pending) -> dict[str, Any]:

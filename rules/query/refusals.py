@@ -11,10 +11,11 @@ from common.meanings import TableKey
 from common.text import Text
 from common.values import FailureReason
 from knowledge.language.cutting import has_han
+from knowledge.language.inflection import plural
 from knowledge.language.spelling import alike, closest, did_you_mean
 from knowledge.language.spoken_names import called
 from rules.linking.mark import Mark
-from rules.query.pending import Missing, Pending
+from rules.query.pending import Choice, Missing, Pending
 from rules.schema.lexicon import Lexicon
 from rules.schema.table_facts import Facts
 from rules.words.limits import MOST_ATOMS, MOST_CHARS, MOST_MARKS, is_too_long
@@ -273,6 +274,26 @@ def several_people(word: str, tables: Sequence[TableKey], lexicon: Lexicon) -> R
     )
 
 
+def several_things(choices: Sequence[Choice], lexicon: Lexicon) -> Refusal:
+    """Refuse a question whose answer may have a row for each of several things or groups."""
+    kinds = [_called_thing(lexicon, key, column) for key, column in choices]
+    listed = Text("、".join(kind.zh for kind in kinds), " or ".join(kind.en for kind in kinds))
+    return _unclear(
+        Text(
+            f"这个问题可以按不同的对象回答：{listed.zh}。请说明要看哪一个。",
+            f"The question can be answered for each {listed.en}. Please say which one.",
+        ),
+        choices=kinds,
+        missing=Missing("choice", tuple(choices)),
+    )
+
+
+def _called_thing(lexicon: Lexicon, key: TableKey, column: str | None) -> Text:
+    table = lexicon.schema.table(key)
+    found = table.column(column) if column is not None else None
+    return called(found if found is not None else table)
+
+
 def ambiguous_way(
     table: TableKey, choices: Sequence[tuple[TableKey, str]], lexicon: Lexicon
 ) -> Refusal:
@@ -326,6 +347,22 @@ def missing_measure(entity: str | Text, facts: Facts | None = None) -> Refusal:
         ),
         choices=choices,
         missing=Missing("figure", ((facts.table.key, None),) if facts is not None else ()),
+    )
+
+
+def number_or_amount(word: str, counted: Text, amount: Text, table: TableKey) -> Refusal:
+    """Ask whether "sold the most" ranks by the number of events or by their amount."""
+    choices = [Text(f"{counted.zh}数量", f"number of {plural(counted.en)}"), amount]
+    return _unclear(
+        Text(
+            f"“{word}”可以指{choices[0].zh}，也可以指{amount.zh}。请说明是哪一个。",
+            f'"{word}" can mean the {choices[0].en} or their {amount.en}. Please say which one.',
+        ),
+        words=(word,),
+        choices=choices,
+        missing=Missing(
+            "figure", ((table, None),), figures=tuple((one.zh, one.en) for one in choices)
+        ),
     )
 
 

@@ -28,4 +28,5 @@ LOST = 6.0  # a word with a meaning that no pattern takes: the question is refus
 BEAM = 24  # readings followed at once
 READINGS = 12  # readings that are composed
 DOUBT = 0.2  # by which a reading of the same words may be worse, and the user is asked
+DOUBT_OF_THINGS = 0.1  # by which a reading that answers about other things may be worse, and so
 MARGIN = 0.5  # by which a reading may be worse than the best and still answer

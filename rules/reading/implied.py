@@ -93,6 +93,11 @@ def amount_of(question: QuestionWords, table: TableKey) -> Link | None:
     return _amount_of_lines(question, table) or column_link(table, only.name)
 
 
+def amount_paid(question: QuestionWords, table: TableKey) -> Link | None:
+    """Return the amount of money in a table, or else in the lines of its rows."""
+    return amount_of(question, table) or _amount_of_lines(question, table)
+
+
 def _amount_of_lines(question: QuestionWords, table: TableKey) -> Link | None:
     """Return the price times quantity of the table's lines: what is paid beside the freight."""
     below = question.graph.below(table)

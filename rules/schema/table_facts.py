@@ -13,6 +13,7 @@ from typing import Literal
 from common.meanings import TableKey
 from common.values import Column, Table
 from knowledge.language.codes import flag_of, labels_of
+from knowledge.language.cutting import has_han
 from knowledge.language.inflection import stem
 from knowledge.language.spoken_names import comment_names, core_words, english_words
 from knowledge.values.stored_values import has_labels
@@ -62,6 +63,8 @@ _CODED, _CODED_HAN = _EN.one_of("columns.coded"), _ZH.pattern("columns.coded", e
 _AVERAGED, _AVERAGED_HAN = _EN.one_of("columns.averaged"), _ZH.pattern("columns.averaged", end="$")
 _SCORES, _SCORES_HAN = _EN.one_of("columns.scores"), _ZH.pattern("columns.scores", end="$")
 _SUMMED, _SUMMED_HAN = _EN.one_of("columns.summed"), _ZH.phrases("columns.summed")
+_DISCOUNTS, _DISCOUNTS_HAN = _EN.one_of("figures.discounts"), _ZH.pattern("figures.discounts")
+_FRACTION = re.compile(r"real|double precision|numeric\((?P<digits>\d+),(?P<places>\d+)\)")
 _COUNTED = _EN.pattern("columns.counted", flags=re.IGNORECASE)
 _COUNTED_HAN = _ZH.pattern("columns.counted", end="$")
 _UNIT, _NUMBER_WORDS, _NUMBERED = (
@@ -182,7 +185,13 @@ def _begins_with(column: Column, words: frozenset[str]) -> bool:
 
 
 def _said(column: Column, default: str = "") -> str:
-    """Return what the comment calls the column; `default` without a comment."""
+    """Return what the comment calls the column; `default` without a comment.
+
+    Of a column with a Chinese name the comment only explains what it holds.
+    """
+    if has_han(column.name):
+        return column.name
+
     names = comment_names(column.comment)
     return next(iter(names), default)
 
@@ -261,6 +270,25 @@ def _are_of_moments(words: Iterable[str]) -> bool:
         words.pop()
 
     return not _LEVELS.isdisjoint(words[-1:])
+
+
+def _is_discount(column: Column) -> bool:
+    if _ends_in(column, _DISCOUNTS):
+        return True
+
+    return _DISCOUNTS_HAN.search(_said(column)) is not None
+
+
+def _is_share_off(column: Column) -> bool:
+    """Tell whether a discount is a share of 1 by its type; 折扣 may be the share that remains."""
+    found = _FRACTION.fullmatch(column.type.lower())
+    if found is None or not _ends_in(column, _DISCOUNTS):
+        return False
+    if found["digits"] is None:
+        return True
+
+    places = int(found["places"])
+    return places > 0 and int(found["digits"]) - places <= 1
 
 
 def is_score(column: Column) -> bool:
@@ -410,6 +438,19 @@ class Facts:
             return True
 
         return _COUNTED_HAN.search(_said(column)) is not None
+
+    @cached_property
+    def discounts(self) -> tuple[Column, ...]:
+        """Return the columns by which the price of a row may be reduced."""
+        return tuple(filter(_is_discount, self.measures))
+
+    @cached_property
+    def discount_share(self) -> str | None:
+        """Return the column with the share by which the price of a row is reduced, if one has."""
+        if len(self.discounts) == 1 and _is_share_off(self.discounts[0]):
+            return self.discounts[0].name
+
+        return None
 
     @cached_property
     def own_quantity(self) -> Column | None:

@@ -105,6 +105,8 @@ def _measure_name(measure: Measure) -> str:
     column = measure.column
     if measure.times is not None:
         column = f"{measure.column}_x_{measure.times}"
+    if measure.less is not None:
+        column = f"{column}_less_{measure.less}"
 
     percent = ""
     if measure.percent is not None:

@@ -319,7 +319,16 @@ class SelectStatement:
         if measure.times is None:
             return column
 
-        return f"{column} * {self.frame.numeric(ColumnRef(table, measure.times))}"
+        product = f"{column} * {self.frame.numeric(ColumnRef(table, measure.times))}"
+        if measure.less is None:
+            return product
+
+        return f"{product} * (1 - {self._share_off(ColumnRef(table, measure.less))})"
+
+    def _share_off(self, share: ColumnRef) -> str:
+        column = self.frame.numeric(share)
+        is_nullable = self.schema.column(share.table, share.column).nullable
+        return f"coalesce({column}, 0)" if is_nullable else column
 
     def _has_empty_groups(self) -> bool:
         """Tell whether there are groups without measured rows, whose sums are 0.

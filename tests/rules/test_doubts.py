@@ -1,0 +1,193 @@
+"""Questions with two likely meanings, which are asked back with both as choices, and figures whose
+plain reading would mislead.
+"""
+
+from dataclasses import replace
+
+import pytest
+
+from common.inquiry import Inquiry
+from common.text import language_of
+from common.values import Catalog, Column, ForeignKey, NoSql, Sql, Table
+from rules.composing.understanding import Understanding, understand
+from rules.query.refusals import Refusal
+from tests.support.rule_conversations import draft, kept
+
+
+def _table(name: str, *columns: Column, refers: tuple[str, ...] = ()) -> Table:
+    """Return a table whose key is its first column; it refers to others by the names of theirs."""
+    keys = tuple(ForeignKey((f"{one}_id",), ("public", one), (f"{one}_id",)) for one in refers)
+    key = Column(f"{name}_id", "integer", nullable=False)
+    references = (Column(f"{one}_id", "integer") for one in refers)
+    return Table(
+        "public",
+        name,
+        "table",
+        (key, *references, *columns),
+        primary_key=(key.name,),
+        foreign_keys=keys,
+    )
+
+
+AUTHOR = _table(
+    "author",
+    Column("full_name", "text"),
+    Column("nationality", "text", values=("German", "Irish")),
+)
+BOOK = _table(
+    "book",
+    Column("title", "text"),
+    Column("category", "text", values=("Fiction", "Science")),
+    Column("pages", "integer"),
+    refers=("author",),
+)
+MEMBER = _table(
+    "member",
+    Column("full_name", "text"),
+    Column("gender", "text", values=("F", "M"), is_complete=True),
+)
+FINE = _table(
+    "fine",
+    Column("amount", "numeric", nullable=True),
+    Column("reason", "text", values=("late", "damage")),
+    Column("issued_on", "date"),
+    refers=("member",),
+)
+EMPLOYEE = _table("employee", Column("full_name", "text"))
+PRODUCT = _table("product", Column("product_name", "text"))
+ORDERS = _table("orders", Column("order_date", "date"), refers=("employee",))
+LINE = _table(
+    "order_line",
+    Column("unit_price", "numeric"),
+    Column("quantity", "integer"),
+    Column("discount", "real", nullable=False),
+    refers=("orders", "product"),
+)
+LIBRARY = Catalog((AUTHOR, BOOK, MEMBER, FINE))
+SHOP = Catalog((EMPLOYEE, PRODUCT, ORDERS, LINE))
+
+DRUG = _table(
+    "药品",
+    Column("药品名称", "text"),
+    Column("类别", "text", values=("西药", "中成药")),
+    Column("库存数量", "integer"),
+)
+PRESCRIBED = _table("处方明细", Column("数量", "integer"), refers=("药品",))
+VISIT = _table(
+    "挂号",
+    Column("挂号渠道", "text", values=("微信", "窗口")),
+    Column("费用", "numeric"),
+    Column("就诊时间", "timestamp"),
+)
+STAY = _table(
+    "住院",
+    Column("入院日期", "date"),
+    Column("出院日期", "date", comment="为空表示仍在院"),
+    Column("医保报销", "numeric"),
+)
+CLINIC = Catalog((DRUG, PRESCRIBED, VISIT, STAY))
+
+
+def _understood(question: str, catalog: Catalog) -> Understanding:
+    return understand(Inquiry(question, language_of(question), catalog))
+
+
+def _sql(question: str, catalog: Catalog) -> str:
+    return " ".join(_understood(question, catalog).sql.split())
+
+
+@pytest.mark.parametrize(
+    ("question", "catalog", "choices"),
+    [
+        (
+            "books by German authors",
+            LIBRARY,
+            {"author": "GROUP BY a.author_id", "book": "SELECT b.title"},
+        ),
+        ("哪种药品库存最多", CLINIC, {"类别": "GROUP BY 类别", "药品": "SELECT 药品名称"}),
+        (
+            "which employee sold the most",
+            SHOP,
+            {
+                "number of orders": "e.full_name, count(*)",
+                "revenue": "e.full_name, sum(ol.unit_price",
+            },
+        ),
+        (
+            "which member paid the most in fines",
+            LIBRARY,
+            {"number of fines": "m.full_name, count(*)", "amount": "m.full_name, sum("},
+        ),
+    ],
+)
+def test_two_likely_meanings_are_choices_that_are_read_as_what_they_say(
+    question: str, catalog: Catalog, choices: dict[str, str]
+) -> None:
+    written = draft(question, (), catalog)
+
+    assert isinstance(written, NoSql), written
+    assert [offer.question for offer in written.choices] == list(choices)
+    for answer, part in choices.items():
+        completed = draft(answer, (kept(question, written),), catalog)
+        assert isinstance(completed, Sql)
+        assert part in " ".join(completed.text.split()).replace('"', "")
+
+
+@pytest.mark.parametrize(
+    ("question", "catalog", "part"),
+    [
+        ("number of male and female members", LIBRARY, "GROUP BY gender"),  # not both together
+        ("average number of pages by category", LIBRARY, "avg(pages)"),  # not of the totals
+        ("各挂号渠道的占比", CLINIC, "count(*)"),  # of the visits, not of what they cost
+        ("books with German authors", LIBRARY, "SELECT b.title"),
+    ],
+)
+def test_the_plain_meaning_is_answered(question: str, catalog: Catalog, part: str) -> None:
+    assert part in _sql(question, catalog).replace('"', "")
+
+
+@pytest.mark.parametrize(
+    ("question", "catalog", "words"),
+    [
+        ("average fine by reason", LIBRARY, "average"),  # not of the numbers of fines
+        ("average number of books by category", LIBRARY, "average number of"),
+        ("how many order lines have a discount", SHOP, "have"),  # no average discount
+        ("empty books", LIBRARY, "empty"),  # a key is never empty
+        ("各药品的投诉数量", CLINIC, "投诉数量"),  # not what was prescribed
+        ("现在有多少住院", CLINIC, "现在"),  # those who have not left
+    ],
+)
+def test_what_would_mislead_is_refused(question: str, catalog: Catalog, words: str) -> None:
+    with pytest.raises(Refusal) as refused:
+        _sql(question, catalog)
+    told = refused.value.text
+    assert words in told.zh + told.en
+
+
+@pytest.mark.parametrize(
+    ("type_", "amount", "said"),
+    [
+        ("real", "unit_price * quantity * (1 - discount)", "Reduced by"),
+        ("numeric(4,3)", "unit_price * quantity * (1 - discount)", "Reduced by"),
+        ("numeric(10,2)", "unit_price * quantity)", "Not reduced by"),  # it may be money
+        ("integer", "unit_price * quantity)", "Not reduced by"),  # or percent
+    ],
+)
+def test_sales_are_less_discounts_and_the_answer_says_so(
+    type_: str, amount: str, said: str
+) -> None:
+    discount = Column("discount", type_, nullable=False)
+    columns = tuple(discount if one.name == "discount" else one for one in LINE.columns)
+    catalog = Catalog((EMPLOYEE, PRODUCT, ORDERS, replace(LINE, columns=columns)))
+
+    understood = _understood("total sales", catalog)
+
+    assert amount in understood.sql
+    assert any(one.en.startswith(said) for one in understood.assumptions)
+
+
+def test_an_amount_that_is_missing_is_not_one_of_zero_and_the_answer_says_so() -> None:
+    understood = _understood("没有医保报销的住院", CLINIC)
+
+    assert '"医保报销" IS NULL' in understood.sql
+    assert any("为0" in one.zh for one in understood.assumptions)
