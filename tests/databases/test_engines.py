@@ -7,6 +7,7 @@ import asyncio
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
+from typing import Any
 
 import pytest
 
@@ -205,16 +206,41 @@ def test_what_is_refused_across_shards_is_explained(
         assert ("多个节点" in caught.value.message("zh")) is bool(meaning)
 
 
+# extension → what makes a table of it, the functions that are allowed, a statement and its rows
+EXTENSIONS: dict[str, tuple[str, list[str], str, list[Any]]] = {
+    "vector": (
+        "CREATE TABLE item (id integer, place vector(2));"
+        "INSERT INTO item VALUES (1, '[0,0]'), (2, '[3,4]')",
+        ["public.l2_distance"],
+        "SELECT id, l2_distance(place, '[0,0]') AS far FROM item ORDER BY far DESC LIMIT 1",
+        [2, 5],
+    ),
+    "postgis": (
+        "CREATE TABLE item (id integer, place geometry(point));"
+        "INSERT INTO item VALUES (1, ST_MakePoint(0, 0)), (2, ST_MakePoint(3, 4))",
+        ["public.st_distance", "public.st_makepoint"],
+        "SELECT id, ST_Distance(place, ST_MakePoint(0, 0)) FROM item ORDER BY 2 DESC LIMIT 1",
+        [2, 5],
+    ),
+    "timescaledb": (
+        "CREATE TABLE item (id integer, at timestamp NOT NULL);"
+        "SELECT create_hypertable('item', 'at'); INSERT INTO item VALUES (1, '2025-01-05 10:07')",
+        ["public.time_bucket"],
+        "SELECT id, time_bucket('1 hour', at)::text FROM item",
+        [1, "2025-01-05 10:00:00"],
+    ),
+}
+
+
+@pytest.mark.parametrize("extension", EXTENSIONS)
 def test_functions_of_an_extension_are_called_when_they_are_allowed(
-    make_database: Callable[[str], str], admin_url: str, opened: Opener
+    make_database: Callable[[str], str], admin_url: str, opened: Opener, extension: str
 ) -> None:
-    if rows_of(admin_url, "SELECT FROM pg_available_extensions WHERE name = 'vector'") == []:
-        pytest.skip("the server has no pgvector")
-    url = make_database(
-        "CREATE EXTENSION vector; CREATE TABLE item (id integer, place vector(2));"
-        "INSERT INTO item VALUES (1, '[0,0]'), (2, '[3,4]')"
-    )
-    sql = "SELECT id, l2_distance(place, '[0,0]') AS far FROM item ORDER BY far DESC LIMIT 1"
-    with pytest.raises(StatementRejected, match="l2_distance"):
+    known = f"SELECT FROM pg_available_extensions WHERE name = '{extension}'"
+    if rows_of(admin_url, known) == []:
+        pytest.skip(f"the server has no {extension}")
+    ddl, functions, sql, row = EXTENSIONS[extension]
+    url = make_database(f"CREATE EXTENSION {extension};{ddl}")
+    with pytest.raises(StatementRejected, match=functions[0].removeprefix("public.")):
         run(opened(url), sql)
-    assert run(opened(url, allowed_functions=["public.l2_distance"]), sql).rows == ([2, 5],)
+    assert run(opened(url, allowed_functions=functions), sql).rows == (row,)
