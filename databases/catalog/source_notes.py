@@ -7,7 +7,7 @@ the server.
 import json
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -40,6 +40,21 @@ class NotedKeys:
 
 
 @dataclass(frozen=True)
+class NotedReference:
+    """A column of one source whose values are keys of another's table."""
+
+    table: tuple[str, str]
+    column: str
+    target: tuple[str, str]
+    target_column: str
+
+    @property
+    def key(self) -> ForeignKey:
+        """Return it as a foreign key of its table."""
+        return ForeignKey((self.column,), self.target, (self.target_column,))
+
+
+@dataclass(frozen=True)
 class SourceNote:
     """A source as the comment of its foreign server describes it.
 
@@ -50,6 +65,8 @@ class SourceNote:
         has_views: whether the source's views are attached, too.
         digests: of each table as it was made, by the hub's schema and name.
         comments: digests of the comments that each table was given, by the hub's schema and name.
+        has_references: whether references to and from other sources are looked for.
+        references: those from its tables.
     """
 
     kind: str
@@ -59,6 +76,8 @@ class SourceNote:
     has_views: bool = False
     digests: Mapping[tuple[str, str], str] = field(default_factory=dict)
     comments: Mapping[tuple[str, str], Mapping[str, str]] = field(default_factory=dict)
+    has_references: bool = True
+    references: Sequence[NotedReference] = ()
 
     def text(self) -> str:
         """Return it as the comment of its server holds it."""
@@ -72,6 +91,8 @@ class SourceNote:
             "keys": kept,
             "digests": [[*key, digest] for key, digest in self.digests.items()],
             "comments": [[*key, dict(digests)] for key, digests in self.comments.items()],
+            "has_references": self.has_references,
+            "references": [asdict(reference) for reference in self.references],
         }
         return json.dumps(note, ensure_ascii=False)
 
@@ -100,9 +121,10 @@ def note_in(comment: str) -> SourceNote | None:
 def noted_keys(comments: Iterable[str]) -> Mapping[tuple[str, str], NotedKeys]:
     """Return the keys that the comments of servers note, by schema and name of the table."""
     found: dict[tuple[str, str], NotedKeys] = {}
-    for comment in comments:
-        note = note_in(comment)
-        if note is not None:
-            found |= {keys.table: keys for keys in note.keys}
+    for note in filter(None, map(note_in, comments)):
+        found |= {keys.table: keys for keys in note.keys}
+        for reference in note.references:
+            keys = found.get(reference.table, NotedKeys(reference.table))
+            found[reference.table] = replace(keys, foreign=(*keys.foreign, reference.key))
 
     return found

@@ -32,6 +32,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     attach.add_argument("--schemas", default="", help="of the source, by commas; default: all")
     attach.add_argument("--views", action="store_true", help="attach the source's views as well")
+    attach.add_argument(
+        "--no-references",
+        action="store_true",
+        help="take no column for a reference to or from another source",
+    )
     for name, text in (
         ("refresh", "follow the changes of sources"),
         ("check", "prove that sources can only be read"),
@@ -75,7 +80,14 @@ def _attach(hub: Hub, given: argparse.Namespace) -> None:
     reader = given.reader or _asking_role()
     schemas = [schema for schema in given.schemas.split(",") if schema]
     address = source_address(given.url)
-    hub.attach(given.name, address, reader, schemas, with_views=given.views)
+    hub.attach(
+        given.name,
+        address,
+        reader,
+        schemas,
+        with_views=given.views,
+        with_references=not given.no_references,
+    )
 
 
 def _asking_role() -> str:

@@ -14,7 +14,8 @@ import psycopg2
 from psycopg2 import extensions, sql
 
 from common.text import Text
-from databases.catalog.source_notes import SourceNote, note_in
+from databases.catalog.source_notes import NotedReference, SourceNote, note_in
+from databases.sources.cross_references import cross_references
 from databases.sources.hub_comments import HubComments
 from databases.sources.hub_statements import create_server
 from databases.sources.hub_tables import (
@@ -116,6 +117,7 @@ class Hub:
         schemas: Collection[str] = (),
         *,
         with_views: bool = False,
+        with_references: bool = True,
     ) -> None:
         """Attach a source for the hub's role `reader`.
 
@@ -123,6 +125,8 @@ class Hub:
             name: of the source, its server and its schema in the hub.
             schemas: the source's; empty: all that its role may read.
             with_views: whether its views are attached, too. Row rules for a table don't reach them.
+            with_references: whether its columns may refer to tables of other sources, and theirs to
+                its own.
 
         Raises:
             SourceError: it can't be attached; the hub is as before.
@@ -133,8 +137,11 @@ class Hub:
                 f"{name!r} is no name of a source: it is such as crm, of a-z, 0-9, _",
             )
 
-        note = SourceNote(address.kind, {}, reader, has_views=with_views)
+        note = SourceNote(
+            address.kind, {}, reader, has_views=with_views, has_references=with_references
+        )
         self._KINDS[address.kind].attach(self, name, address, note, schemas)
+        self._relate()
 
     def _attach_postgres(
         self, name: str, address: SourceAddress, note: SourceNote, schemas: Collection[str]
@@ -167,6 +174,30 @@ class Hub:
         """
         source = self.source(name)
         self._KINDS[source.note.kind].refresh(self, source)
+        self._relate()
+
+    def _relate(self) -> None:
+        """Note which columns of sources refer to tables of others."""
+        notes = dict(self._notes())
+        with self._transaction() as cursor:
+            found = cross_references(cursor, notes)
+            for name, note in notes.items():
+                references = found.get(name, ())
+                if list(references) == list(note.references):
+                    continue
+
+                self._note(cursor, name, replace(note, references=references))
+                for reference in references:
+                    if reference not in note.references:
+                        self._say_related(reference)
+
+    def _say_related(self, reference: NotedReference) -> None:
+        column = ".".join((*reference.table, reference.column))
+        target = ".".join((*reference.target, reference.target_column))
+        self._tell(
+            f"{column} 引用 {target}：名称和值都相符",
+            f"{column} refers to {target}: its name and its values say so",
+        )
 
     def _refresh_postgres(self, source: AttachedSource) -> None:
         name = source.name

@@ -94,8 +94,41 @@ def test_what_the_source_declares_is_known_in_the_hub(world: HubWorld, opened: O
     assert since is not None
     assert since.period == ("2024-01-02", "2024-10-27")
     sale = tables["shop_public", "sale"]
-    assert sale.foreign_keys == (ForeignKey(("sku",), ("shop_public", "product"), ("sku",)),)
+    assert sale.foreign_keys == (
+        ForeignKey(("sku",), ("shop_public", "product"), ("sku",)),
+        ForeignKey(("customer_id",), ("crm", "customer"), ("id",)),
+    )
     assert ("shop_archive", "old_sale") in tables
+
+
+def test_a_column_refers_to_another_source_where_names_and_values_agree(
+    server: DemoServer, opened: Opener, capsys: pytest.CaptureFixture[str]
+) -> None:
+    owners = """CREATE TABLE owner (id integer PRIMARY KEY, name text);
+    INSERT INTO owner VALUES (1, 'a'), (2, 'b'), (3, 'c')"""
+    pets = """CREATE TABLE pet (id integer PRIMARY KEY, owner_id integer, name text);
+    INSERT INTO pet VALUES (1, 1, 'x'), (2, 3, 'y'), (3, NULL, 'z')"""
+    world = make_hub(server, {"people": owners, "pets": pets})
+    assert "pets.pet.owner_id refers to people.owner.id" in capsys.readouterr().out
+    refers = (ForeignKey(("owner_id",), ("people", "owner"), ("id",)),)
+
+    def references(schema: str = "pets") -> tuple[ForeignKey, ...]:
+        tables = asyncio.run(opened(world.url).catalog()).by_key
+        assert not tables["people", "owner"].foreign_keys
+        return tables[schema, "pet"].foreign_keys
+
+    assert references() == refers
+    execute(world.source_admin("people"), "ALTER TABLE owner RENAME TO gone")
+    assert world.hub("refresh", "pets") == 0
+    assert references() == refers, "what can't be looked at stays"
+    execute(world.source_admin("people"), "ALTER TABLE gone RENAME TO owner")
+    execute(world.source_admin("pets"), "INSERT INTO pet VALUES (4, 9, 'w')")
+    assert world.hub("refresh", "pets") == 0
+    assert references() == (), "a value that is no key"
+    execute(world.source_admin("pets"), "DELETE FROM pet WHERE id = 4")
+    again = ("attach", "other", world.sources["pets"], "--reader", READER, "--no-references")
+    assert world.hub(*again) == 0
+    assert (references(), references("other")) == (refers, ())
 
 
 def test_a_source_that_could_be_written_to_is_not_attached(
