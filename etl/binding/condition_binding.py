@@ -1,8 +1,10 @@
 """Conditions of an intent, bound: values of the columns' types, days that are whole days."""
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
+from itertools import product
 from typing import Any
 
 from rapidfuzz import fuzz, process
@@ -10,7 +12,7 @@ from sqlglot import exp
 
 from common.text import Text
 from common.values import Column
-from etl.binding.intent_checks import comparison_of, invalid, require
+from etl.binding.intent_checks import comparison_of, require
 from etl.binding.join_links import are_comparable
 from etl.binding.request_findings import NotBound, RequestFindings, choice
 from etl.binding.scope import IntentScope, shown, tree_column
@@ -41,6 +43,7 @@ _KIND_NEEDED: Mapping[str, ValueKind] = {
 }
 """The kind of values that an operator needs; all others take any."""
 _MOST_CHOICES = 20
+_MOST_COMBINED = 32  # alternatives that one `any` becomes
 Value = Scalar | RelativeDay
 
 
@@ -86,22 +89,40 @@ class ConditionBinding:
         if condition.any is None:
             return self._tests_of(comparison_of(condition, field), field, table)
 
-        return [self._alternatives(condition.any, field, table)]
+        return self._alternatives(condition.any, field, table)
 
     def _alternatives(
         self, conditions: Sequence[ComparisonCondition], field: str, table: str | None
-    ) -> AnyOf:
-        bound: list[BoundCondition] = []
+    ) -> Sequence[AnyOf]:
+        """Return alternatives that all hold together where one of these conditions does.
+
+        A whole day of moments is two conditions: each of them is an alternative in its turn.
+        """
+        ways: list[Sequence[RowTest]] = []
         for place, condition in enumerate(conditions):
-            here = f"{field}.any[{place}]"
-            tests = self._tests_of(condition, here, table)
-            if len(tests) != 1 or not isinstance(tests[0], BoundCondition):
-                zh = "any 中不能把时间列与一整天比较；请写成 >= 与 < 的条件。"
-                raise invalid(here, zh, "in `any`, moments can't be compared with a whole day.")
+            for one in self._one_by_one(condition, table):
+                ways.append(self._tests_of(one, f"{field}.any[{place}]", table))
 
-            bound.append(tests[0])
+        zh = "any 中与一整天比较的时间列过多；请分成几个操作。"
+        en = "too many of its moments are compared with whole days; make several operations of it."
+        require(math.prod(map(len, ways)) <= _MOST_COMBINED, f"{field}.any", zh, en)
+        return [AnyOf(tuple(_flat(chosen))) for chosen in product(*ways)]
 
-        return AnyOf(tuple(bound))
+    def _one_by_one(
+        self, condition: ComparisonCondition, table: str | None
+    ) -> Sequence[ComparisonCondition]:
+        """Return a condition for each of the listed values of a moment."""
+        if condition.operator != "in" or not isinstance(condition.value, list):
+            return [condition]
+
+        column = self._column(condition.column, table)
+        if kind_of_type(self.scope.type_of(column)) not in MOMENTS:
+            return [condition]
+
+        return [
+            condition.model_copy(update={"operator": "=", "value": value})
+            for value in condition.value
+        ]
 
     def _tests_of(
         self, condition: ComparisonCondition, field: str, table: str | None
@@ -286,6 +307,15 @@ class ConditionBinding:
         days = tuple(_within(column, value) for value in values if is_day(value))
         decides = FilteredRows(self.operation, column, days)
         self.findings.assume("whole_day", text, self.operation, decides=decides)
+
+
+def _flat(tests: Iterable[RowTest]) -> Iterator[BoundCondition]:
+    """Yield the conditions of tests of which one has to hold."""
+    for test in tests:
+        if isinstance(test, AnyOf):
+            yield from test.conditions
+        elif isinstance(test, BoundCondition):
+            yield test
 
 
 def _value(condition: ComparisonCondition, values: Sequence[Any]) -> Any:

@@ -9,6 +9,7 @@ from common.text import Text
 from etl.binding.request_findings import RequestFindings
 from etl.clauses.clause_names import NamedColumn, Names, is_date
 from etl.clauses.clause_tokens import NO_TOKEN, Token, token_at
+from etl.clauses.clause_words import truth_operator
 from etl.clauses.request_draft import Json, alternatives_in, condition
 from etl.clauses.spoken_days import period_conditions, period_of
 from etl.schemas.requirement import Choice
@@ -125,6 +126,8 @@ class ConditionReader:
         if token.means("unit") and not self._is_behind_number():
             return False
         if token.links("value"):
+            return False
+        if token.means("noise") and self._names.column_called(token.text) is not None:
             return False
         if token.table is not None:
             return True
@@ -328,6 +331,9 @@ class ConditionReader:
         if token.mark.number is not None:
             return self._number_first(column)
 
+        if named.column.type == "boolean":
+            return self._flag(named, column)
+
         is_quoted = token.mark.literal is not None
         is_stored = self._value_link(token) is not None
         if is_quoted or is_stored or self._is_text(token):
@@ -344,7 +350,12 @@ class ConditionReader:
             self._uncovered.append(named.column.name)
             return None
 
-        return [{"column": column, "operator": "is_true"}]
+        operator = truth_operator(self._token().text)
+        if operator is None:
+            return [{"column": column, "operator": "is_true"}]
+
+        self._at += 1
+        return [{"column": column, "operator": operator}]
 
     def _compared(self, named: NamedColumn, column: str, operator: str) -> list[Json] | None:
         """Return the comparison with the operand that follows."""
@@ -355,6 +366,9 @@ class ConditionReader:
             return None
 
         if token.mark.number is not None and not is_date(named.table, named.column):
+            if operator == "=":
+                return self._equal_to_numbers(column)
+
             self._at += 1
             return [condition(column, operator, _number(token))]
 
@@ -510,12 +524,14 @@ class ConditionReader:
         if self._is_range():
             return self._between(column)
 
-        token = self._tokens[self._at]
-        self._at += 1
+        numbers = self._numbers()
+        if len(numbers) > 1:
+            return [condition(column, "in", numbers)]
+
         self._skip_noise("unit")
         after = self._token()
         if not after.means("cmp"):
-            return [condition(column, "=", _number(token))]
+            return [condition(column, "=", numbers[0])]
 
         operator = _operator(after)
         self._at += 1
@@ -523,7 +539,24 @@ class ConditionReader:
             self._uncovered.append(after.text)
             return None
 
-        return [condition(column, operator, _number(token))]
+        return [condition(column, operator, numbers[0])]
+
+    def _equal_to_numbers(self, column: str) -> list[Json]:
+        numbers = self._numbers()
+        if len(numbers) > 1:
+            return [condition(column, "in", numbers)]
+
+        return [condition(column, "=", numbers[0])]
+
+    def _numbers(self) -> list[int | float | str]:
+        """Return the numbers that stand here with "or" between them, and move behind them."""
+        numbers = [_number(self._token())]
+        self._at += 1
+        while self._token().means("or") and self._token(1).mark.number is not None:
+            numbers.append(_number(self._token(1)))
+            self._at += 2
+
+        return numbers
 
     def _is_range(self) -> bool:
         """Tell whether two numbers with "to" between them stand here."""

@@ -10,7 +10,7 @@ from common.text import Text
 from common.values import Table
 from etl.binding.request_findings import RequestFindings
 from etl.clauses.clause_names import NamedColumn, Names, anything, is_date, is_number
-from etl.clauses.clause_tokens import NO_TOKEN, Token, token_at
+from etl.clauses.clause_tokens import NO_TOKEN, Token, is_value_of, token_at
 from etl.clauses.clause_words import clause_intents
 from etl.clauses.request_draft import Json
 from knowledge.language.atoms import key_of
@@ -171,7 +171,7 @@ class FigureReader:
             self._count_base()
         elif token.means("bucket", "date_part") and self._is_period(index, token):
             self._is_key = self._is_key or _begins_with_by(token)
-            self._begin_period(token.arg)
+            self._begin_period(token.arg, token_at(self._tokens, index + 1))
         elif token.means("aggregate", "running", "previous", "from"):
             self._is_key = False
         elif token.means("distinct", "dedup"):
@@ -191,10 +191,7 @@ class FigureReader:
         after = token_at(self._tokens, index + 1)
         if token.means("not", "range"):
             return after.is_value_or_date
-        if self._is_key or not after.is_value:
-            return False
-
-        return _is_of_column(after, token)
+        return not self._is_key and is_value_of(after, token)
 
     def _is_period(self, index: int, token: Token) -> bool:
         if token.means("bucket"):
@@ -203,12 +200,15 @@ class FigureReader:
         before = token_at(self._tokens, index - 1)
         return before.means("by", "each", "and")
 
-    def _begin_period(self, unit: str) -> None:
-        """Begin a period: that of a date named just before, else of one that may be named next."""
+    def _begin_period(self, unit: str, after: Token) -> None:
+        """Begin a period: that of a date named just before, else of one that may be named next.
+
+        Behind the former only an "and" brings further keys: 按支付时间每月和城市.
+        """
         if self._date is not None:
             named, self._date = self._date, None
             self._add_period(unit, named)
-            self._is_key = False
+            self._is_key = after.means("and")
             return
 
         self._close_period()
@@ -636,13 +636,6 @@ def _begins_with_by(token: Token) -> bool:
     first = token.text.split()[0]
     meant = clause_intents().get(key_of(first))
     return meant is not None and meant.kind == "by"
-
-
-def _is_of_column(value: Token, name: Token) -> bool:
-    """Tell whether the stored value is one of the column that the word before names."""
-    stored = value.mark.links[0]
-    columns = {(link.table, link.column) for link in name.links("column")}
-    return (stored.table, stored.column) in columns
 
 
 def _quoted(reference: str) -> str:

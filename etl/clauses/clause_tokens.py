@@ -338,6 +338,29 @@ def tokens_of(
         if link is not None:
             mark = replace(mark, links=(link,), is_unknown=False, is_skippable=False)
 
-        found.append(Token(mark, kind, start, end, is_apart=" " in gap))
+        token = Token(mark, kind, start, end, is_apart=" " in gap)
+        if token.means("verb") and _is_operand(token, found):
+            token = replace(token, kind="")
+
+        found.append(token)
 
     return text, tuple(found)
+
+
+def _is_operand(token: Token, before: Sequence[Token]) -> bool:
+    """Tell whether the word is the value of the column before it: "status is paid"."""
+    for name in reversed(before):
+        if not name.means("noise", "not", "cmp"):
+            return is_value_of(token, name)
+
+    return False
+
+
+def is_value_of(token: Token, name: Token) -> bool:
+    """Tell whether the word is a stored value of the column that another one names."""
+    if not token.is_value:
+        return False
+
+    stored = token.mark.links[0]
+    columns = {(link.table, link.column) for link in name.links("column")}
+    return (stored.table, stored.column) in columns

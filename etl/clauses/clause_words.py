@@ -49,6 +49,23 @@ def _impossible_entries() -> Iterator[tuple[str, str]]:
             yield phrase, "impossible"
 
 
+def truth_operator(word: str) -> str | None:
+    """Return the operator of a column that is said to be true or false; None for other words."""
+    for words in (_WORDS.english, _WORDS.chinese):
+        for operator, phrases in words.under("truth").items():
+            if word.lower() in phrases:
+                return operator
+
+    return None
+
+
+def _period_entries() -> Iterator[tuple[str, str]]:
+    for words in (_WORDS.english, _WORDS.chinese):
+        for unit, phrases in words.under("periods").items():
+            for phrase in phrases:
+                yield phrase, unit
+
+
 @cache
 def clause_intents(*, is_follow_up: bool = False) -> dict[str, Intent]:
     """Return the meaning of words in requests by their comparison key.
@@ -64,5 +81,8 @@ def clause_intents(*, is_follow_up: bool = False) -> dict[str, Intent]:
             continue  # in questions it has a kind, which says more than that it is skipped
 
         own.setdefault(key, Intent(CLAUSE + kind))
+
+    for phrase, unit in _period_entries():
+        own.setdefault(key_of(phrase), Intent("bucket", unit))
 
     return INTENTS | own

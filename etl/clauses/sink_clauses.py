@@ -54,7 +54,7 @@ class SinkClauses(ClauseReader):
         if first.mark.literal is not None:
             return first.mark.literal
 
-        written = self._text[first.start : last.end].replace("`", "").strip()
+        written = self._text[first.start : last.end].replace("`", "").replace('"', "").strip()
         if written.isascii():
             written = written.removesuffix(" table").replace(" ", "_").lower()
 

@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from common.values import Table
+from etl.evidence.alternative_values import values_of_no_alternative
 from etl.evidence.column_values import (
     as_day,
     is_exact_number,
@@ -48,6 +49,7 @@ _RATES = (
     (RATE_DAYS[0], Decimal("7.25")),
     (RATE_DAYS[1], Decimal("4.5")),
     (RATE_DAYS[1], Decimal("3.5")),
+    (RATE_DAYS[1], None),
     (RATE_DAYS[2], Decimal(2)),
     (RATE_DAYS[2], Decimal("1.5")),
     (RATE_DAYS[2] + timedelta(days=1), None),
@@ -206,6 +208,7 @@ class RowFilling:
     def _variant_rows(self, table: Table) -> list[Row]:
         rows = [self._plain_row(table, place) for place in range(_FEW + 1)]
         rows += self._rows_at_bounds(table, len(rows))
+        rows += self._rows_of_alternatives(table, len(rows))
         for name, value in self._changes(table):
             if len(rows) >= _MOST_ROWS:
                 break
@@ -237,6 +240,30 @@ class RowFilling:
                     self._give_key(table, row, place)
                     yield row
                     place += 1
+
+    def _rows_of_alternatives(self, table: Table, place: int) -> Iterator[Row]:
+        """Yield rows that fulfil one alternative of a condition at most."""
+        for values in values_of_no_alternative(self._plan.intent, self._candidates):
+            roles = []
+            for role in self._plan.columns(table):
+                if role.place in values and not role.is_key:
+                    roles.append(role)
+
+            fulfils_none = {role.name: values[role.place] for role in roles}
+            for role in roles:
+                for value in (fulfils_none[role.name], *self._variants(role)):
+                    yield self._plain_row(table, place) | fulfils_none | {role.name: value}
+                    place += 1
+
+    def _candidates(self, place: Place) -> Sequence[Any]:
+        """Return the values that a column may have, the plain one first."""
+        key, name = place
+        for table in self._plan.tables:
+            if table.key == key:
+                role = self._plan.role(table, name)
+                return [*self._fulfilling(role), *self._variants(role)]
+
+        return ()
 
     def _variants(self, role: ColumnRole) -> list[Any]:
         if role.is_unique:

@@ -21,7 +21,7 @@ from etl.meaning.evaluation import NotComputable
 from etl.meaning.interpreter import Meaning, evaluate
 from etl.planning.draft_model import Draft, DraftModel
 from etl.planning.draft_test import DraftTest, TypedRows
-from etl.rendering.plain_tests import failing_rows
+from etl.rendering.column_tests import failing_rows
 from etl.schemas.evidence import BuiltModel, EvidenceTest, MeasureTotal, TestStatus
 from etl.scratch.scratch_build import ScratchBuild
 from etl.scratch.scratch_loading import create_table, load_samples

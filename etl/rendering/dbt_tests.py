@@ -8,30 +8,35 @@ from typing import Any
 from etl.meaning.value_kinds import kind_of_type
 from etl.planning.draft_model import DraftModel
 from etl.planning.draft_test import DraftTest, TypedRows
+from etl.rendering.column_tests import failing_rows, is_of_column
 from etl.rendering.jinja_text import jinja_string, raw_text
 from etl.rendering.layout import Layout
 from etl.rendering.plain_sql import File
 from etl.rendering.select_rendering import render_select
 from etl.rendering.value_rows import values_query
+from postgres.identifiers import quoted
 
-GENERIC = ("not_null", "unique", "relationships", "accepted_values")
-"""Kinds of tests that dbt has itself, on one column."""
-
-
+_PADDED = "character("  # not that of `character varying(…)`
 _AS_WARNING = "{{ config(severity='warn') }}\n\n"
 
 
 def is_generic(test: DraftTest) -> bool:
-    """Tell whether dbt has the test itself."""
-    return test.kind in GENERIC and len(test.columns) == 1
+    """Tell whether dbt has the test itself, which writes a parent's column unquoted."""
+    if not is_of_column(test):
+        return False
+    if test.parent is None:
+        return True
+
+    _, column = test.parent
+    return quoted(column) == column
 
 
 def generic_tests(tests: Iterable[DraftTest], column: str) -> list[dict[str, Any]]:
     """Return the entries of a column's tests."""
     entries = []
     for test in tests:
-        is_of_column = test.columns == (column,)
-        if is_of_column and is_generic(test):
+        is_own = test.columns == (column,)
+        if is_own and is_generic(test):
             entries.append(_generic(test))
 
     return entries
@@ -61,10 +66,11 @@ def _arguments(test: DraftTest) -> dict[str, Any] | None:
 def singular_tests(tests: Iterable[DraftTest], layout: Layout) -> Iterator[File]:
     """Yield the files of tests whose rows are failures."""
     for test in tests:
-        if test.failures is None or is_generic(test):
+        failures = None if is_generic(test) else failing_rows(test)
+        if failures is None:
             continue
 
-        query = render_select(test.failures, layout.dbt_name, jinja=True)
+        query = render_select(failures, layout.dbt_name, jinja=True)
         head = _AS_WARNING if test.is_warning else ""
         yield f"tests/{test.id}.sql", f"{head}{query}\n"
 
@@ -122,10 +128,12 @@ def _given(rows: TypedRows, model: DraftModel, layout: Layout) -> dict[str, Any]
 def _expected(rows: TypedRows) -> dict[str, Any]:
     """Return the expected rows: listed, unless dbt can't name the type of one of their columns.
 
-    It takes types from the information schema, which calls all arrays ARRAY.
+    It takes types from the information schema, which calls all arrays ARRAY, and a `character(3)`
+    one of a single letter.
     """
-    kinds = {kind_of_type(type_) for _, type_ in rows.columns}
-    if "other" in kinds:
+    types = [type_ for _, type_ in rows.columns]
+    is_padded = any(type_.startswith(_PADDED) for type_ in types)
+    if is_padded or "other" in map(kind_of_type, types):
         return {"format": "sql", "rows": values_query(rows)}
 
     names = [name for name, _ in rows.columns]

@@ -1,22 +1,11 @@
 """A draft's tests as SQL files: each ends in one SELECT, and holds when that gives no row."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-
-from sqlglot import exp
 
 from etl.planning.draft_model import Draft, DraftModel, nodes_behind
 from etl.planning.draft_test import DraftTest, TypedRows, UnitCase
-from etl.planning.sql_trees import (
-    cast,
-    column,
-    is_null,
-    literal,
-    not_null,
-    selection,
-    table,
-)
-from etl.rendering.dbt_tests import is_generic
+from etl.rendering.column_tests import failing_rows
 from etl.rendering.layout import Layout
 from etl.rendering.plain_sql import File
 from etl.rendering.select_rendering import identifier_text, prove_query, render_select
@@ -51,55 +40,6 @@ def _test_text(draft: Draft, test: DraftTest, layout: Layout) -> str | None:
     prove_query(query)
     head = _WARNING if test.is_warning else ""
     return f"{head}{query};\n"
-
-
-def failing_rows(test: DraftTest) -> exp.Query | None:
-    """Return the query whose rows break a test; None when only a build tells."""
-    if test.failures is not None:
-        return test.failures
-    if not is_generic(test):
-        return None
-
-    (name,) = test.columns
-    rows = selection([(name, column(name))], table(test.node))
-    return _BREAKING[test.kind](test, rows, name)
-
-
-def _missing(_: DraftTest, rows: exp.Select, name: str) -> exp.Select:
-    return rows.where(is_null(column(name)), copy=False)
-
-
-def _repeated(_: DraftTest, rows: exp.Select, name: str) -> exp.Select:
-    several = exp.GT(this=exp.Count(this=exp.Star()), expression=exp.Literal.number(1))
-    rows.where(not_null(column(name)), copy=False)
-    return rows.group_by(column(name), copy=False).having(several, copy=False)
-
-
-def _unlisted(test: DraftTest, rows: exp.Select, name: str) -> exp.Select:
-    values = [literal(value) for value in test.values]
-    listed = exp.In(this=cast(column(name), "text"), expressions=values)
-    return rows.where(exp.Not(this=listed), copy=False)
-
-
-def _orphans(test: DraftTest, rows: exp.Select, name: str) -> exp.Select | None:
-    if test.parent is None:
-        return None
-
-    parent, parent_column = test.parent
-    one = exp.Select().select(exp.Literal.number(1), copy=False)
-    one.from_(exp.alias_(table(parent), "parent", copy=False), copy=False)
-    same = exp.EQ(this=column(parent_column, "parent"), expression=column(name, test.node))
-    has_parent = exp.Exists(this=one.where(same, copy=False))
-    rows.where(not_null(column(name)), copy=False)
-    return rows.where(exp.Not(this=has_parent), copy=False)
-
-
-_BREAKING: Mapping[str, Callable[[DraftTest, exp.Select, str], exp.Select | None]] = {
-    "not_null": _missing,
-    "unique": _repeated,
-    "accepted_values": _unlisted,
-    "relationships": _orphans,
-}
 
 
 # ------------------------------------------------------------------------------

@@ -232,6 +232,23 @@ _SENTENCES: list[tuple[str, list[str]]] = [
             "into x",
         ],
     ),
+    (
+        "from orders where status is paid and city is 北京, hourly number of orders by created_at"
+        ' and status, write to "Paid Hours"',
+        [
+            "filter orders.status = paid and orders.city = 北京",
+            "aggregate hour(orders.created_at), orders.status | count(*)",
+            "into paid_hours",
+        ],
+    ),
+    (
+        "从订单表，只要用户ID为1或2的，按支付时间每月和城市统计订单金额，写入 x",
+        [
+            "filter orders.user_id in [1, 2]",
+            "aggregate month(orders.paid_at), orders.city | sum(orders.amount)",
+            "into x",
+        ],
+    ),
     ("从订单表统计去重用户ID数", ["aggregate  | count_distinct(orders.user_id)", "into None"]),
     ("从订单表统计记录数，写入 n", ["aggregate  | count(*)", "into n"]),
     (

@@ -44,6 +44,28 @@ CASES = {
             FROM orders WHERE status IS DISTINCT FROM 'void' GROUP BY 1, 2""",
         answers=GROUPED,
     ),
+    "whole days among alternatives": Case(
+        [
+            (
+                "filter",
+                {
+                    "conditions": [
+                        {
+                            "any": [
+                                {"column": "paid_at", "operator": "=", "value": "2024-02-28"},
+                                {"column": "paid_at", "operator": ">", "value": "2024-03-10"},
+                                {"column": "status", "operator": "=", "value": "paid"},
+                            ]
+                        }
+                    ]
+                },
+            ),
+            ("sink", {"columns": ["orders.id", "paid_at"]}),
+        ],
+        f"""SELECT id, paid_at FROM orders WHERE status = 'paid'
+            OR (paid_at AT TIME ZONE '{ZONE}')::date = '2024-02-28'
+            OR (paid_at AT TIME ZONE '{ZONE}')::date > '2024-03-10'""",
+    ),
     "whole days, several tables": Case(
         [
             keep("orders.paid_at", "between", ["2024-02-28", "2024-03-10"]),

@@ -13,10 +13,10 @@ from sqlglot import exp
 from common.errors import InvalidSql
 from etl.evidence.mutants import mutants_of
 from etl.evidence.proof import DraftProof, ProofOptions, make_tests, prove
-from etl.meaning.bound import BoundCondition, BoundIntent, BoundSource, Watermark
+from etl.meaning.bound import AnyOf, BoundCondition, BoundIntent, BoundSource, Watermark
 from etl.planning.draft_model import Draft
 from etl.planning.drafting import make_draft
-from etl.rendering.plain_tests import failing_rows
+from etl.rendering.column_tests import failing_rows
 from etl.scratch.scratch_access import ScratchDatabase
 from etl.scratch.scratch_options import ScratchOptions
 from etl.scratch.scratch_values import as_text
@@ -81,6 +81,13 @@ INTENTS: dict[str, BoundIntent] = {
         keep(
             BoundCondition(column("orders.paid_at"), ">=", date(2024, 1, 1)),
             BoundCondition(column("orders.paid_at"), "<", date(2024, 4, 1)),
+            AnyOf(
+                (
+                    BoundCondition(column("orders.currency"), "=", "EUR"),
+                    BoundCondition(column("orders.amount"), ">", 300),
+                    BoundCondition(column("orders.ordered_on"), "is_null"),
+                )
+            ),
         ),
         mapped("state", "orders.status", {"p": "paid", "v": "void"}, "other"),
         compute("twice", "orders.amount * 2"),

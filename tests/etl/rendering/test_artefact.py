@@ -34,6 +34,7 @@ from tests.support.odd_intents import VALUES, odd_ddl, odd_intent
 from tests.support.shop_rows import counted
 
 _PARENT = ("ods_source", "id")
+_ODD_PARENT = ("dwd_o", "a b")
 PSQL, DBT = psql_path(), dbt_path()
 needs_psql = pytest.mark.skipif(PSQL is None, reason="no psql is installed")
 needs_dbt = pytest.mark.skipif(DBT is None, reason="no dbt: `make etl` installs it")
@@ -187,6 +188,7 @@ def test_tests_are_written_for_dbt_and_for_psql() -> None:
         DraftTest("is_there", "not_null", name, title, columns=("lauf",)),
         DraftTest("listed", "accepted_values", name, title, columns=("select",), values=VALUES),
         DraftTest("parents", "relationships", "dwd_o", title, columns=("user",), parent=_PARENT),
+        DraftTest("odd", "relationships", "dwd_o", title, columns=("user",), parent=_ODD_PARENT),
     )
     made = make_artefact(draft, bound, AnalysisResult(), tests, None, "zh")
     files = {file.path: file.text for file in made.files}
@@ -200,7 +202,10 @@ def test_tests_are_written_for_dbt_and_for_psql() -> None:
             ("not_null", name),
             ("relationships", "dwd_o"),
         )
-    ]
+    ] + ["sql/tests/relationships_dwd_o_2.sql"]
+    # dbt itself would write the parent's column without quotes.
+    assert '"a b"' in files["tests/odd.sql"]
+    assert "tests/parents.sql" not in files
     assert all(len(parse(files[path])) == 1 for path in plain)
     described = yaml.safe_load(files["models/ads/_ads.yml"])["models"][0]["columns"]
     checks = {one["name"]: one.get("data_tests", []) for one in described}

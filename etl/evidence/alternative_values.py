@@ -1,0 +1,55 @@
+"""Values with which rows fulfil none of the alternatives of a condition.
+
+Beside them one value at a time fulfils one alternative alone, so that each of them decides about a
+row that no other one decides about.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from etl.evidence.telling_values import Place
+from etl.meaning.bound import AnyOf, BoundColumn, BoundCondition, BoundIntent, FilterStep
+from etl.meaning.conditions import holds_all
+
+Candidates = Callable[[Place], Sequence[Any]]
+"""Gives the values that a column may have."""
+
+
+def values_of_no_alternative(
+    intent: BoundIntent, candidates: Candidates
+) -> list[Mapping[Place, Any]]:
+    """Return the values of each condition with alternatives, by the columns that it compares.
+
+    Columns that always fulfil one are left out.
+    """
+    found = []
+    for step in intent.steps_of(FilterStep):
+        for test in step.tests:
+            if isinstance(test, AnyOf):
+                found.append(_values(test, intent, candidates))
+
+    return [values for values in found if values]
+
+
+def _values(test: AnyOf, intent: BoundIntent, candidates: Candidates) -> Mapping[Place, Any]:
+    by_column: dict[BoundColumn, list[BoundCondition]] = defaultdict(list)
+    for condition in test.conditions:
+        by_column[condition.column].append(condition)
+
+    values = {}
+    for column, conditions in by_column.items():
+        if not column.source or any(one.operator == "column=" for one in conditions):
+            continue
+
+        place = (intent.source(column.source).table.key, column.name)
+        for value in candidates(place):
+            if not _holds_any(conditions, value, intent.time_zone):
+                values[place] = value
+                break
+
+    return values
+
+
+def _holds_any(conditions: Sequence[BoundCondition], value: Any, time_zone: str) -> bool:
+    return any(holds_all([one], lambda _: value, time_zone) for one in conditions)
