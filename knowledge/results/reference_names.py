@@ -5,7 +5,7 @@ from common.values import Catalog, Column, Table
 from knowledge.language.cutting import has_han
 from knowledge.language.spoken_names import spoken_name
 
-_KEY = "编号"
+_KEY = Text("编号", "id")
 _KEY_OF = Text("{}编号", "{} id")
 
 
@@ -25,7 +25,7 @@ def column_name(column: Column, table: Table | None, catalog: Catalog, lang: Lan
         return _KEY_OF.to(lang).format(target) if has_han(target) else name
 
     is_own_key = table.primary_key == (column.name,)
-    return _KEY if is_own_key and has_han(spoken_name(table, lang)) else name
+    return _KEY.to(lang) if is_own_key and has_han(spoken_name(table, lang)) else name
 
 
 def _referred(column: Column, table: Table, catalog: Catalog) -> Table | None:

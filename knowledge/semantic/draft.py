@@ -14,6 +14,7 @@ import yaml
 from yaml.resolver import Resolver
 
 from common.meanings import PreferredJoin
+from common.text import Text
 from common.values import Catalog, Column, ForeignKey, Table
 from knowledge.language.safe_text import one_line
 from knowledge.semantic import guesses
@@ -98,11 +99,13 @@ class _Writer:
         yield from _indented(fields)
 
     def _facts(self, table: Table) -> Iterator[str]:
-        yield from _names_and_description(guesses.table_name_of(table.comment), table.comment)
+        yield from _names_and_description(guesses.table_name_of(table.comment), table)
         label = guesses.label_of(table)
         dates = guesses.dates_of(table)
-        if label:
-            yield f"label: {_scalar(label)}"
+        if len(label) == 1:
+            yield f"label: {_scalar(label[0])}"
+        elif label:
+            yield f"label: {_list(label)}"
         if len(dates) == 1 and self._is_event(table, dates[0]):
             yield f"date: {_scalar(dates[0])}"
         elif dates:
@@ -161,7 +164,13 @@ class _Writer:
     def _suggested_metrics(self) -> Iterator[str]:
         for table in self._catalog.tables:
             name = self._name(table.key)
-            if name is None or not guesses.dates_of(table):
+            if name is None:
+                continue
+
+            amount = guesses.amount_of(table)
+            if amount is not None:
+                yield _amount_metric(name, table, amount)
+            if not guesses.dates_of(table):
                 continue
 
             for column in guesses.measures_of(table):
@@ -185,11 +194,19 @@ def _about(table: Table) -> Iterator[str]:
             yield _comment(f"({columns}) {_reference(key)} ({targets})")
 
 
-def _names_and_description(name: str | None, comment: str | None) -> Iterator[str]:
-    if name:
+def _names_and_description(name: str | None, thing: Table | Column) -> Iterator[str]:
+    """Yield its names in both languages; what only the dictionary says is commented out."""
+    said = guesses.names_of(thing, name)
+    if said is not None:
+        yield f"names: {_bilingual(said)}"
+    elif name:
         yield f"names: [{_scalar(name)}]"
+    else:
+        translated = guesses.in_both_languages(thing.name)
+        if translated is not None:
+            yield f"# names: {_bilingual(translated)}"
 
-    description = guesses.description_of(comment)
+    description = guesses.description_of(thing.comment)
     if description is not None:
         yield f"description: {_scalar(description)}"
 
@@ -212,8 +229,15 @@ def _metric(table_name: str, table: Table, column: Column) -> str:
     return f"{name}: {{{', '.join(fields)}}}"
 
 
+def _amount_metric(table_name: str, table: Table, amount: guesses.Amount) -> str:
+    """Return what the lines of a table are worth, as a metric of the file."""
+    called = _scalar(f"{amount.names.en} of {table.name}")
+    names, expression = _bilingual(amount.names), _scalar(amount.expression)
+    return f"{called}: {{names: {names}, table: {_scalar(table_name)}, expression: {expression}}}"
+
+
 def _column(table: Table, column: Column) -> Iterator[str]:
-    yield from _names_and_description(guesses.name_of(column.comment), column.comment)
+    yield from _names_and_description(guesses.name_of(column.comment), column)
     unit = guesses.unit_of(column)
     if unit:
         yield f"unit: {_scalar(unit)}"
@@ -227,7 +251,20 @@ def _column(table: Table, column: Column) -> Iterator[str]:
         yield "values:"
 
     for value, name in values:
-        yield f"{_INDENT}{_scalar(value)}: [{_scalar(name) if name else ''}]"
+        yield f"{_INDENT}{_scalar(value)}: {_names_of_value(value, name)}"
+
+
+def _names_of_value(value: str, name: str | None) -> str:
+    """Return the names of a stored value, in both languages if it is an everyday word."""
+    said = guesses.in_both_languages(name or value)
+    if said is not None:
+        return _bilingual(said)
+
+    return f"[{_scalar(name) if name else ''}]"
+
+
+def _bilingual(names: Text) -> str:
+    return f"{{zh: {_scalar(names.zh)}, en: {_scalar(names.en)}}}"
 
 
 def _facts(table: Table, column: Column) -> str:

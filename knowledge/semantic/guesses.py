@@ -6,17 +6,20 @@ From names, comments, keys and values.
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from common.meanings import PreferredJoin, TableKey
+from common.text import Text
 from common.values import Catalog, Column, Table
 from common.word_files import Languages
-from knowledge.language.atoms import normalise
+from knowledge.language.atoms import key_of, normalise
 from knowledge.language.codes import before_labels, labels_of
 from knowledge.language.inflection import singular
-from knowledge.language.spoken_names import core_words, english_words
+from knowledge.language.spoken_names import core_words, english_words, spoken_name
 from knowledge.language.terms import called
+from knowledge.language.thesaurus import TRANSLATED_EN, TRANSLATED_ZH
 from knowledge.values.personal_data import Privacy, open_values, privacy_of
 from knowledge.words import WORDS
 from postgres.identifiers import quoted
@@ -34,6 +37,9 @@ _EN, _ZH = _WORDS.english, _WORDS.chinese
 _NUMBERS, _DECIMALS = _EN.phrases("types.numbers"), _EN.phrases("types.decimals")
 _TEXTS, _DAYS = _EN.phrases("types.texts"), _EN.phrases("types.days")
 _TABLE = WORDS.chinese.phrases("tables.ends")[0]
+_NAME_PARTS = ("first name", "last name")
+_PARTS_OF_NAME = len(_NAME_PARTS)
+_WORTH = Text("销售额", "revenue")
 _HAN = re.compile(r"[\u3400-\u9fff]")
 
 
@@ -106,8 +112,15 @@ def unit_of(column: Column) -> str | None:
     return _units().get(last)
 
 
-def label_of(table: Table) -> str | None:
-    """Return the text column that seems to name a row; unique ones first."""
+def label_of(table: Table) -> Sequence[str]:
+    """Return the text columns that seem to name a row; unique ones first.
+
+    They are one, or the first and the last name of people; empty where nothing names rows.
+    """
+    parts = [one.name for one in table.columns if _is_part_of_name(one)]
+    if len(parts) == _PARTS_OF_NAME:
+        return sorted(parts, key=_is_last_name)
+
     unique = {key[0] for key in (*table.unique_keys, table.primary_key) if len(key) == 1}
     found = []
     for place, column in enumerate(table.columns):
@@ -119,9 +132,17 @@ def label_of(table: Table) -> str | None:
             found.append((rank, column.name not in unique, place, column.name))
 
     if found:
-        return min(found)[3]
+        return (min(found)[3],)
 
-    return None
+    return ()
+
+
+def _is_part_of_name(column: Column) -> bool:
+    return " ".join(english_words(column.name)) in _NAME_PARTS
+
+
+def _is_last_name(name: str) -> bool:
+    return english_words(name)[0] != "first"
 
 
 def _rank_as_label(column: Column) -> int | None:
@@ -292,3 +313,72 @@ def measures_of(table: Table) -> Sequence[Column]:
             measures.append(column)
 
     return measures
+
+
+@dataclass(frozen=True)
+class Amount:
+    """The money of a line: price by quantity, without a discount where there is one.
+
+    Attributes:
+        expression: SQL over the table's own columns.
+        names: what the figure is called.
+    """
+
+    expression: str
+    names: Text
+
+
+def amount_of(table: Table) -> Amount | None:
+    """Return what the rows of a table of lines are worth, where it has a price and a quantity.
+
+    A table that keeps an amount itself needs no product of others.
+    """
+    price = _ending_in(table, "prices")
+    quantity = _ending_in(table, "quantities")
+    if price is None or quantity is None or _ending_in(table, "amounts") is not None:
+        return None
+
+    product = f"{quoted(price.name)} * {quoted(quantity.name)}"
+    discount = _ending_in(table, "discounts")
+    if discount is not None:  # a part of one, as it mostly is; a person sees whether it is
+        product = f"{product} * (1 - coalesce({quoted(discount.name)}, 0))"
+
+    return Amount(f"sum({product})", _WORTH)
+
+
+def _ending_in(table: Table, words: str) -> Column | None:
+    """Return the first number that is called by one of the words, with others before it."""
+    english, chinese = _EN.phrases(f"amounts.{words}"), _ZH.phrases(f"amounts.{words}")
+    keys = {*table.primary_key, *table.referring_columns}
+    for column in table.columns:
+        if not is_number(column) or column.name in keys:
+            continue
+
+        name = name_of(column.comment) or ""
+        if english_words(column.name)[-1:] and english_words(column.name)[-1] in english:
+            return column
+        if name.endswith(chinese):
+            return column
+
+    return None
+
+
+def names_of(thing: Table | Column, name: str | None) -> Text | None:
+    """Return what a comment in Chinese and an identifier in English call a thing."""
+    english = spoken_name(thing, "en")
+    if name is None or not _HAN.search(name) or _HAN.search(english):
+        return None
+
+    is_word = english.isascii() and any(map(str.isalpha, english))
+    return Text(name, english) if is_word else None
+
+
+def in_both_languages(name: str) -> Text | None:
+    """Return an everyday word in both languages, as the dictionary has it; None for others."""
+    if _HAN.search(name):
+        english = next(iter(TRANSLATED_ZH.get(name, ())), None)
+        return Text(name, english) if english is not None else None
+
+    words = english_words(name)
+    chinese = TRANSLATED_EN.get(key_of(" ".join(words), stems=True), ())
+    return Text(chinese[0], " ".join(words)) if chinese else None

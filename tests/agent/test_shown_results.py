@@ -170,7 +170,8 @@ def test_labels_are_in_one_language_and_each_is_of_one_column(
     sql: str, names: tuple[str, ...], zh: list[str], en: list[str]
 ) -> None:
     catalog = Catalog((_MEMBERS, _PAYMENTS, _REFUNDS))
-    for lang, expected in (("zh", zh), ("en", en)):
+    expectations: tuple[tuple[Lang, list[str]], ...] = (("zh", zh), ("en", en))
+    for lang, expected in expectations:
         result = QueryResult(names, ("int4",) * len(names), ())
         shown = shown_result(sql, result, catalog, lang)
         assert shown["query_result"]["labels"] == expected

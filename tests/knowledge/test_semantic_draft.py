@@ -116,6 +116,50 @@ def test_references_that_nobody_declared_are_suggested() -> None:
     assert (meaning.default_filter, meaning.joins[0].target) == ("NOT deleted", customer.key)
 
 
+def test_a_draft_proposes_what_lines_are_worth_and_names_in_both_languages() -> None:
+    line = Table(
+        "public",
+        "order_line",
+        "table",
+        (
+            Column("order_id", "integer"),
+            Column("unit_price", "numeric(9,2)", "成交单价"),
+            Column("quantity", "integer"),
+            Column("discount", "numeric(3,2)"),
+            Column("sex", "integer", "性别：1=男 2=女"),
+        ),
+        comment="订单明细",
+    )
+    person = Table(
+        "public",
+        "employee",
+        "table",
+        (Column("last_name", "text"), Column("first_name", "text")),
+    )
+    catalog = Catalog((line, person))
+    text = draft(catalog, "x")
+    # What is commented out is right as it stands.
+    text = (
+        text.replace("metrics: {}", "metrics:")
+        .replace('#  "', '  "')
+        .replace("# names: {", "names: {")
+    )
+    bound = bind(read_text(text.encode(), "draft"), catalog)
+    assert bound.problems == ()
+    (metric,) = bound.catalog.metrics
+    assert metric.expression == "sum(unit_price * quantity * (1 - coalesce(discount, 0)))"
+    assert (metric.names.label("zh"), metric.names.label("en")) == ("销售额", "revenue")
+    lines, people = bound.catalog.tables
+    assert lines.meaning is not None and people.meaning is not None
+    assert lines.meaning.names.label("en") == "order line"
+    assert people.meaning.label_columns == ("first_name", "last_name")
+    sex, quantity = lines.column("sex"), lines.column("quantity")
+    assert sex is not None and sex.meaning is not None
+    assert [one.names.label("en") for one in sex.meaning.values] == ["man", "woman"]
+    assert quantity is not None and quantity.meaning is not None
+    assert quantity.meaning.names.label("zh") == "数量", "by the dictionary"
+
+
 def test_a_draft_of_a_large_catalogue_stays_short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("knowledge.semantic.draft.MAX_CHARS", 30_000)
     catalog = wide_catalog(300)
