@@ -29,19 +29,42 @@ _MOST_CELLS = 60_000_000  # of the rectangle that a sheet fills
 _TOP_ROWS = 50  # in which merged cells are of interest
 
 
+class _SheetsInTurn:
+    """Reads the sheets of a workbook, and holds the one that was read last.
+
+    A sheet is looked at several times, one after the other, and takes long to be read.
+    """
+
+    def __init__(self, workbook: CalamineWorkbook) -> None:
+        self._workbook = workbook
+        self._name = ""
+        self._sheet: CalamineSheet | None = None
+
+    def read(self, name: str) -> CalamineSheet:
+        """Return a sheet; raises `UnreadableFile`."""
+        if self._sheet is not None and self._name == name:
+            return self._sheet
+
+        self._sheet = None  # so that two are never held
+        try:
+            self._sheet = self._workbook.get_sheet_by_name(name)
+        except (CalamineError, XmlError, ZipError) as error:
+            raise _damaged() from error
+
+        self._name = name
+        return self._sheet
+
+
 @dataclass(frozen=True)
 class WorkbookSheet:
     """One sheet of a workbook."""
 
-    workbook: CalamineWorkbook
+    sheets: _SheetsInTurn
     name: str
     limits: ReadingLimits
 
     def _read(self) -> CalamineSheet:
-        try:
-            return self.workbook.get_sheet_by_name(self.name)
-        except (CalamineError, XmlError, ZipError) as error:
-            raise _damaged() from error
+        return self.sheets.read(self.name)
 
     @property
     def merged(self) -> tuple[MergedCells, ...]:
@@ -94,10 +117,11 @@ def workbook_sheets(path: Path, limits: ReadingLimits) -> list[WorkbookSheet]:
         raise _damaged() from error
 
     found = []
+    sheets = _SheetsInTurn(workbook)
     for sheet in workbook.sheets_metadata:
         is_shown = sheet.visible is SheetVisibleEnum.Visible
         if is_shown and sheet.typ is SheetTypeEnum.WorkSheet:
-            found.append(WorkbookSheet(workbook, sheet.name, limits))
+            found.append(WorkbookSheet(sheets, sheet.name, limits))
 
     return found
 

@@ -7,13 +7,16 @@ import zipfile
 from collections.abc import Sequence
 from datetime import date, datetime
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, ClassVar
 
 import pytest
 import xlsxwriter
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from python_calamine import CalamineWorkbook
 
+from files.reading import workbooks
 from files.reading.copying import confirmed_column, copied
 from files.reading.reading_limits import LIMITS
 from files.reading.sheet_drafts import DataRows, ReadingOptions, SheetDraft, sheet_draft
@@ -212,9 +215,26 @@ def test_markers_of_no_value_are_empty_among_numbers_and_stay_in_texts(tmp_path:
     assert _rows(path) == [["1", "N/A"], [r"\N", "无"], [r"\N", "x"], ["3", r"\N"]]
 
 
+class _CountedWorkbook:
+    """A workbook that notes which sheets are read."""
+
+    read: ClassVar[list[str]] = []
+
+    def __init__(self, path: Path) -> None:
+        self._workbook = CalamineWorkbook.from_path(path)
+        self.sheets_metadata = self._workbook.sheets_metadata
+
+    def get_sheet_by_name(self, name: str) -> Any:
+        self.read.append(name)
+        return self._workbook.get_sheet_by_name(name)
+
+
 def test_workbooks_are_read_with_several_sheets_merged_titles_and_cached_results(
-    tmp_path: Path,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Each sheet is read once, which takes most of the time."""
+    monkeypatch.setattr(_CountedWorkbook, "read", [])
+    monkeypatch.setattr(workbooks, "CalamineWorkbook", SimpleNamespace(from_path=_CountedWorkbook))
     path = tmp_path / "book.xlsx"
     book = xlsxwriter.Workbook(str(path))
     sales = book.add_worksheet("销售")
@@ -236,6 +256,7 @@ def test_workbooks_are_read_with_several_sheets_merged_titles_and_cached_results
     found = _found(path)
     assert [one.title for one in found] == ["销售", "other", "empty"]
     drafts = [sheet_draft(one.sheet, ReadingOptions(), LIMITS) for one in found]
+    assert _CountedWorkbook.read == ["销售", "other", "empty"]
     assert drafts[0] is not None
     assert drafts[1] is not None
     assert drafts[2] is None
