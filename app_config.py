@@ -435,6 +435,11 @@ class Settings:
         "file of API keys; empty: `api_keys.json` in `DATA_DIR`. Made and changed by `python -m "
         "api.keys`",
     )
+    shared_api_keys: bool = setting(
+        False,
+        "API keys are kept in the store, for all hosts; `API_KEYS_FILE` is this host's copy. "
+        "Needs `REDIS_URL` or `APP_DATABASE_URL`",
+    )
     allow_anonymous: bool = setting(
         False,
         "without API keys, answer others than this machine too",
@@ -1083,6 +1088,11 @@ class Settings:
 
     def refuse_halves(self) -> None:
         """Raise `ConfigurationError` where a setting would open too much without another."""
+        if self.shared_api_keys and not (self.redis_url or self.app_database_url):
+            raise ConfigurationError(
+                "SHARED_API_KEYS needs a store that other hosts reach too: set REDIS_URL or "
+                "APP_DATABASE_URL."
+            )
         if self.oauth_issuer and not self.oauth_audience:
             raise ConfigurationError(
                 "OAUTH_ISSUER needs OAUTH_AUDIENCE: without it, tokens that were issued for "

@@ -10,6 +10,7 @@ from typing import Any
 from dotenv import load_dotenv
 
 from api.access.key_file import KeyFile
+from api.shared_key_store import fetch_shared_keys
 from app_config import ConfigurationError, Settings
 from serving.listen_address import OpenToOthers, PortUnavailable, refuse_strangers
 from serving.measuring_workers import begin_measuring
@@ -49,6 +50,7 @@ def when_ready(arbiter: Any) -> None:
     """Gunicorn calls it before it starts workers; checks the open sockets, wherever their addresses
     were set.
     """
+    fetch_shared_keys(_settings)
     try:
         refuse_strangers(
             arbiter.LISTENERS,

@@ -46,6 +46,7 @@ from api.access.rights import GroupRights
 from api.access.screening import Screening
 from api.access.sessions import CookiePlace, Sessions
 from api.access.shared_key import kept_key
+from api.access.shared_keys import SharedKeys
 from api.access.token_claims import ClaimNames
 from api.access_log import AccessLog
 from api.agui.agui_endpoint import agui_blueprint
@@ -80,6 +81,7 @@ from api.reviewing import learning_blueprint
 from api.runs import runs_blueprint
 from api.schema import schema_blueprint
 from api.semantic import semantic_blueprint
+from api.shared_key_store import fetch_shared_keys
 from api.sign_in import SignIn, sign_in_blueprint
 from api.slots import QuestionSlots
 from api.sockets.live_socket import SocketLimits
@@ -224,6 +226,9 @@ def create_app(settings: Settings, services: Services | None = None) -> Flask:
 
     register_error_handlers(app)
     app.extensions["citu"] = services
+    if settings.shared_api_keys:
+        keys = KeyFile(settings.api_keys_path)
+        app.extensions["citu_shared_keys"] = SharedKeys(keys, services.store.documents)
     AccessLog(services.metrics).register(app)
     if services.files is not None:
         app.extensions["citu_large_bodies"] = LargeBodies(
@@ -452,6 +457,7 @@ def main() -> int:
         begin_measuring(settings)
         services = bootstrap(settings)
         listening = listen(settings.host, settings.port)
+        fetch_shared_keys(settings)
         refuse_strangers(
             [listening],
             keys=KeyFile(settings.api_keys_path),

@@ -4,18 +4,29 @@ import argparse
 import logging
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from dotenv import load_dotenv
 
 from api.access.key_file import ApiKey, InvalidKeyRequest, KeyFile, KeysUnreadable
+from api.shared_key_store import fetch_shared_keys, use_shared_keys
 from app_config import ConfigurationError, Settings
 from common.actor import Attributes, attributes_of
+from common.errors import StoreUnavailable
 
 _HEADINGS = (
     *("id", "user", "groups", "attributes", "acts for others"),
     *("name", "created", "expires", "ends in"),
 )
+
+
+class KeyOutput(NamedTuple):
+    """What a command prints: on stdout, and beside it on stderr."""
+
+    out: str
+    beside: str = ""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -27,15 +38,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
         handlers=[logging.NullHandler()]
     )  # the user of a command reads its one sentence, no log
     given = _parser().parse_args(arguments)
-    run: Callable[[KeyFile, argparse.Namespace], None] = given.run
+    run: Callable[[KeyFile, argparse.Namespace], KeyOutput] = given.run
     try:
         load_dotenv(Path(".env"))
-        run(KeyFile(Settings.from_env().api_keys_path), given)
-    except (ConfigurationError, InvalidKeyRequest, KeysUnreadable) as error:
+        settings = Settings.from_env()
+        settings.refuse_halves()
+        said = _run(settings, partial(run, given=given), changes=given.changes)
+    except (ConfigurationError, InvalidKeyRequest, KeysUnreadable, StoreUnavailable) as error:
         sys.stderr.write(f"{str(error)[:1].upper()}{str(error)[1:].rstrip('.')}.\n")
         return 1
 
+    # Only the key goes to stdout, so that a script can capture it.
+    sys.stdout.write(said.out)
+    sys.stderr.write(said.beside)
     return 0
+
+
+def _run(settings: Settings, run: Callable[[KeyFile], KeyOutput], *, changes: bool) -> KeyOutput:
+    """Run a command on the keys of all hosts, or on this one's file."""
+    if settings.shared_api_keys and changes:
+        return use_shared_keys(settings, lambda keys: keys.change(run))
+
+    fetch_shared_keys(settings)
+    return run(KeyFile(settings.api_keys_path))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -64,17 +89,17 @@ def _parser() -> argparse.ArgumentParser:
     create.add_argument(
         "--expires-days", type=float, metavar="N", help="days until it expires; default: never"
     )
-    create.set_defaults(run=_create)
+    create.set_defaults(run=_create, changes=True)
     commands.add_parser("list", help="show all keys, without the keys themselves").set_defaults(
-        run=_list
+        run=_list, changes=False
     )
     revoke = commands.add_parser("revoke", help="make a key worthless")
     revoke.add_argument("key_id", metavar="ID")
-    revoke.set_defaults(run=_revoke)
+    revoke.set_defaults(run=_revoke, changes=True)
     return parser
 
 
-def _create(keys: KeyFile, given: argparse.Namespace) -> None:
+def _create(keys: KeyFile, given: argparse.Namespace) -> KeyOutput:
     text, key = keys.create(
         given.user,
         groups=tuple(dict.fromkeys(given.group)),
@@ -83,12 +108,11 @@ def _create(keys: KeyFile, given: argparse.Namespace) -> None:
         expires_in_days=given.expires_days,
         attributes=_attributes(given.attribute),
     )
-    # Only the key goes to stdout, so that a script can capture it.
-    sys.stdout.write(f"{text}\n")
-    sys.stderr.write(
+    kept = (
         f"{key.key_id} for {key.user_id}. Keep the key: it is not stored and will not be shown "
         f"again.\n"
     )
+    return KeyOutput(f"{text}\n", kept)
 
 
 def _attributes(given: Sequence[str]) -> Attributes:
@@ -103,18 +127,20 @@ def _attributes(given: Sequence[str]) -> Attributes:
     return attributes_of(values)
 
 
-def _list(keys: KeyFile, _given: argparse.Namespace) -> None:
+def _list(keys: KeyFile, given: argparse.Namespace) -> KeyOutput:  # noqa: ARG001 - as the others
     found = keys.all()
     if not found:
         state = "a key is needed all the same" if keys.is_needed() else "no key is needed"
-        sys.stdout.write(f"No API keys in {keys.path}; {state}.\n")
-        return
+        return KeyOutput(f"No API keys in {keys.path}; {state}.\n")
 
     rows = [_HEADINGS, *map(_row, found)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = []
     for row in rows:
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        sys.stdout.write("  ".join(cells).rstrip() + "\n")
+        lines.append("  ".join(cells).rstrip() + "\n")
+
+    return KeyOutput("".join(lines))
 
 
 def _row(key: ApiKey) -> tuple[str, ...]:
@@ -141,9 +167,9 @@ def _written(attributes: Attributes) -> str:
     return ",".join(f"{name}={value}" for name, values in attributes for value in values)
 
 
-def _revoke(keys: KeyFile, given: argparse.Namespace) -> None:
+def _revoke(keys: KeyFile, given: argparse.Namespace) -> KeyOutput:
     key = keys.revoke(given.key_id)
-    sys.stdout.write(f"{key.key_id} of {key.user_id} is revoked.\n")
+    return KeyOutput(f"{key.key_id} of {key.user_id} is revoked.\n")
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from benchmarks import (
     answer_cost,
     chosen_databases,
     counted_questions,
+    day_of_load,
     etl_mutation,
     file_loading,
     first_paint,
@@ -76,6 +77,12 @@ def main() -> None:
     )
     parser.add_argument(
         "--interruptions", type=int, default=500, help="interruptions: questions (default 500)"
+    )
+    parser.add_argument(
+        "--minutes", type=float, default=10.0, help="day_of_load: how long (default 10)"
+    )
+    parser.add_argument(
+        "--rate", type=float, default=20.0, help="day_of_load: questions a second (default 20)"
     )
     parser.add_argument(
         "--counted",
@@ -276,6 +283,11 @@ def _observing_cost(database_url: str, folder: Path, options: argparse.Namespace
     print("\n".join(found.lines()), flush=True)
 
 
+def _day_of_load(database_url: str, folder: Path, options: argparse.Namespace) -> None:
+    found = day_of_load.run(database_url, folder, minutes=options.minutes, rate=options.rate)
+    print("\n".join(found.lines()), flush=True)
+
+
 def _transformations(_database_url: str, folder: Path, options: argparse.Namespace) -> None:
     for found in transformations.run(folder, rounds=options.rounds):
         print("\n".join(found.lines()), flush=True)
@@ -303,6 +315,7 @@ _MEASUREMENTS: dict[str, Callable[[str, Path, argparse.Namespace], None]] = {
     "interruptions": _interruptions,
     "hosts": _hosts,
     "observing_cost": _observing_cost,
+    "day_of_load": _day_of_load,
     "counted_questions": _counted_questions,
     "etl_mutation": _etl_mutation,
     "transformations": _transformations,

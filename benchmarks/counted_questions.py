@@ -6,29 +6,24 @@ a statement that has to be repaired. A client whose worker is killed asks the ne
 """
 
 import asyncio
-import http.client
 import json
 import os
 import random
 import signal
-import subprocess
-import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import aiohttp
-import psycopg2
 from prometheus_client.parser import text_string_to_metric_families
 
+from benchmarks.gunicorn_service import GunicornService, gunicorn_service
 from benchmarks.model_process import model_process
 from databases.source import database_sources
 from store.postgres_values import unpack
-from tests.support.live import ROOT, children, clean_environment, eventually, free_port
+from tests.support.live import eventually
 from tests.support.openai_server import Reply, Request
 
 WORKERS = 4
@@ -36,11 +31,9 @@ _CLIENTS = 16
 _LEASE_S = 3
 _SETTLED_S = 90.0
 _SAME_S = 5.0  # after which a difference is one
-_PATIENCE_S = 60.0
-_START_S = 120.0
-_ASK = "/api/v0/ask_agent_stream"
+STREAM = "/api/v0/ask_agent_stream"
 _STATEMENT = "SELECT shop_name FROM shop ORDER BY shop_id LIMIT {rows}"
-_KINDS = ("read", "write", "talk", "repair")
+KINDS = ("read", "write", "talk", "repair")
 _ROWS = 7
 
 Counts = Counter[tuple[str, ...]]
@@ -87,15 +80,10 @@ class CountedResults:
 def run(database_url: str, folder: Path, *, questions: int, kills: int) -> CountedResults:
     """Ask, kill, and compare."""
     data = folder / "counted"
-    data.mkdir(mode=0o755, exist_ok=True)
     sources = database_sources("", "", data)
-    port, metrics_port = free_port(), free_port()
     settings = {
-        "PORT": str(port),
-        "METRICS_PORT": str(metrics_port),
         "DATABASE_URL": database_url,
         "APP_DATABASE_URL": sources.app(),
-        "DATA_DIR": str(data),
         "OPENAI_API_KEY": "bench",
         "OPENAI_MODEL": "scripted",
         "RUN_LEASE_S": str(_LEASE_S),
@@ -103,16 +91,14 @@ def run(database_url: str, folder: Path, *, questions: int, kills: int) -> Count
         "ENABLE_RESULT_SUMMARY": "false",
     }
     try:
-        with model_process(_script) as model_url:
+        with model_process(scripted_kinds) as model_url:
             settings["OPENAI_BASE_URL"] = model_url
-            with _service(settings, data / "log") as master:
-                eventually(lambda: len(children(master)) == WORKERS, _START_S)
-                eventually(lambda: _is_ready(port), _START_S)
-                asking = _Asking(port, master, questions, kills)
+            with gunicorn_service(data, settings, workers=WORKERS) as service:
+                asking = _Asking(service, questions, kills)
                 asyncio.run(asking.run())
-                eventually(lambda: _running(settings["APP_DATABASE_URL"]) == 0, _SETTLED_S)
-                written = _written(settings["APP_DATABASE_URL"], data / "logs")
-                measured = _settled(metrics_port, written)
+                eventually(lambda: service.running() == 0, _SETTLED_S)
+                written = _written(service)
+                measured = _settled(service, written)
     finally:
         sources.hold.release()
     return CountedResults(
@@ -120,7 +106,8 @@ def run(database_url: str, folder: Path, *, questions: int, kills: int) -> Count
     )
 
 
-def _script(request: Request) -> Reply:
+def scripted_kinds(request: Request) -> Reply:
+    """Answer a question by its kind, of which its text tells."""
     said = "\n".join(str(message["content"]) for message in request.messages)
     if "kind talk" in said:
         return Reply("Hello.")
@@ -131,47 +118,23 @@ def _script(request: Request) -> Reply:
     return Reply(statement.replace("shop_name", "no_such_column") if is_broken else statement)
 
 
-@contextmanager
-def _service(settings: dict[str, str], log: Path) -> Iterator[int]:
-    """Run the service; give its master's process id."""
-    words = [sys.executable, "-m", "gunicorn", "--preload", "--workers", str(WORKERS)]
-    with log.open("ab") as written:
-        process = subprocess.Popen(
-            [*words, "unified_api:app"],
-            cwd=ROOT,
-            env=clean_environment(settings),
-            stdout=written,
-            stderr=written,
-        )
-    try:
-        yield process.pid
-    finally:
-        process.terminate()
-        process.wait(_PATIENCE_S)
-
-
-def _get(port: int, path: str) -> tuple[int, str]:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=_PATIENCE_S)
-    try:
-        connection.request("GET", path)
-        response = connection.getresponse()
-        return response.status, response.read().decode()
-    finally:
-        connection.close()
-
-
-def _is_ready(port: int) -> bool:
-    with suppress(OSError, http.client.HTTPException):
-        return _get(port, "/ready")[0] == http.HTTPStatus.OK
-    return False
+def question_of(number: int, client: int) -> dict[str, str]:
+    """Return the body of a question, of each kind in turn."""
+    kind = KINDS[number % len(KINDS)]
+    return {
+        "question": f"kind {kind}, number {number}",
+        "user_id": f"client-{client}",
+        "conversation_id": f"{client}-{number}",
+        "routing_mode": "chat_direct" if kind == "talk" else "database_direct",
+    }
 
 
 class _Asking:
     """Clients that ask so many questions, while workers are killed evenly among them."""
 
-    def __init__(self, port: int, master: int, questions: int, kills: int) -> None:
-        self._url = f"http://127.0.0.1:{port}{_ASK}"
-        self._master = master
+    def __init__(self, service: GunicornService, questions: int, kills: int) -> None:
+        self._url = f"http://127.0.0.1:{service.port}{STREAM}"
+        self._service = service
         self._questions = questions
         self._kill_every = questions // (kills + 1)
         self._kills = kills
@@ -196,42 +159,21 @@ class _Asking:
             await self._ask(session, client, number)
 
     def _kill(self) -> None:
-        workers = children(self._master)
+        workers = self._service.workers()
         if workers:
             self.killed += 1
             os.kill(self._random.choice(workers), signal.SIGKILL)
 
     async def _ask(self, session: aiohttp.ClientSession, client: int, number: int) -> None:
-        kind = _KINDS[number % len(_KINDS)]
-        body = {
-            "question": f"kind {kind}, number {number}",
-            "user_id": f"client-{client}",
-            "conversation_id": f"{client}-{number}",
-            "routing_mode": "chat_direct" if kind == "talk" else "database_direct",
-        }
         last = b""
         try:
-            async with session.post(self._url, json=body) as response:
+            async with session.post(self._url, json=question_of(number, client)) as response:
                 async for line in response.content:
                     last = line if line.startswith(b"data: ") else last
         except (aiohttp.ClientError, OSError):
             self.broken += 1
             return
         self.broken += b'"completed"' not in last and b'"error"' not in last
-
-
-def _running(url: str) -> int:
-    return int(_rows(url, "SELECT count(*) FROM citu.run WHERE state = 'running'")[0][0])
-
-
-def _rows(url: str, sql: str) -> list[tuple[Any, ...]]:
-    connection = psycopg2.connect(url)
-    try:
-        with connection.cursor() as cursor:
-            cursor.execute(sql)
-            return cursor.fetchall()
-    finally:
-        connection.close()
 
 
 _ENDS = """
@@ -241,17 +183,17 @@ ORDER BY run.run_key
 """
 
 
-def _written(url: str, logs: Path) -> Counts:
+def _written(service: GunicornService) -> Counts:
     """Count the ends of runs in the store, and the lines of the audit log."""
     found: Counts = Counter()
-    for state, page in _rows(url, _ENDS):
+    for state, page in service.rows(_ENDS):
         *_, last = unpack(bytes(page))
         data = json.loads(last.data)["data"]
         found["question", state, data.get("error_type", "none")] += 1
         path = data.get("execution_path") or data.get("state_summary", {}).get("execution_path", ())
         for outcome in ("success", "failed"):
             found["repair", outcome] += f"sql_repair_{outcome}" in path
-    for file in logs.glob("audit.jsonl*"):
+    for file in service.folder.glob("logs/audit.jsonl*"):
         if not file.name.endswith(".lock"):
             for line in file.read_text().splitlines():
                 _count_line(found, json.loads(line))
@@ -266,19 +208,19 @@ def _count_line(found: Counts, line: dict[str, Any]) -> None:
         found[("rows",)] += line["rows"]
 
 
-def _settled(port: int, written: Counts) -> Counts:
+def _settled(service: GunicornService, written: Counts) -> Counts:
     """Return what is measured once it is what was written, or some seconds later."""
     deadline = time.monotonic() + _SAME_S + 2 * _LEASE_S
-    measured = _measured(port)
+    measured = _measured(service)
     while measured != written and time.monotonic() < deadline:
         time.sleep(1)
-        measured = _measured(port)
+        measured = _measured(service)
     return measured
 
 
-def _measured(port: int) -> Counts:
+def _measured(service: GunicornService) -> Counts:
     found: Counts = Counter()
-    for family in text_string_to_metric_families(_get(port, "/metrics")[1]):
+    for family in text_string_to_metric_families(service.metrics()):
         for sample in family.samples:
             labels = sample.labels
             name: tuple[str, ...] = ()

@@ -228,6 +228,9 @@ def _warm(worker: Any) -> None:
         worker.wsgi.extensions["citu"].warm(), runtime.loop()
     )
     warming.add_done_callback(end)
+    keys = worker.wsgi.extensions.get("citu_shared_keys")
+    if keys is not None:
+        asyncio.run_coroutine_threadsafe(keys.follow(), runtime.loop())
 
 
 def _spare_collections() -> None:

@@ -35,6 +35,7 @@ from store.learned import (
     Visible,
 )
 from store.proposals import Proposals
+from store.shared_documents import SharedDocuments
 from store.spending import Spending
 from store.vectors import VectorRepository
 
@@ -473,6 +474,7 @@ class Store:
         artefacts: files that runs made.
         spending: what models have cost.
         proposals: changes of semantic files that somebody wants.
+        documents: small ones that all hosts share.
         vectors: vectors of texts; None where they can't be kept.
     """
 
@@ -486,4 +488,5 @@ class Store:
     artefacts: Artefacts
     spending: Spending
     proposals: Proposals
+    documents: SharedDocuments
     vectors: VectorRepository | None = None

@@ -13,6 +13,7 @@ from store.postgres_access import PostgresAccess
 from store.postgres_artefacts import PostgresArtefacts
 from store.postgres_checkpoints import PostgresCheckpoints
 from store.postgres_conversations import PostgresConversations
+from store.postgres_documents import PostgresDocuments
 from store.postgres_records import PostgresRecords
 from store.postgres_runs import PostgresRuns
 from store.postgres_spending import PostgresSpending
@@ -22,6 +23,7 @@ from store.redis_access import RedisAccess
 from store.redis_artefacts import RedisArtefacts
 from store.redis_checkpoints import RedisCheckpoints
 from store.redis_conversations import RedisConversations
+from store.redis_documents import RedisDocuments
 from store.redis_records import RedisRecords
 from store.redis_runs import RedisRuns
 from store.redis_spending import RedisSpending
@@ -58,6 +60,7 @@ def _open_postgres(source: UrlSource, retention: Retention, timeout_s: float) ->
         PostgresArtefacts(access, retention),
         PostgresSpending(access),
         ProposalRepository(records),
+        PostgresDocuments(access),
         PostgresVectors(access),
     )
 
@@ -81,6 +84,7 @@ def _open_redis(source: UrlSource, retention: Retention, timeout_s: float) -> St
         RedisArtefacts(access, retention),
         RedisSpending(access),
         ProposalRepository(records),
+        RedisDocuments(access),
     )
 
 

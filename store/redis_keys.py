@@ -68,6 +68,11 @@ def spending(day: str, account: str) -> str:
     return f"citu:spending:{day}:{digest(account)}"
 
 
+def document(name: str) -> str:
+    """Hash: `revision` and `text` of a document that all hosts share."""
+    return f"citu:document:{name}"
+
+
 def idempotency_key(user_id: str, name: str) -> str:
     """Hash: `run_id` and `fingerprint` (JSON) of a user's Idempotency-Key."""
     return f"citu:claim:{digest(user_id, name)}"

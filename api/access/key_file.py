@@ -138,6 +138,30 @@ class KeyFile:
 
         return current.keys
 
+    def text(self) -> str:
+        """Return the content of the file; empty: there is none.
+
+        Raises:
+            KeysUnreadable: the file can't be read, or is gone, or is not a file of API keys.
+        """
+        if not self.is_needed():
+            return ""
+
+        return _text_of(self.all())
+
+    def replace(self, text: str) -> None:
+        """Replace the file by another's text.
+
+        Raises:
+            KeysUnreadable: the text is not that of a file of API keys, or can't be written.
+        """
+        try:
+            keys = _parsed(text.encode())
+        except ValueError as exc:
+            raise KeysUnreadable(f"these are no API keys: {exc}") from exc
+
+        self._write(lambda: keys)
+
     def create(
         self,
         user_id: str,
@@ -195,7 +219,7 @@ class KeyFile:
                     kept.append(key)
 
             if not revoked:
-                problem = f"there is no key {key_id!r} in {self.path}: 'list' shows their ids"
+                problem = f"there is no key {key_id!r}: 'list' shows their ids"
                 raise InvalidKeyRequest(problem)
 
             return tuple(kept)
@@ -244,10 +268,14 @@ class KeyFile:
         return _Read(None, failure=failure)
 
     def _change(self, change: Callable[[tuple[ApiKey, ...]], tuple[ApiKey, ...]]) -> None:
+        self._write(lambda: change(KeyFile(self.path).all()))
+
+    def _write(self, keys: Callable[[], tuple[ApiKey, ...]]) -> None:
+        """Replace the file, while no other process writes it."""
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with _one_writer(self.path) as lock:
-                _replace(self.path, change(KeyFile(self.path).all()))
+                _replace(self.path, keys())
                 os.pwrite(lock, _MADE, 0)
         except OSError as exc:
             raise KeysUnreadable(f"{self.path} can't be written: {exc.strerror}") from exc
@@ -377,6 +405,11 @@ def _is_expiry(value: Any) -> bool:
     return isinstance(value, str) and datetime.fromisoformat(value).tzinfo is not None
 
 
+def _text_of(keys: Iterable[ApiKey]) -> str:
+    document = {"version": _VERSION, "keys": [_entry(key) for key in keys]}
+    return json.dumps(document, ensure_ascii=False, indent=1) + "\n"
+
+
 def _lock_of(path: Path) -> Path:
     return path.with_name(path.name + ".lock")
 
@@ -415,14 +448,11 @@ def _replace(path: Path, keys: tuple[ApiKey, ...]) -> None:
     Only its owner may read it.
     """
     path = path.resolve()
-    content = json.dumps(
-        {"version": _VERSION, "keys": [_entry(key) for key in keys]}, ensure_ascii=False, indent=1
-    )
     # The mode of such a file is 0600.
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(content + "\n")
+            file.write(_text_of(keys))
             file.flush()
             _give_to_owner(file.fileno(), path)
             os.fsync(file.fileno())
