@@ -115,6 +115,7 @@ from serving.measuring_workers import begin_measuring
 from serving.request_reading import LargeBodies
 from serving.worker import GunicornServer, gunicorn_options
 from store.open_store import InvalidRedisUrl
+from store.shared_hits import shared_hit
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9_.:-]{1,128}")
 _SLOW_CLIENT_S = 60.0  # seconds a client may take for an answer beyond what its question may
@@ -292,7 +293,7 @@ def _admission(settings: Settings, services: Services) -> Admission:
         anonymity=Anonymity(
             settings.host, settings.allow_anonymous, _listed(settings.cors_origins.lower())
         ),
-        rate_limits=_rate_limits(settings) if settings.rate_limit else None,
+        rate_limits=_rate_limits(settings, services) if settings.rate_limit else None,
         shows_examples=settings.examples_without_key,
         challenges=Challenges(
             settings.oauth_issuer, tuple(settings.oauth_scopes.split()), settings.public_url
@@ -389,9 +390,13 @@ def _listed(text: str) -> frozenset[str]:
     return frozenset(part.strip() for part in text.split(",") if part.strip())
 
 
-def _rate_limits(settings: Settings) -> RateLimits:
+def _rate_limits(settings: Settings, services: Services) -> RateLimits:
+    timeout_s = settings.store_timeout_s
     return RateLimits(
-        settings.rate_limit, redis_url=settings.redis_url, timeout_s=settings.store_timeout_s
+        settings.rate_limit,
+        redis_url=settings.redis_url,
+        timeout_s=timeout_s,
+        hit=shared_hit(services.store, timeout_s),
     )
 
 

@@ -4,7 +4,6 @@ import argparse
 import logging
 import sys
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -43,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         load_dotenv(Path(".env"))
         settings = Settings.from_env()
         settings.refuse_halves()
-        said = _run(settings, partial(run, given=given), changes=given.changes)
+        said = _run(settings, lambda keys: run(keys, given), changes=given.changes)
     except (ConfigurationError, InvalidKeyRequest, KeysUnreadable, StoreUnavailable) as error:
         sys.stderr.write(f"{str(error)[:1].upper()}{str(error)[1:].rstrip('.')}.\n")
         return 1

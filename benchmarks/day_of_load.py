@@ -12,7 +12,6 @@ import signal
 import statistics
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -30,6 +29,7 @@ _END_S = 60.0
 _MORE_MB = 1.05  # memory at the end, times that of the middle, is still flat
 _MORE = 4  # of the others: what is open at one moment and not at another
 _AT_ONCE = 8
+_ANSWERS = (b'"completed"', b'"success":true', b'"forbidden_keywords"')
 _LEAVES_EACH, _READS_EACH = 10, 5
 
 
@@ -44,7 +44,7 @@ class LoadResults:
     """
 
     asked: int = 0
-    failed: int = 0
+    problems: list[str] = field(default_factory=list)
     minutes: float = 0.0
     looks: list[Held] = field(default_factory=list)
     running: int = 0
@@ -54,7 +54,8 @@ class LoadResults:
         """Return the findings as a person reads them."""
         return [
             f"{self.asked} questions in {self.minutes:.1f} minutes to {_WORKERS} workers,"
-            f" {self.failed} without an answer",
+            f" {len(self.problems)} without an answer",
+            *self.problems[:5],
             self._line("memory, MB", lambda held: held.memory_mb, lambda mb: mb * _MORE_MB),
             self._line("descriptors", lambda held: held.descriptors, lambda count: count + _MORE),
             self._line("threads", lambda held: held.threads, lambda count: count + _MORE),
@@ -116,11 +117,11 @@ class _Load:
                 await asyncio.sleep(_LOOK_S)
                 self.found.looks.append(await asyncio.to_thread(self._service.held))
             self.found.minutes = (time.monotonic() - begun) / 60
-            failed = self.found.failed
+            problems = [*self.found.problems]
             await self._stop()
-            self.found.failed = failed  # refused while it stops is no failure
             self._is_over = True
             await asking
+            self.found.problems = problems  # what is refused while it stops is none
 
     async def _stop(self) -> None:
         begun = time.monotonic()
@@ -145,7 +146,7 @@ class _Load:
         body = question_of(number, number % 50)
         # Of both kinds in turn, each in every kind of question.
         path = STREAM if number // 4 % 2 else _SYNC
-        with suppress(aiohttp.ClientError, OSError, TimeoutError):
+        try:
             async with session.post(self._root + path, json=body) as response:
                 if path == STREAM and number % _LEAVES_EACH == 0:
                     await response.content.readline()
@@ -154,9 +155,11 @@ class _Load:
                 said = await response.read()
             if number % _READS_EACH == 0:
                 await self._read(session, body)
-            if b'"completed"' in said or b'"success":true' in said or b'"forbidden' in said:
-                return
-        self.found.failed += 1
+        except (aiohttp.ClientError, OSError, TimeoutError) as problem:
+            self.found.problems.append(f"{path}: {problem!r}")
+            return
+        if not any(word in said for word in _ANSWERS):
+            self.found.problems.append(f"{path}: {said[-300:]!r}")
 
     async def _read(self, session: aiohttp.ClientSession, body: dict[str, str]) -> None:
         path = f"/api/v0/conversations/{body['conversation_id']}?user_id={body['user_id']}"

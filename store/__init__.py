@@ -35,6 +35,7 @@ from store.learned import (
     Visible,
 )
 from store.proposals import Proposals
+from store.request_counts import RequestCounts
 from store.shared_documents import SharedDocuments
 from store.spending import Spending
 from store.vectors import VectorRepository
@@ -475,6 +476,7 @@ class Store:
         spending: what models have cost.
         proposals: changes of semantic files that somebody wants.
         documents: small ones that all hosts share.
+        request_counts: of all workers together; None in Redis, which `common.rate_limits` asks.
         vectors: vectors of texts; None where they can't be kept.
     """
 
@@ -489,4 +491,5 @@ class Store:
     spending: Spending
     proposals: Proposals
     documents: SharedDocuments
+    request_counts: RequestCounts | None
     vectors: VectorRepository | None = None

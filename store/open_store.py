@@ -15,6 +15,7 @@ from store.postgres_checkpoints import PostgresCheckpoints
 from store.postgres_conversations import PostgresConversations
 from store.postgres_documents import PostgresDocuments
 from store.postgres_records import PostgresRecords
+from store.postgres_request_counts import PostgresRequestCounts
 from store.postgres_runs import PostgresRuns
 from store.postgres_spending import PostgresSpending
 from store.postgres_vectors import PostgresVectors
@@ -61,6 +62,7 @@ def _open_postgres(source: UrlSource, retention: Retention, timeout_s: float) ->
         PostgresSpending(access),
         ProposalRepository(records),
         PostgresDocuments(access),
+        PostgresRequestCounts(access),
         PostgresVectors(access),
     )
 
@@ -85,6 +87,7 @@ def _open_redis(source: UrlSource, retention: Retention, timeout_s: float) -> St
         RedisSpending(access),
         ProposalRepository(records),
         RedisDocuments(access),
+        None,
     )
 
 

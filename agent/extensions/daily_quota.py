@@ -12,10 +12,11 @@ from typing import Any
 from agent.extensions.points import EndedRun, Provided
 from agent.question import Question
 from common.rate_limits import RateLimits
+from store.shared_hits import shared_hit
 
 
 class DailyQuota:
-    """`LifecycleHook`. Without Redis each worker counts for itself."""
+    """`LifecycleHook` that counts in the store, for all workers together."""
 
     def __init__(self, limits: RateLimits) -> None:
         self._limits = limits
@@ -25,7 +26,7 @@ class DailyQuota:
         actor = replace(question.actor, user_id=question.owner)
         await asyncio.to_thread(
             self._limits.count, actor, None
-        )  # in a thread, because Redis may take a while
+        )  # in a thread, because the store may take a while
 
     async def after_question(self, question: Question, ended: EndedRun) -> None:
         """Do nothing: only questions are counted."""
@@ -52,5 +53,6 @@ def daily_quota(provided: Provided) -> DailyQuota | None:
             redis_url=settings.redis_url,
             timeout_s=settings.store_timeout_s,
             counts="questions",
+            hit=shared_hit(provided.store, settings.store_timeout_s),
         )
     )

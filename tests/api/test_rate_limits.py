@@ -1,5 +1,6 @@
 """How often one caller may ask: counted in the process and in Redis, by user and by address."""
 
+import asyncio
 import json
 import logging
 import re
@@ -16,8 +17,12 @@ from api.access.charges import CHARGES, charge_of
 from api.access.key_file import KeyFile
 from app_config import Settings
 from common import rate_limits
+from store import Retention, Store
+from store.open_store import BACKENDS
+from store.postgres_request_counts import windows_until_room
 from tests.support.live import eventually
 from tests.support.redis_server import RedisServer, redis_server
+from tests.support.store_servers import play
 from unified_api import create_app
 
 ADDRESSES = [
@@ -212,3 +217,54 @@ def test_nobody_is_refused_while_redis_is_down(
 
 def test_nothing_is_limited_by_default(serve: Serve) -> None:
     assert set(statuses(serve(), 50)) == {400}
+
+
+# ------------------------------------------------------------------------------
+# in PostgreSQL
+
+
+def test_workers_share_what_the_store_counts(
+    serve: Serve, make_app_database: Callable[[], str]
+) -> None:
+    url = make_app_database()
+    clients = [serve(rate_limit="5/hour", app_database_url=url) for _ in range(2)]
+    told = [ask(client).status_code for _ in range(4) for client in clients]
+    assert told == [400] * 5 + [429] * 3
+    assert ask(clients[0], "127.0.0.2").status_code == 400
+
+
+def test_as_many_are_let_in_at_once_as_may(make_app_database: Callable[[], str]) -> None:
+    url = make_app_database()
+
+    async def scenario(*stores: Store) -> None:
+        counts = [store.request_counts for store in stores]
+        assert all(counts)
+        waits = await asyncio.gather(
+            *(one.hit("caller", 10, 3600) for one in counts for _ in range(20) if one is not None)
+        )
+        assert waits.count(0) == 10
+        assert all(0 <= wait <= 2 * 3600 for wait in waits)
+
+    play(scenario, *(BACKENDS["postgresql"](lambda: url, Retention(), 20.0) for _ in range(2)))
+
+
+@pytest.mark.parametrize(
+    ("hits", "before", "now", "windows"),
+    [
+        (10, 0, 7.5, 0.6),  # full: in the next window, of which a tenth has passed
+        (4, 10, 7.25, 0.25),  # 4 and half of 10 are 9: at 7.5 one more fits
+        (0, 10, 7.05, 0.05),
+        (1, 0, 7.5, 1.5),  # of one: when the whole window has passed since
+    ],
+)
+def test_when_there_is_room_again(hits: int, before: int, now: float, windows: float) -> None:
+    most = 1 if hits == 1 else 10
+    assert windows_until_room(7, hits, before, now, most) == pytest.approx(windows)
+
+
+def test_without_the_store_a_worker_counts_for_itself(
+    serve: Serve, caplog: pytest.LogCaptureFixture
+) -> None:
+    client = serve(rate_limit="2/hour")  # its store is nowhere
+    assert statuses(client, 4) == [400, 400, 429, 429]
+    assert caplog.text.count("counts requests for itself") == 1

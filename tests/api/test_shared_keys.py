@@ -143,7 +143,7 @@ def test_a_service_follows_what_a_command_on_another_host_changes(
 
     body = {"question": "hello", "routing_mode": "chat_direct"}
     here = {"DATABASE_URL": demo_url, "DATA_DIR": str(tmp_path / "here"), **settings}
-    with serving(tmp_path / "log", **here) as citu:
+    with serving(tmp_path / "log", model=None, **here) as citu:
         assert post_json(citu.port, SYNC, body)[0] == 200
         key = command("create", "--user", "ann")
         eventually(lambda: post_json(citu.port, SYNC, body)[0] == 401)
