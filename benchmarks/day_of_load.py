@@ -18,7 +18,7 @@ from pathlib import Path
 import aiohttp
 
 from benchmarks.counted_questions import STREAM, question_of, scripted_kinds
-from benchmarks.gunicorn_service import GunicornService, Held, gunicorn_service
+from benchmarks.gunicorn_service import GunicornService, WorkerHoldings, gunicorn_service
 from benchmarks.model_process import model_process
 from databases.source import database_sources
 
@@ -46,7 +46,7 @@ class LoadResults:
     asked: int = 0
     problems: list[str] = field(default_factory=list)
     minutes: float = 0.0
-    looks: list[Held] = field(default_factory=list)
+    looks: list[WorkerHoldings] = field(default_factory=list)
     running: int = 0
     stop_s: float = 0.0
 
@@ -64,7 +64,9 @@ class LoadResults:
             f" {self.running} runs left running (bar 0)",
         ]
 
-    def _line(self, name: str, of: Callable[[Held], float], most: Callable[[float], float]) -> str:
+    def _line(
+        self, name: str, of: Callable[[WorkerHoldings], float], most: Callable[[float], float]
+    ) -> str:
         """Compare the last third of the time with the second; the first one warms up."""
         values = [of(held) for held in self.looks]
         third = len(values) // 3

@@ -73,13 +73,13 @@ class GunicornService:
         """Return how many runs are running, by the store."""
         return int(self.rows("SELECT count(*) FROM citu.run WHERE state = 'running'")[0][0])
 
-    def held(self) -> "Held":
+    def held(self) -> "WorkerHoldings":
         """Return what all workers hold now."""
         workers = self.workers()
         connections = self.rows(
             "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'citu'"
         )
-        return Held(
+        return WorkerHoldings(
             sum(memory_mb(pid) for pid in workers),
             sum(descriptor_count(pid) for pid in workers),
             sum(thread_count(pid) for pid in workers),
@@ -88,7 +88,7 @@ class GunicornService:
 
 
 @dataclass(frozen=True)
-class Held:
+class WorkerHoldings:
     """What workers hold together: megabytes of memory, and numbers of the others."""
 
     memory_mb: float
