@@ -7,6 +7,7 @@ the actor may not ask are left out before anything is compared.
 
 import asyncio
 import re
+import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol
@@ -36,7 +37,7 @@ _WHICH = Text("这个问题可以用多个数据库回答，请选择：{}", "Se
 _MOST_TABLES = 8  # of one database that are compared
 _LIKELY = 0.35  # of the best score; what does not reach it is not looked at any closer
 _MOST_READ = 6  # databases in which the rules read the question
-_READING_S = 1.0  # that a question waits for catalogues that are not read yet
+_READING_S = 6.0  # from its beginning, that questions wait for the first reading of a catalogue
 _MOST_CHOICES = 6
 # What makes the name of a database in a question tell that one and no other.
 _ZH_MARKS = ("库", "数据库", "系统")
@@ -90,6 +91,18 @@ class _Candidate:
     found_values: tuple[StoredValue, ...] = ()
 
 
+@dataclass(frozen=True)
+class _Reading:
+    """The reading of a catalogue, and until when questions wait for it."""
+
+    task: "asyncio.Task[Catalog]"
+    until: float
+
+    async def awaited(self) -> None:
+        """Return when it is done, or nobody waits for it any longer."""
+        await asyncio.wait([self.task], timeout=max(0.0, self.until - time.monotonic()))
+
+
 class DatabaseChooser:
     """Chooses the database of a question.
 
@@ -119,7 +132,8 @@ class DatabaseChooser:
         self._values = values
         self._reading = reading
         self._picking = picking
-        self._catalogs: dict[tuple[str, str], asyncio.Task[Catalog]] = {}
+        self._readings: dict[tuple[str, str], _Reading] = {}
+        self._failing: set[tuple[str, str]] = set()
 
     async def chosen(self, question: Question) -> Question | DatabaseDoubt:
         """Return the question with its database; unchanged where there is but one database.
@@ -218,39 +232,39 @@ class DatabaseChooser:
         self, question: Question, databases: Sequence[AskedDatabase]
     ) -> list[_Candidate]:
         """Return the databases whose catalogues are known in time, with what they say."""
-        reading = {one.name: self._catalog(one.name, question) for one in databases}
-        waited_for = [task for task, is_new in reading.values() if is_new or task.done()]
-        if waited_for:
-            await asyncio.wait(waited_for, timeout=_READING_S)
-
+        reading = {one.name: self._reading_of(one.name, question) for one in databases}
+        await asyncio.gather(*(one.awaited() for one in reading.values()))
         known = []
         for one in databases:
-            task, _ = reading[one.name]
+            task = reading[one.name].task
             if _has_result(task):
                 known.append(self._candidate(question, one, task.result()))
 
         return await asyncio.gather(*known)
 
-    def _catalog(self, name: str, question: Question) -> tuple["asyncio.Task[Catalog]", bool]:
-        """Return the reading of a catalogue, and whether it begins now.
+    def _reading_of(self, name: str, question: Question) -> "_Reading":
+        """Return the reading of a catalogue that is under way, or begin one.
 
-        One that hangs goes on in the background: later questions don't wait for it again.
+        One that hangs goes on in the background; nobody waits for one whose last one has failed.
         """
         key = (name, repr(question.actor))
-        known = self._catalogs.get(key)
-        if known is not None and not known.done():
-            return known, False
+        known = self._readings.get(key)
+        if known is not None and not known.task.done():
+            return known
 
         task = asyncio.ensure_future(self._read(name, question))
-        self._catalogs[key] = task
-        task.add_done_callback(lambda done: self._forget(key, done))
-        return task, True
+        patience = 0.0 if key in self._failing else _READING_S
+        begun = self._readings[key] = _Reading(task, time.monotonic() + patience)
+        task.add_done_callback(lambda _: self._ended(key, begun))
+        return begun
 
-    def _forget(self, key: tuple[str, str], task: "asyncio.Task[Catalog]") -> None:
-        if not task.cancelled():
-            task.exception()  # it was looked at, so asyncio logs nothing
-        if self._catalogs.get(key) is task:
-            del self._catalogs[key]
+    def _ended(self, key: tuple[str, str], reading: "_Reading") -> None:
+        if self._readings.get(key) is reading:
+            del self._readings[key]
+        if _has_result(reading.task):
+            self._failing.discard(key)
+        elif not reading.task.cancelled():
+            self._failing.add(key)
 
     async def _read(self, name: str, question: Question) -> Catalog:
         return await self._asked.database(name, question.actor).catalog()

@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,11 @@ import pytest
 from api.access.key_file import KeyFile
 from app_config import Settings
 from tests.support.asking import SYNC, Asking
+from tests.support.databases import as_admin, execute
+from tests.support.folders import reachable_folder
 from tests.support.openai_replies import Reply
 from tests.support.openai_server import OpenAiServer
+from tests.support.postgres_wire import Wire
 
 SHOP = """
 CREATE TABLE customer (customer_id int PRIMARY KEY, name text, city text);
@@ -32,6 +36,10 @@ INSERT INTO visit VALUES (1, 1, 500);
 PAY = """
 CREATE TABLE canary_payroll (id int PRIMARY KEY, canary_salary numeric);
 INSERT INTO canary_payroll VALUES (1, 987654321);
+"""
+_END_OTHERS = """
+SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+WHERE datname = current_database() AND pid <> pg_backend_pid()
 """
 NOWHERE = "postgresql://nobody@127.0.0.1:9/none"
 
@@ -305,6 +313,52 @@ def test_a_database_that_is_down_costs_only_its_own_questions(asking: Asking) ->
     assert database["databases"]["down"] == {"status": "unavailable"}
     shop = database["databases"]["shop"]
     assert (shop["status"], shop["engine"]["name"]) == ("ok", "PostgreSQL")
+
+
+def test_a_dead_a_silent_and_a_changed_database_cost_the_others_nothing(
+    make_database: Callable[[str], str], admin_url: str, tmp_path: Path
+) -> None:
+    """Fifty questions about two others, half of which name none, while a third hangs all along."""
+    changed, silent = make_database(PAY), make_database(PAY.replace("canary_", "quiet_"))
+    with reachable_folder() as folder, Wire(silent, folder) as wire:
+        file = {
+            "shop": {"url": make_database(SHOP)},
+            "clinic": {"url": make_database(CLINIC)},
+            "changed": {"url": changed},
+            "silent": {"url": wire.url},
+            "dead": {"url": NOWHERE},
+        }
+        path = tmp_path / "databases.yaml"
+        path.write_text(json.dumps({"databases": file}), "utf-8")
+        settings = Settings(databases_file=str(path), data_dir=str(tmp_path), audit_log="off")
+        with Asking(settings) as asking, ThreadPoolExecutor(5) as callers:
+            for name in ("changed", "silent"):
+                assert _asked(asking, "how many payrolls are there", database=name)
+            wire.is_silent = True
+            quiet = {"question": "the highest quiet salary", "database": "silent"}
+            hanging = callers.submit(asking.sync, quiet)
+            execute(as_admin(changed, admin_url), "ALTER TABLE canary_payroll RENAME TO gone")
+
+            def about_others(number: int) -> tuple[list[list[Any]], str]:
+                name, things, found = (("shop", "customers", 3), ("clinic", "patients", 2))[
+                    number % 2
+                ]
+                database = {"database": name} if number % 4 < 2 else {}
+                data = _asked(asking, f"how many {things} are there", **database)
+                assert _rows(data) == [[found]]
+                return _rows(data), data["database"]["name"]
+
+            found = list(callers.map(about_others, range(50)))
+            assert {name for _, name in found} == {"shop", "clinic"}
+            for name, statuses in (("changed", (200, 422, 503)), ("dead", (503,))):
+                status, envelope = asking.sync(
+                    {"question": "total canary salary", "database": name}
+                )
+                assert status in statuses, envelope
+                assert envelope["data"].get("query_result") is None
+            assert not hanging.done(), "what is silent keeps its own caller waiting, and no other"
+            execute(as_admin(silent, admin_url), _END_OTHERS)
+            assert hanging.result()[0] in (503, 504)
 
 
 def test_everything_else_takes_the_name_as_well(
