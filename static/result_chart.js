@@ -23,6 +23,7 @@ let library = null;
 
 /** Resolves to the library; rejects when it can't be loaded. */
 function loaded() {
+  if (globalThis.Chart) return Promise.resolve(globalThis.Chart); // it came with the page
   library ??= new Promise((resolve, reject) => {
     const script = element("script", { src: LIBRARY });
     script.addEventListener("load", () => resolve(globalThis.Chart));

@@ -2,12 +2,12 @@
 
 import { analysis } from "./analysis.js";
 import { groupThousands } from "./cells.js";
-import { chartColumns, fittingKinds, totalOf } from "./chart_kinds.js";
+import { chartColumns, fittingKinds } from "./chart_kinds.js";
 import { pictureButton } from "./chart_images.js";
+import { ChartViews } from "./chart_views.js";
 import { copyButton } from "./copying.js";
-import { element, glyph, setTranslatedAttribute } from "./dom.js";
+import { element } from "./dom.js";
 import { fileButton } from "./downloads.js";
-import { ResultChart } from "./result_chart.js";
 import { ResultTable } from "./result_table.js";
 import { label, setLabel } from "./texts.js";
 
@@ -30,8 +30,10 @@ export function resultView(result, { chart = null, runId = null, conversationId 
   const columns = chartColumns(result, chart);
   const kinds = fittingKinds(result, columns);
   const tools = toolButtons(table, { runId, conversationId, question });
-  if (kinds.length > 1) new Views(result, { columns, kinds, table, question }).addTo(section, head, tools[0]);
-  else section.append(table.element);
+  if (kinds.length > 1) {
+    const pictures = (drawn) => PICTURES.map((format) => pictureButton(format, drawn, question));
+    new ChartViews(result, { columns, kinds, table, pictures }).addTo(section, head, tools[0]);
+  } else section.append(table.element);
   section.append(...tools);
   return section;
 }
@@ -63,97 +65,6 @@ function countButton(note, shown, count) {
   });
   return button;
 }
-
-/** The chart in each kind that fits, and the table; the table alone when no chart can be drawn. */
-class Views {
-  #result;
-  #columns;
-  #table;
-  #chart;
-  #buttons;
-  #group;
-  #options;
-  #pictures;
-
-  constructor(result, { columns, kinds, table, question }) {
-    this.#result = result;
-    this.#columns = columns;
-    this.#table = table;
-    this.#chart = new ResultChart(columns, result);
-    this.#buttons = kinds.map((kind) => this.#kindButton(kind));
-    this.#group = element("div", { class: "views", role: "group" }, ...this.#buttons);
-    setTranslatedAttribute(this.#group, "aria-label", "views");
-    this.#options = element("div", { class: "chart-options" }, ...OPTIONS.map((option) => this.#optionButton(option)));
-    this.#pictures = PICTURES.map((format) => pictureButton(format, this.#chart, question));
-  }
-
-  /** Shows the kind that the server suggests; the table where it suggests none. */
-  addTo(section, head, tools) {
-    head.append(this.#group);
-    section.append(this.#options, this.#chart.element, this.#table.element);
-    tools.append(...this.#pictures);
-    this.#choose(this.#columns.type);
-  }
-
-  #kindButton(kind) {
-    const button = element("button", { type: "button", class: "view", "data-view": kind }, glyph(kind), label(`view_${kind}`));
-    setTranslatedAttribute(button, "title", `view_${kind}`);
-    button.addEventListener("click", () => this.#choose(kind));
-    return button;
-  }
-
-  #optionButton({ name, isOn = false }) {
-    const button = element("button", { type: "button", class: "view option", "data-option": name, "aria-pressed": String(isOn) }, label(`chart_${name}`));
-    button.addEventListener("click", () => {
-      button.setAttribute("aria-pressed", String(button.getAttribute("aria-pressed") !== "true"));
-      this.#choose(this.#chart.kind);
-    });
-    return button;
-  }
-
-  #choose(kind) {
-    const isTable = kind === "table";
-    for (const button of this.#buttons) button.setAttribute("aria-pressed", String(button.dataset.view === kind));
-    this.#table.element.hidden = !isTable;
-    this.#chart.element.hidden = isTable;
-    for (const { name, fits } of OPTIONS) this.#option(name).hidden = !fits(kind, this.#canBeAdded);
-    const hasOptions = OPTIONS.some(({ name }) => !this.#option(name).hidden);
-    this.#options.hidden = !hasOptions;
-    for (const button of this.#pictures) button.hidden = isTable || kind === "number";
-    if (!isTable) this.#chart.show(kind, this.#chosen()).catch(() => this.#giveUp());
-  }
-
-  get #canBeAdded() {
-    return totalOf(this.#result, this.#columns.y) !== null;
-  }
-
-  #option(name) {
-    return this.#options.querySelector(`[data-option=${name}]`);
-  }
-
-  #chosen() {
-    return Object.fromEntries(OPTIONS.map(({ name, field }) => [field, this.#isOn(name)]));
-  }
-
-  #isOn(name) {
-    const button = this.#option(name);
-    return !button.hidden && button.getAttribute("aria-pressed") === "true";
-  }
-
-  #giveUp() {
-    for (const part of [this.#group, this.#options, this.#chart.element, ...this.#pictures]) part.remove();
-    this.#table.element.hidden = false;
-  }
-}
-
-const DRAWN = new Set(["bar", "horizontal", "line", "area", "pie"]);
-
-// What a reader may want of a drawing. A line may begin elsewhere than at zero: it says so then.
-const OPTIONS = [
-  { name: "values", field: "hasValues", fits: (kind) => DRAWN.has(kind) },
-  { name: "percent", field: "hasPercent", fits: (kind, canBeAdded) => DRAWN.has(kind) && canBeAdded },
-  { name: "zero", field: "startsAtZero", isOn: true, fits: (kind) => kind === "line" },
-];
 
 function toolButtons(table, { runId, conversationId, question }) {
   const copies = [

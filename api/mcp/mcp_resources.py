@@ -9,6 +9,7 @@ from typing import Any
 from agent.answers.table_files import FORMATS, stored_columns
 from agent.services.export_service import WantedRows
 from api.answer_fields import answer_fields
+from api.mcp import answer_view
 from api.mcp.content import Json, McpCaller
 from api.mcp.messages import INVALID_PARAMS, McpError
 from api.mcp.tools import McpServices, open_reports, report_label
@@ -26,7 +27,7 @@ _TOO_LARGE = Text(
     "The file is too large to be read here: fetch it at the address that the tool export gives.",
 )
 
-Contents = Mapping[str, str]
+Contents = Mapping[str, Any]
 """Text or a blob, as the protocol writes the contents of a resource, with its media type."""
 
 Read = Callable[[McpServices, McpCaller, Mapping[str, str]], Awaitable[Contents]]
@@ -39,6 +40,7 @@ class McpResource:
     Attributes:
         uri: a template; `{name}` stands for one part of the address.
         of_database: whether there is one for each database, so that it is listed.
+        is_alone: whether there is one for all, which is listed too.
     """
 
     uri: str
@@ -47,6 +49,7 @@ class McpResource:
     media_type: str
     read: Read
     of_database: bool = False
+    is_alone: bool = False
 
     def matches(self, uri: str) -> Mapping[str, str] | None:
         """Return the variable parts of an address; None: it is another kind's."""
@@ -134,7 +137,22 @@ async def _rows(services: McpServices, caller: McpCaller, parts: Mapping[str, st
     return {"mimeType": media_type, "text": written.decode()}
 
 
+async def _view(_services: McpServices, _caller: McpCaller, _parts: Mapping[str, str]) -> Contents:
+    # No address is named: the document fetches nothing.
+    shown = {"csp": {"connectDomains": [], "resourceDomains": []}, "prefersBorder": True}
+    text = answer_view.answer_view()
+    return {"mimeType": answer_view.MEDIA_TYPE, "text": text, "_meta": {"ui": shown}}
+
+
 RESOURCES: tuple[McpResource, ...] = (
+    McpResource(
+        answer_view.URI,
+        "Answer",
+        "Table and chart of an answer, for clients that show documents in a sandbox",
+        answer_view.MEDIA_TYPE,
+        _view,
+        is_alone=True,
+    ),
     McpResource(
         "citu://{database}/schema",
         "Tables",
@@ -179,8 +197,9 @@ RESOURCES: tuple[McpResource, ...] = (
 
 
 def listed_resources(services: McpServices, caller: McpCaller) -> Sequence[Json]:
-    """Return what there is for each database that the caller may ask."""
-    return [
+    """Return what there is for all, and for each database that the caller may ask."""
+    alone = [_listed(resource) for resource in RESOURCES if resource.is_alone]
+    of_databases = [
         {
             "uri": resource.uri.replace("{database}", database.name),
             "name": f"{resource.name} ({database.label(caller.lang)})",
@@ -191,6 +210,16 @@ def listed_resources(services: McpServices, caller: McpCaller) -> Sequence[Json]
         for resource in RESOURCES
         if resource.of_database
     ]
+    return [*alone, *of_databases]
+
+
+def _listed(resource: McpResource) -> Json:
+    return {
+        "uri": resource.uri,
+        "name": resource.name,
+        "description": resource.description,
+        "mimeType": resource.media_type,
+    }
 
 
 def resource_templates() -> Sequence[Json]:
@@ -203,7 +232,7 @@ def resource_templates() -> Sequence[Json]:
             "mimeType": resource.media_type,
         }
         for resource in RESOURCES
-        if not resource.of_database
+        if not (resource.of_database or resource.is_alone)
     ]
 
 

@@ -6,6 +6,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any
 
+from api.mcp.answer_view import EXTENSION, MEDIA_TYPE
 from api.mcp.content import (
     InputRequired,
     Json,
@@ -39,7 +40,13 @@ _log = logging.getLogger(__name__)
 
 _LIST_TTL_MS = 60_000  # what a caller may use changes with its rights, which operators change
 _MOST_COMPLETIONS = 100  # as the protocol allows
-_CAPABILITIES: Json = {"tools": {}, "resources": {}, "prompts": {}, "completions": {}}
+_CAPABILITIES: Json = {
+    "tools": {},
+    "resources": {},
+    "prompts": {},
+    "completions": {},
+    "extensions": {EXTENSION: {"mimeTypes": [MEDIA_TYPE]}},
+}
 _UNCHECKED = "The requestState does not belong to this call, or is no longer valid"
 
 Messages = AsyncGenerator[Step | dict[str, Any], None]

@@ -20,6 +20,7 @@ from agent.services.sql_service import GivenSql
 from agent.tools.registry import ToolRegistry
 from api.answer_fields import answer_fields
 from api.answer_markdown import rows_text
+from api.mcp import answer_view
 from api.mcp.answers import given_answer, step_of, texts
 from api.mcp.content import Json, McpCall, McpCaller, Result, Steps
 from api.mcp.messages import INVALID_PARAMS, McpError
@@ -72,6 +73,7 @@ class McpTool:
         arguments: JSON Schema of each argument; those whose name is in `required` must be given.
         result: JSON Schema of the fields of the structured result that programs rely on.
         like: name of the tool of this service's models whose groups may use it; None: everyone.
+        has_rows: whether clients may show its result by the answer's view.
     """
 
     title: str
@@ -81,6 +83,7 @@ class McpTool:
     result: Mapping[str, Json]
     run: Run
     like: str | None = None
+    has_rows: bool = False
 
     def is_open_to(self, actor: Actor, registry: ToolRegistry) -> bool:
         """Tell whether an actor may use it."""
@@ -88,6 +91,7 @@ class McpTool:
 
     def definition(self, name: str) -> Json:
         """Return the definition of the protocol."""
+        shown = {"_meta": {"ui": {"resourceUri": answer_view.URI}}} if self.has_rows else {}
         return {
             "name": name,
             "title": self.title,
@@ -100,6 +104,7 @@ class McpTool:
             },
             "outputSchema": {"type": "object", "properties": dict(self.result)},
             "annotations": {"readOnlyHint": True, "openWorldHint": False},
+            **shown,
         }
 
 
@@ -355,6 +360,7 @@ TOOLS: Mapping[str, McpTool] = {
             "run_id": _TEXT,
         },
         _ask,
+        has_rows=True,
     ),
     "search_schema": McpTool(
         "Search tables",
@@ -386,6 +392,7 @@ TOOLS: Mapping[str, McpTool] = {
         {"sql": _TEXT, "query_result": _ROWS, "warnings": _TEXTS, "run_id": _TEXT},
         _at_once(_run_sql),
         like="run_sql",
+        has_rows=True,
     ),
     "statistics": McpTool(
         "Analyse an answer",

@@ -170,7 +170,8 @@ def test_documents_are_listed_read_and_completed(ruled: Asking) -> None:
     run_id = called(ruled, "ask", question=RANKING)["structuredContent"]["run_id"]
     _, listed = sent(ruled, "resources/list")
     read = [one["uri"] for one in listed["result"]["resources"]]
-    assert [uri.rpartition("/")[2] for uri in read] == ["schema", "metrics", "reports"]
+    kinds = ["answer", "schema", "metrics", "reports"]
+    assert [uri.rpartition("/")[2] for uri in read] == kinds
     of_run = [f"citu://runs/{run_id}", f"citu://runs/{run_id}/rows.csv"]
     for uri in [*read, "citu://default/tables/company", *of_run]:
         status, reply = sent(ruled, "resources/read", {"uri": uri})

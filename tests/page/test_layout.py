@@ -38,6 +38,8 @@ def test_all_modules_are_fetched_at_once(page: Page) -> None:
         "main.js",
         "reference.js",
         "early.js",
+        # what clients of MCP show
+        "mcp_answer.js",
         # what reads Markdown is fetched with the first answer that has any
         "markdown.js",
         # what shows drafts is fetched with the first of them
