@@ -143,12 +143,15 @@ class Report:
     Attributes:
         name: identifies it in the file; users may also ask by one of `names`.
         sql: one query; the guard judges it each time it is run.
+        is_broken: whether it could not be run when the catalogue was read last. Why it can't is to
+            be told by the caller's own rights, so it is not kept here.
     """
 
     name: str
     sql: str
     names: BilingualNames = field(default_factory=BilingualNames)
     description: Text | None = None
+    is_broken: bool = False
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from typing import Any
 from agent.answers.shown_result import shown_result
 from agent.extensions.points import Provided
 from agent.question import Question, occasion_of
+from common.errors import InvalidSql, ValidationFailed
 from common.inquiry import Inquiry
 from common.learning import same_question
 from common.meanings import Report
@@ -32,6 +33,11 @@ _NO_REPORTS = Text(
     "There are no reports; the semantic file can define some.",
 )
 _UNKNOWN_REPORT = Text("没有名为“{name}”的报表。", "There is no report named {name}.")
+_BROKEN = Text("（现在不能用）", " (can't be used now)")
+_WHY_BROKEN = Text(
+    "报表“{name}”现在不能用：{why} 请告知语义文件的维护者。",
+    "The report {name} can't be used now: {why} Tell who keeps the semantic file.",
+)
 _UNKNOWN = Text(
     "没有命令 /{name}。可用的命令：\n{commands}",
     "There is no command /{name}. Commands:\n{commands}",
@@ -125,7 +131,8 @@ class Commands:
         if not names:
             return {"response": _NO_REPORTS.to(question.answer_lang)}
 
-        first = self._provided.reports(question.database)[:_MOST_OFFERED]
+        reports = self._provided.reports(question.database)
+        first = [report for report in reports if not report.is_broken][:_MOST_OFFERED]
         offered = [report.names.label(question.answer_lang) or report.name for report in first]
         return {"response": names, "follow_ups": offered}
 
@@ -147,10 +154,17 @@ class Commands:
         """Run the report as the user may, and answer with its rows."""
         lang = question.answer_lang
         database = self._provided.open_database(occasion_of(question))
-        await database.explain(report.sql)
+        title = report.names.label(lang) or report.name
+        try:
+            await database.explain(report.sql)
+        except (InvalidSql, ValidationFailed) as error:
+            if not report.is_broken:
+                raise
+
+            return {"response": _WHY_BROKEN.to(lang).format(name=title, why=error.message(lang))}
+
         result = await database.run(report.sql)
         catalog = await database.catalog()
-        title = report.names.label(lang) or report.name
         inquiry = Inquiry(title, lang, catalog)
         summary = (await self._provided.rules.summarize(inquiry, report.sql, result)).value
         return {
@@ -207,6 +221,8 @@ def _described(table: Mapping[str, Any]) -> str:
 
 def _titled(report: Report, lang: Lang) -> str:
     title = report.names.label(lang) or report.name
+    if report.is_broken:
+        title += _BROKEN.to(lang)
     if not report.description:
         return title
 

@@ -79,9 +79,8 @@ class LineageService:
         catalog = await self._opened(actor).catalog()
         found = _place(table, column, catalog)
         edges = await self._edges(catalog, actor)
-        dependents = await asyncio.to_thread(
-            impact_of, found, column, catalog, edges, self._reports()
-        )
+        usable = [report for report in self._reports() if not report.is_broken]
+        dependents = await asyncio.to_thread(impact_of, found, column, catalog, edges, usable)
         return {
             "table": qualified(found),
             "column": column,

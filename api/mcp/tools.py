@@ -36,7 +36,7 @@ from api.requests import (
 from api.run_frames import Frames, WaitingRun, frames_after, frames_of, last_frame
 from common.actor import Actor
 from common.envelope import to_json
-from common.errors import StatementRejected
+from common.errors import InvalidSql, StatementRejected, ValidationFailed
 from common.meanings import Report
 from common.text import Lang, Text, language_of
 
@@ -265,16 +265,25 @@ async def _list_reports(services: McpServices, call: McpCall) -> Json:
     if database is not None:
         services.databases.checked(database, call.caller.actor)
 
-    listed = [
-        {
-            "question": report_label(report, call.caller),
-            "description": report.description.to(call.caller.lang) if report.description else "",
-            "database": name,
-        }
-        for name, report in await open_reports(services, call.caller)
-        if database in (None, name)
-    ]
+    listed = []
+    for one in await _reports_of(services, call.caller):
+        if database in (None, one.database):
+            listed.append(_shown_report(one, call.caller))
+
     return _result({"reports": listed})
+
+
+def _shown_report(one: "_OpenReport", caller: McpCaller) -> Json:
+    report = one.report
+    shown = {
+        "question": report_label(report, caller),
+        "description": report.description.to(caller.lang) if report.description else "",
+        "database": one.database,
+    }
+    if one.problem is not None:
+        shown["problem"] = one.problem.to(caller.lang)
+
+    return shown
 
 
 def report_label(report: Report, caller: McpCaller) -> str:
@@ -284,22 +293,41 @@ def report_label(report: Report, caller: McpCaller) -> str:
 
 async def open_reports(services: McpServices, caller: McpCaller) -> Sequence[tuple[str, Report]]:
     """Return the reports whose SQL a caller may run, each with its database."""
+    found = await _reports_of(services, caller)
+    return [(one.database, one.report) for one in found if one.problem is None]
+
+
+@dataclass(frozen=True)
+class _OpenReport:
+    """A report whose data the caller may see, and why it can't be run now, if it can't."""
+
+    database: str
+    report: Report
+    problem: Text | None = None
+
+
+async def _reports_of(services: McpServices, caller: McpCaller) -> Sequence[_OpenReport]:
     listed = [
         (database.name, report)
         for database in services.asked.open_to(caller.actor)
         for report in database.reports
     ]
-    may_run = await asyncio.gather(*(_may_run(services, caller, *one) for one in listed))
-    return [one for one, is_open in zip(listed, may_run, strict=True) if is_open]
+    found = await asyncio.gather(*(_opened(services, caller, *one) for one in listed))
+    return [one for one in found if one is not None]
 
 
-async def _may_run(services: McpServices, caller: McpCaller, name: str, report: Report) -> bool:
+async def _opened(
+    services: McpServices, caller: McpCaller, name: str, report: Report
+) -> _OpenReport | None:
+    """Return a report, None if it reads what the caller may not."""
     try:
         await services.asked.database(name, caller.actor).explain(report.sql)
-    except StatementRejected:  # it reads what the caller may not
-        return False
+    except (InvalidSql, ValidationFailed) as error:
+        return _OpenReport(name, report, error.text) if report.is_broken else None
+    except StatementRejected:
+        return None
 
-    return True
+    return _OpenReport(name, report)
 
 
 def _run_id(call: McpCall) -> str:

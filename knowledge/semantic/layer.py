@@ -40,7 +40,7 @@ class SemanticLayer:
         name: the file's, as messages call it.
         problems: what of the file is not used with the latest catalogue, and why; None before the
             first one.
-        reports: those of the file, without those that can't be used with the latest catalogue.
+        reports: those of the file, also those that can't be used with the latest catalogue.
 
     Raises:
         SemanticFileError: the file can't be read or is not valid.
@@ -58,7 +58,7 @@ class SemanticLayer:
         self._file = read_file(path)
         # Mistakes of a file that can't be read any more; until it is mended, its last entries hold
         self._mistakes: tuple[Problem, ...] = ()
-        self.reports = self._usable(())
+        self.reports = self._listed(())
         # statement → its table then, and why it failed
         self._planned: dict[str, tuple[_Shape, str | None]] = {}
 
@@ -95,7 +95,7 @@ class SemanticLayer:
         bound = await asyncio.to_thread(self._bound, catalog, facts)
         bound = bound.without(await self._failing(bound.statements, plan))
         broken = await self._broken_reports(plan)
-        self.reports = self._usable(broken)
+        self.reports = self._listed(broken)
         self._report((*self._mistakes, *sorted((*bound.problems, *broken.values()))))
         return bound.catalog
 
@@ -129,12 +129,16 @@ class SemanticLayer:
         self._mistakes = ()
         _log.info("the semantic file %s has changed and was read again", self.name)
 
-    def _usable(self, broken: Collection[str]) -> tuple[Report, ...]:
-        return tuple(
-            Report(entry.name.text, entry.sql.text, entry.names, entry.description)
-            for entry in self._file.reports
-            if entry.name.text not in broken
-        )
+    def _listed(self, broken: Collection[str]) -> tuple[Report, ...]:
+        reports = []
+        for entry in self._file.reports:
+            name = entry.name.text
+            is_broken = name in broken
+            reports.append(
+                Report(name, entry.sql.text, entry.names, entry.description, is_broken=is_broken)
+            )
+
+        return tuple(reports)
 
     async def _broken_reports(self, plan: Plan) -> dict[str, Problem]:
         """Return the reports that the guard refuses or PostgreSQL can't plan, by name.

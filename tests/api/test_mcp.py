@@ -195,6 +195,40 @@ def test_reports_are_prompts_whose_text_asks_for_them(ruled: Asking) -> None:
     assert called(ruled, "ask", question=question)["structuredContent"]["sql"]
 
 
+def test_a_report_that_can_not_be_run_says_so_and_why(
+    make_database: Callable[[str], str], tmp_path: Path
+) -> None:
+    """It stays in the lists with its reason, to those who may see its data, and under its name."""
+    semantics = tmp_path / "semantics.yaml"
+    semantics.write_text(
+        "version: 1\nreports:\n  heaviest:\n    sql: SELECT max(weight) FROM parcel\n"
+        "  oldest:\n    sql: SELECT min(sent_on) FROM parcel\n",
+        "utf-8",
+    )
+    url = make_database(
+        "CREATE TABLE parcel (id int PRIMARY KEY, weight int); INSERT INTO parcel VALUES (1, 5)"
+    )
+    settings = Settings(
+        database_url=url, semantic_file=str(semantics), data_dir=str(tmp_path), audit_log="off"
+    )
+    with Asking(settings) as asking:
+        asking.sync({"question": "how many parcels are there"})  # reads the catalogue
+        reports = called(asking, "list_reports")["structuredContent"]["reports"]
+        assert ["problem" in report for report in reports] == [False, True]
+        assert "sent_on" in reports[1]["problem"]
+        _, listed = sent(asking, "prompts/list")
+        assert [prompt["name"] for prompt in listed["result"]["prompts"]] == ["heaviest"]
+        _, envelope = asking.sync({"question": "/report", "lang": "en"})
+        assert envelope["data"]["response"] == "- heaviest\n- oldest (can't be used now)"
+        assert envelope["data"]["follow_ups"] == ["heaviest"]
+        _, envelope = asking.sync({"question": "oldest", "lang": "en"})
+        said = envelope["data"]["response"]
+        assert said.startswith("The report oldest can't be used now: ")
+        assert "sent_on" in said
+        _, envelope = asking.sync({"question": "heaviest"})
+        assert envelope["data"]["query_result"]["rows"] == [[5]]
+
+
 # ------------------------------------------------------------------------------
 # the protocol's own client
 
