@@ -2,13 +2,14 @@
 chart.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 from decimal import Decimal
 from math import isfinite
 from typing import Any
 
 from agent.answers.chart import chart_of
+from agent.answers.reference_rows import NamesByColumn
 from agent.answers.said_conditions import conditions_said
 from common.text import Lang
 from common.values import Catalog, QueryResult
@@ -20,8 +21,18 @@ from rules.schema.table_facts import is_averaged, is_level
 _LEAST_ROWS = 2  # of which a total says more than they do
 
 
-def shown_result(sql: str, result: QueryResult, catalog: Catalog, lang: Lang) -> dict[str, Any]:
-    """Return `query_result`, and `chart` when one shows it better than a table."""
+def shown_result(
+    sql: str,
+    result: QueryResult,
+    catalog: Catalog,
+    lang: Lang,
+    names: NamesByColumn | None = None,
+) -> dict[str, Any]:
+    """Return `query_result`, and `chart` when one shows it better than a table.
+
+    Args:
+        names: what the rows are called to which columns of keys refer.
+    """
     columns = result_columns(sql, result, catalog, lang)
     body = {
         "columns": list(result.columns),
@@ -36,7 +47,10 @@ def shown_result(sql: str, result: QueryResult, catalog: Catalog, lang: Lang) ->
         "row_count": result.row_count,
         "is_limited": result.is_limited,
     }
-    labels = [_labels_shown(column, place, result, lang) for place, column in enumerate(columns)]
+    labels: list[Mapping[str, str] | None] = [
+        (names or {}).get(place) or _labels_shown(column, place, result, lang)
+        for place, column in enumerate(columns)
+    ]
     if any(labels):
         body["value_labels"] = labels
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from agent.answers.reference_rows import reference_names
 from agent.answers.shown_result import shown_result
 from agent.flows.ask.context import AskContext
 from agent.question import new_run_id
@@ -112,9 +113,11 @@ class SqlService:
             raise await _explained(error, given.sql, context.database) from error
 
         ended = time.perf_counter()
+        catalog = await context.database.catalog()
+        names = await reference_names(given.sql, result, context.database, given.lang)
         return {
             "sql": given.sql,
-            **shown_result(given.sql, result, await context.database.catalog(), given.lang),
+            **shown_result(given.sql, result, catalog, given.lang, names),
             "plan": plan.shown() if plan else None,
             "warnings": [*given.warnings, *(notice.to(given.lang) for notice in result.notices)],
             "run_id": given.run_id,

@@ -3,7 +3,7 @@
 import json
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -156,6 +156,30 @@ def test_a_statement_is_run(asking: Asking, audit_path: Path) -> None:
         2,
         data["run_id"],
     )
+
+
+def test_keys_are_told_by_the_names_of_the_rows_that_they_refer_to(
+    make_database: Callable[[str], str], tmp_path: Path
+) -> None:
+    url = make_database(
+        """
+        CREATE TABLE members (code text PRIMARY KEY, name text NOT NULL);
+        CREATE TABLE orders (id int PRIMARY KEY, member text REFERENCES members, amount int);
+        INSERT INTO members VALUES ('m''1', 'Ann'), ('m2', 'Bob'), ('m3', 'Eve');
+        INSERT INTO orders VALUES (1, 'm''1', 5), (2, NULL, 5), (3, 'm2', 5), (4, 'm3', 5);
+        """
+    )
+    hides_eve = tmp_path / "rules.yaml"
+    hides_eve.write_text(
+        "tables:\n  public.members:\n    - groups: everyone\n      rows: name <> 'Eve'\n"
+    )
+    with Asking(Settings(database_url=url, row_rules=str(hides_eve))) as asking:
+        _, listed = _post(asking, RUN, {"sql": "SELECT id, member FROM orders ORDER BY id"})
+        _, joined = _post(asking, RUN, {"sql": "SELECT member, name FROM orders, members"})
+    result = listed["query_result"]
+    assert result["rows"][0] == [1, "m'1"], "rows keep what is stored"
+    assert result["value_labels"] == [None, {"m'1": "Ann", "m2": "Bob"}], "Eve is hidden"
+    assert "value_labels" not in joined["query_result"], "they stand beside"
 
 
 def test_the_caps_are_the_agent_s(demo_url: str) -> None:

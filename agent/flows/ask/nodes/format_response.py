@@ -4,6 +4,7 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
+from agent.answers.reference_rows import reference_names
 from agent.answers.shown_result import shown_result
 from agent.flows.ask.context import AskContext
 from agent.flows.ask.nodes.agent_sql_execution import row_count_sentence
@@ -41,10 +42,12 @@ async def _content(state: AskState, context: AskContext) -> dict[str, Any]:
     summary = state.get("summary")
     found = state.get("nothing_found") or row_count_sentence(result, state["lang"])
     plain = "\n".join((*state.get("notices", ()), found))
+    catalog = await context.database.catalog()
+    names = await reference_names(state["sql"], result, context.database, state["lang"])
     return {
         "response": summary or plain,
         "sql": state["sql"],
-        **shown_result(state["sql"], result, await context.database.catalog(), state["lang"]),
+        **shown_result(state["sql"], result, catalog, state["lang"], names),
         "summary": summary,
         **_offers(state),
     }

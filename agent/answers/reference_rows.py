@@ -1,0 +1,122 @@
+"""What the rows that keys refer to are called: a member's name beside the member's number."""
+
+import asyncio
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+from common.errors import CituError
+from common.ports import Database
+from common.text import Lang
+from common.values import Catalog, QueryResult, Table
+from knowledge.results.result_columns import ResultColumn, result_columns
+from knowledge.semantic.guesses import label_of
+from postgres.identifiers import quoted
+from rules.sql.expressions import literal
+
+_log = logging.getLogger(__name__)
+
+_MOST_COLUMNS = 3
+_MOST_KEYS = 200  # of one column
+_PATIENCE_S = 0.5
+
+NamesByColumn = Mapping[int, Mapping[str, str]]
+"""By the place of a column of keys: what the row of each key is called."""
+
+
+@dataclass(frozen=True)
+class _Reference:
+    """A column of a result whose values are keys of rows that have names.
+
+    Attributes:
+        place: of the column in the result.
+        key: the column of `table` that it refers to.
+        names: the columns of `table` that name its rows.
+    """
+
+    place: int
+    table: Table
+    key: str
+    names: tuple[str, ...]
+
+
+async def reference_names(
+    sql: str, result: QueryResult, database: Database, lang: Lang
+) -> NamesByColumn:
+    """Look up what the rows are called to which the result's keys refer, as its reader may see
+    them.
+
+    A column beside which the names stand already is left out, and what takes long.
+    """
+    catalog = await database.catalog()
+    columns = result_columns(sql, result, catalog, lang)
+    found: dict[int, Mapping[str, str]] = {}
+    try:
+        async with asyncio.timeout(_PATIENCE_S):
+            for reference in _references(columns, catalog):
+                found[reference.place] = await _names(reference, result, database)
+    except (CituError, TimeoutError) as error:
+        _log.info("some keys stay without the names of their rows: %r", error)
+
+    return {place: names for place, names in found.items() if names}
+
+
+def _references(columns: Sequence[ResultColumn], catalog: Catalog) -> list[_Reference]:
+    shown = {(one.output.table.key, one.output.name) for one in columns if one.output.table}
+    found = []
+    for place, (table, key) in _keys(columns, catalog):
+        names = _naming(table)
+        stand_beside = any((table.key, name) in shown for name in names)
+        if names and key not in names and not stand_beside:
+            found.append(_Reference(place, table, key, names))
+
+    return found[:_MOST_COLUMNS]
+
+
+def _naming(table: Table) -> tuple[str, ...]:
+    """Return the columns that name a row: the semantic file's, else those that seem to."""
+    if table.meaning is not None and table.meaning.label_columns:
+        return table.meaning.label_columns
+
+    return tuple(label_of(table))
+
+
+def _keys(
+    columns: Sequence[ResultColumn], catalog: Catalog
+) -> Iterator[tuple[int, tuple[Table, str]]]:
+    """Yield the places of columns of keys, each with the table and the column it refers to."""
+    for place, column in enumerate(columns):
+        output = column.output
+        if not output.is_stored or output.table is None or output.column is None:
+            continue
+
+        for key in output.table.foreign_keys:
+            table = catalog.by_key.get(key.target)
+            if key.columns == (output.column.name,) and table is not None:
+                yield place, (table, key.target_columns[0])
+
+
+async def _names(
+    reference: _Reference, result: QueryResult, database: Database
+) -> Mapping[str, str]:
+    keys = {row[reference.place] for row in result.rows} - {None}
+    if not keys or len(keys) > _MOST_KEYS:
+        return {}
+
+    wanted = ", ".join(
+        str(key) if isinstance(key, int | Decimal) else literal(str(key)) for key in keys
+    )
+    table, key = reference.table, quoted(reference.key)
+    names = ", ".join(map(quoted, reference.names))
+    found = await database.run(
+        f"SELECT {key}, {names}\nFROM {quoted(table.schema)}.{quoted(table.name)}\n"
+        f"WHERE {key} IN ({wanted})"
+    )
+    called = {}
+    for value, *parts in found.rows:
+        name = " ".join(str(part) for part in parts if part is not None)
+        if name:
+            called[str(value)] = name
+
+    return called
