@@ -660,7 +660,7 @@ class Settings:
     row_context: bool = setting(
         False,
         "tell the server's row-level security policies whose each transaction is, by the "
-        "settings `citu.user_id` and `citu.groups`; see [row "
+        "settings `citu.user_id`, `citu.groups` and `citu.attributes`; see [row "
         "rules](row-rules.md#policies-of-the-database)",
     )
     semantic_file: str = setting(

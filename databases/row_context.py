@@ -6,18 +6,19 @@ when nobody is known to ask, so that a connection never has those of another sta
 lets no statement read or change settings.
 """
 
+import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 
-from common.actor import Actor
+from common.actor import Actor, Attributes, attributes_of
 from common.errors import InvalidSql, ValidationFailed
 from common.text import Text, is_whole
 from sqltree.writing import array_text
 
-USER, GROUPS = "citu.user_id", "citu.groups"
+USER, GROUPS, ATTRIBUTES = "citu.user_id", "citu.groups", "citu.attributes"
 BEGIN = "BEGIN READ ONLY; "
 """Begins every transaction."""
 _UNTRANSLATABLE = "22P05"
@@ -32,10 +33,13 @@ class RowContext:
         user_id: the value of `citu.user_id`; empty when nobody is known to ask.
         groups: become `citu.groups`, an array as PostgreSQL writes it: `{"sales","north"}`, `{}`
             for none.
+        attributes: become `citu.attributes`, a JSON object of arrays: `{"region": ["north"]}`, `{}`
+            for none.
     """
 
     user_id: str = ""
     groups: tuple[str, ...] = ()
+    attributes: Attributes = ()
 
     @classmethod
     def of(cls, actor: Actor) -> "RowContext":
@@ -49,16 +53,31 @@ class RowContext:
             if actor.is_vouched_for and actor.user_id and is_whole(actor.user_id)
             else ""
         )
-        return cls(user, tuple(sorted(filter(is_whole, set(actor.groups)))))
+        attributes = attributes_of(
+            {name: filter(is_whole, values) for name, values in actor.attributes}
+        )
+        return cls(user, tuple(sorted(filter(is_whole, set(actor.groups)))), attributes)
 
     @cached_property
     def begin(self) -> str:
         """Return `BEGIN`, and what sets the settings for this transaction alone."""
-        values = ((USER, self.user_id), (GROUPS, array_text(self.groups)))
+        values = (
+            (USER, self.user_id),
+            (GROUPS, array_text(self.groups)),
+            (ATTRIBUTES, json.dumps(dict(self.attributes), ensure_ascii=False)),
+        )
         settings = ", ".join(
             f"pg_catalog.set_config('{name}', {_text(value)}, true)" for name, value in values
         )
         return f"{BEGIN}SELECT {settings}; "
+
+    def holds(self, character: str) -> bool:
+        """Tell whether the character is in one of the values."""
+        values = [self.user_id, *self.groups]
+        for _, of_name in self.attributes:
+            values += of_name
+
+        return any(character in value for value in values)
 
 
 NOBODYS = RowContext()
@@ -90,8 +109,7 @@ def fitting(context: RowContext | None, sql: str) -> Iterator[None]:
 
         digits = "".join(_BYTE.findall(error.detail))
         character = bytes.fromhex(digits).decode("utf-8", "replace")
-        is_of_context = any(character in text for text in (context.user_id, *context.groups))
-        if is_of_context and character not in sql:
+        if context.holds(character) and character not in sql:
             raise _misfit(context.user_id) from error
 
         raise
@@ -100,9 +118,10 @@ def fitting(context: RowContext | None, sql: str) -> Iterator[None]:
 def _misfit(user_id: str) -> ValidationFailed:
     return ValidationFailed(
         Text(
-            f"数据库的编码无法表示 ROW_CONTEXT 要告知它的用户ID“{user_id}”或其组名；"
+            f"数据库的编码无法表示 ROW_CONTEXT 要告知它的用户ID“{user_id}”、其组名或属性；"
             "请改用ASCII的用户ID，或把数据库转为UTF-8编码。",
-            f"The database's encoding can't hold the user id \"{user_id}\" or its groups, which"
-            " ROW_CONTEXT tells it: use an ASCII user id, or convert the database to UTF-8.",
+            f"The database's encoding can't hold the user id \"{user_id}\", its groups or "
+            "attributes, which ROW_CONTEXT tells it: use an ASCII user id, or convert the database "
+            "to UTF-8.",
         )
     )

@@ -36,10 +36,16 @@ DDL = """
 CREATE VIEW told AS SELECT current_setting('citu.user_id', true) AS user_id,
     current_setting('citu.groups', true) AS groups, to_jsonb(current_setting('citu.groups',
         true)::text[]) AS listed;
+CREATE VIEW known AS SELECT current_setting('citu.attributes', true)::jsonb AS attributes;
 CREATE TABLE note (id integer, owner text, words text);
 INSERT INTO note VALUES (1, 'ann', 'hers'), (2, 'bo', 'his');
 ALTER TABLE note ENABLE ROW LEVEL SECURITY;
 CREATE POLICY own ON note USING (owner = current_setting('citu.user_id'));
+CREATE TABLE area (region text, words text);
+INSERT INTO area VALUES ('north', 'cold'), ('south', 'warm');
+ALTER TABLE area ENABLE ROW LEVEL SECURITY;
+CREATE POLICY own ON area
+    USING (nullif(current_setting('citu.attributes', true), '')::jsonb -> 'region' ? region);
 CREATE TABLE wide AS SELECT i, repeat('x', 1000) AS words FROM generate_series(1, 100) i;
 """
 OPTIONS = replace(SMALL, pool_size=1, row_context=True, max_result_bytes=20_000)
@@ -182,6 +188,32 @@ _HOSTILE = st.sampled_from(
 
 
 _NAMES = _TEXTS | _HOSTILE
+
+
+def test_attributes_decide_rows_and_arrive_as_they_are(url: str) -> None:
+    odd = "x'\\\"；\n"
+    actors = [
+        Actor("ann", attributes=(("level", (odd, "2")), ("region", ("north",)))),
+        Actor("bo", attributes=(("region", ("south", "north")),)),
+        Actor("cy"),
+    ]
+
+    async def main() -> None:
+        async with _opened(url) as opened:
+            read = "SELECT attributes::text FROM known"
+            told = [(await opened(actor).run(read)).rows[0][0] for actor in actors * 3]
+            assert [json.loads(text) for text in told] == [
+                {"level": [odd, "2"], "region": ["north"]},
+                {"region": ["south", "north"]},
+                {},
+            ] * 3
+            read = "SELECT words FROM area ORDER BY 1"
+            rows = [(await opened(actor).run(read)).rows for actor in actors]
+            assert [[row[0] for row in found] for found in rows] == [["cold"], ["cold", "warm"], []]
+
+    asyncio.run(main())
+    broken = Actor("ann", attributes=(("region", ("a\0", "b")),))
+    assert RowContext.of(broken).attributes == (("region", ("b",)),)
 
 
 def test_any_name_arrives_as_it_is(url: str) -> None:
@@ -427,7 +459,7 @@ def test_denials_of_groups_are_a_setting(url: str) -> None:
     with Asking(Settings(database_url=url, group_denied_objects="clerks: public.wide")) as asking:
         databases = asking.services.databases.of(None, NOBODY).schema
         names = asyncio.run(databases.tables(10, None, Actor("li", ("clerks",))))["tables"]
-        assert [table["name"] for table in names] == ["note", "told"]
+        assert [table["name"] for table in names] == ["area", "known", "note", "told"]
 
 
 def test_a_user_whom_the_database_s_encoding_can_not_hold(admin_url: str) -> None:
