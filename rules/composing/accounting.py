@@ -11,13 +11,15 @@ from common.meanings import TableKey
 from knowledge.language.spoken_names import called
 from rules.composing.asked import Asked
 from rules.linking.mark import Mark
-from rules.query.query import Condition, Either, Query, touched
+from rules.query.query import ColumnRef, Condition, Either, Query, touched
 from rules.query.refusals import unclear_state, unused_words
 from rules.reading.words import Word
 from rules.schema.table_facts import is_due, tells_end
 from rules.words import WORDS
 
 _ALREADY = frozenset(WORDS.chinese.phrases("questions.already"))
+_NOUN_ENDINGS = frozenset(WORDS.chinese.phrases("questions.noun_endings"))
+_HAVE = frozenset(WORDS.both("questions.have"))
 _IN_STATE = WORDS.chinese.pattern("questions.in_state")
 _WHOLE_NAME = 0.9  # quality
 _THINGS = frozenset(("tab", "tcol", "mcol", "dcol"))
@@ -32,6 +34,9 @@ def refuse_unaccounted(asked: Asked, query: Query) -> None:
     """
     _refuse_unasked_states(asked, query)
     _refuse_shown_verbs(asked, query)
+    _refuse_pieces_of_words(asked, query)
+    _refuse_lost_comparisons(asked, query)
+    _refuse_states_of_others(asked, query)
     _refuse_parts_of_others(asked, query)
     _refuse_dates_of_others(asked, query)
     _refuse_groups_of_nothing(asked, query)
@@ -101,6 +106,13 @@ def _conditions(query: Query) -> Iterator[Condition]:
         yield from _alternatives(either)
 
 
+def _conditions_related(query: Query) -> Iterator[ColumnRef]:
+    """Yield the columns of other tables than the base by which its rows are restricted."""
+    for condition in _conditions(query):
+        if condition.column.table != query.base:
+            yield condition.column
+
+
 def _alternatives(either: Either) -> Iterator[Condition]:
     yield from either.conditions
     for related in either.related:
@@ -140,7 +152,43 @@ def _is_said_as_done(before: Word | None, mark: Mark) -> bool:
     if before.text in _ALREADY:
         return True
 
-    return "which:person" in before.senses and mark.means("verb")
+    is_said_of = "which:person" in before.senses or before.text.lower() in _HAVE
+    return is_said_of and mark.means("verb")
+
+
+def _refuse_pieces_of_words(asked: Asked, query: Query) -> None:
+    """Refuse a table by one character that ends a word: 供应商 has nothing to do with 商品."""
+    tables = touched(query)
+    for before, word in pairwise(asked.question.words):
+        link = word.link_as("tab")
+        if link is None or link.table not in tables or word.text not in _NOUN_ENDINGS:
+            continue
+
+        is_glued = before.mark.end == word.mark.start and before.noun is None
+        if is_glued and (before.mark.is_unknown or before.mark.means("verb")):
+            raise unused_words([f"{before.text}{word.text}"])
+
+
+def _refuse_lost_comparisons(asked: Asked, query: Query) -> None:
+    """Refuse one figure where two are compared: "compare sales between May and June"."""
+    words = asked.question.texts("compare")
+    has_one = bool(query.measures) and not query.dimensions and query.comparison is None
+    if words and has_one and len(query.measures) == 1 and not query.measures[0].is_share:
+        raise unused_words(words)
+
+
+def _refuse_states_of_others(asked: Asked, query: Query) -> None:
+    """Refuse a state of other rows where the word is also a date of those that are asked for.
+
+    "members who have cancelled" are no members whose sessions were.
+    """
+    restricted = {column.table for column in _conditions_related(query)}
+    for word in asked.question.words:
+        date, value = word.link_as("dcol"), word.link_as("val")
+        if date is None or value is None or date.table != query.base:
+            continue
+        if value.table != query.base and value.table in restricted:
+            raise unused_words([word.text])
 
 
 def _refuse_parts_of_others(asked: Asked, query: Query) -> None:

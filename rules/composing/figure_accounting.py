@@ -9,6 +9,7 @@ from rules.composing.asked import Asked
 from rules.linking.units import is_other_unit
 from rules.query.query import Measure, Query
 from rules.query.refusals import ambiguous_column, missing_measure, unused_words
+from rules.reading.implied import amount_of
 from rules.reading.words import ColumnIdentity, Word
 from rules.schema.links import Link, column_link
 from rules.words import WORDS
@@ -35,6 +36,7 @@ def refuse_unaccounted_figures(asked: Asked, query: Query) -> None:
     _refuse_numbers_of_unknown(asked)
     _ask_whose_amount(asked, query)
     _ask_which_amount(asked, query)
+    _refuse_income_of_others(asked, query)
 
 
 def _refuse_counted_amounts(asked: Asked, query: Query) -> None:
@@ -148,7 +150,31 @@ def _ask_which_amount(asked: Asked, query: Query) -> None:
     """Ask which amount is meant where a word is the name of a table that keeps several."""
     for word, chosen in _words_for(asked, query.measures, "mcol"):
         if "tab" in word.senses:
-            _ask_among(asked, word, chosen, _as_good(asked, word, chosen))
+            rivals = [*_own_quantity(asked, chosen), *_as_good(asked, word, chosen)]
+            _ask_among(asked, word, chosen, list(dict.fromkeys(rivals)))
+
+
+def _own_quantity(asked: Asked, chosen: Link) -> list[Link]:
+    """Return the quantity of what the table keeps: "stock" is first what there is of it."""
+    own = asked.question.facts(chosen.table).own_quantity
+    if own is None or own.name == chosen.column:
+        return []
+
+    return [column_link(chosen.table, own.name)]
+
+
+def _refuse_income_of_others(asked: Asked, query: Query) -> None:
+    """Refuse "income" of a table that is named before it and has an amount of its own."""
+    for word, chosen in _words_for(asked, query.measures, "mcol"):
+        before = asked.question.nearest(word.at - 1, -1, "of")
+        table = before.link_as("tab") if before is not None else None
+        if before is None or table is None or chosen.quality >= _WHOLE_NAME:
+            continue
+
+        is_of_thing = asked.question.facts(table.table).is_entity
+        is_of_other = table.table != chosen.table and not is_of_thing
+        if is_of_other and amount_of(asked.question, table.table) is not None:
+            raise unused_words([before.text, word.text])
 
 
 def _as_good(asked: Asked, word: Word, chosen: Link) -> list[Link]:

@@ -9,8 +9,9 @@ from common.meanings import TableKey
 from common.text import Text
 from knowledge.language.spoken_names import called
 from rules.composing.asked import Asked
+from rules.query.pending import Choice
 from rules.query.query import ColumnRef, Condition, Dimension, Figure, Function, Order, Query, ref
-from rules.query.refusals import missing_measure, number_or_amount, unused_words
+from rules.query.refusals import missing_measure, number_or_amount, several_things, unused_words
 from rules.reading.implied import amount_paid, column_dimension, concept_column
 from rules.reading.parts import NO_TABLE, GroupBy, Named, Ranking
 from rules.reading.words import Word
@@ -527,6 +528,10 @@ def _entity(asked: Asked, ranking: Ranking) -> tuple[Asked, Dimension]:
 
     head = asked.head
     if head is not None and _is_beside_figure(asked, figure):
+        owned = _group_before(asked, ranking, head)
+        if owned is not None:
+            return _without(asked, owned), owned.dimension
+
         return asked, Dimension(head)
 
     column = _ranked_column(asked, ranking)
@@ -544,6 +549,29 @@ def _entity(asked: Asked, ranking: Ranking) -> tuple[Asked, Dimension]:
         raise missing_measure(question.words[ranking.at].mark.text)
 
     return asked, Dimension(table)
+
+
+def _group_before(asked: Asked, ranking: Ranking, head: TableKey) -> GroupBy | None:
+    """Return the group that is ranked although a thing follows it: `各省份会员的订单金额排名`.
+
+    Raises:
+        Refusal: the group and the thing may be meant, and the user has not chosen yet.
+    """
+    question = asked.question
+    last = next(reversed(asked.parts.groups), None)
+    if last is None or last.dimension.column is None or not ranking.is_order:
+        return None
+
+    follows = any(one.at == last.at + 1 and one.link.table == head for one in asked.tables)
+    if not follows or last.dimension.table != head:
+        return None
+
+    choices: list[Choice] = [(head, last.dimension.column), (head, None)]
+    chosen = question.settled.among(choices)
+    if chosen is None:
+        raise several_things(choices, question.lexicon)
+
+    return last if chosen == choices[0] else None
 
 
 def _compared_column(asked: Asked, ranking: Ranking) -> Link | None:

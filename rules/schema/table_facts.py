@@ -470,9 +470,12 @@ class Facts:
 
     @property
     def keeps_amounts(self) -> bool:
-        names = comment_names(self.table.comment)
-        is_called_so = not set(names).isdisjoint(_AMOUNTS_KEPT_HAN)
+        is_called_so = not self._called.isdisjoint(_AMOUNTS_KEPT_HAN)
         return is_called_so or not _AMOUNTS_KEPT.isdisjoint(stems(self.table.name))
+
+    @property
+    def _called(self) -> set[str]:
+        return {self.table.name, *comment_names(self.table.comment)}
 
     def _is_called_like_rows(self, column: Column) -> bool:
         words = english_words(column.name)
@@ -481,7 +484,7 @@ class Facts:
 
         called = _said(column)
         if _COUNTED_HAN.search(called):
-            return _COUNTED_HAN.sub("", called) in comment_names(self.table.comment)
+            return _COUNTED_HAN.sub("", called) in self._called
 
         return stems(" ".join(words[:-1])) == stems(self.table.name)
 

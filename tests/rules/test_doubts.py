@@ -88,6 +88,30 @@ STAY = _table(
 CLINIC = Catalog((DRUG, PRESCRIBED, VISIT, STAY))
 
 
+GYM = Catalog(
+    (
+        _table("trainer", Column("full_name", "text"), Column("left_on", "date")),
+        _table("member", Column("full_name", "text"), Column("cancelled_on", "date")),
+        _table("session", Column("status", "text", values=("cancelled", "held"))),
+        _table("booking", Column("booked_at", "timestamp"), refers=("session", "member")),
+    )
+)
+STORE = _table("仓库", Column("仓库名称", "text"))
+STOCK = _table(
+    "库存", Column("安全库存", "integer"), Column("库存数量", "integer"), refers=("仓库",)
+)
+CUSTOMER = _table("会员", Column("姓名", "text"), Column("省份", "text", values=("浙江", "江苏")))
+ORDER = _table("订单", Column("订单金额", "numeric"), Column("下单时间", "date"), refers=("会员",))
+OUTPATIENT = _table(
+    "门诊", Column("费用", "numeric"), Column("就诊时间", "timestamp"), refers=("患者",)
+)
+SLIP = _table(
+    "处方", Column("总金额", "numeric"), Column("开方时间", "timestamp"), refers=("门诊",)
+)
+CHAIN = Catalog((STORE, STOCK, CUSTOMER, ORDER))
+HOSPITAL = Catalog((OUTPATIENT, SLIP, _table("患者", Column("姓名", "text"))))
+
+
 def _understood(question: str, catalog: Catalog) -> Understanding:
     return understand(Inquiry(question, language_of(question), catalog))
 
@@ -117,6 +141,16 @@ def _sql(question: str, catalog: Catalog) -> str:
             "which member paid the most in fines",
             LIBRARY,
             {"number of fines": "m.full_name, count(*)", "amount": "m.full_name, sum("},
+        ),
+        (
+            "各省份会员的订单金额排名",
+            CHAIN,
+            {"省份": "SELECT t2.省份, sum(t.订单金额)", "会员": "SELECT t2.省份, t2.姓名, sum("},
+        ),
+        (
+            "每个仓库的库存总量",
+            CHAIN,
+            {"安全库存": "sum(t.安全库存)", "库存数量": "sum(t.库存数量)"},
         ),
     ],
 )
@@ -155,6 +189,11 @@ def test_the_plain_meaning_is_answered(question: str, catalog: Catalog, part: st
         ("empty books", LIBRARY, "empty"),  # a key is never empty
         ("各药品的投诉数量", CLINIC, "投诉数量"),  # not what was prescribed
         ("现在有多少住院", CLINIC, "现在"),  # those who have not left
+        ("门诊的收入合计", HOSPITAL, "收入"),  # not that of prescriptions
+        ("供应品有多少", CLINIC, "供应品"),  # a character of 药品, and of other words
+        ("compare fine amounts between 2024 Q1 and 2024 Q2", LIBRARY, "compare"),
+        ("how many members have cancelled", GYM, "cancelled"),  # not of whom a session was
+        ("Which trainers have left?", GYM, "left"),  # not when each did
     ],
 )
 def test_what_would_mislead_is_refused(question: str, catalog: Catalog, words: str) -> None:
