@@ -932,8 +932,8 @@ class Settings:
     )
     questions_per_day: int = setting(
         0,
-        "questions of one user in 24 hours, whichever key asks them; counted in Redis, or by "
-        "each worker for itself without `REDIS_URL`; `0`: no limit",
+        "questions of one user in 24 hours, whichever key asks them; counted in the store, for "
+        "all workers together; `0`: no limit",
         parse=_count,
     )
     budgets_file: str = setting(

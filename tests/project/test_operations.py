@@ -104,6 +104,27 @@ def test_every_metric_is_documented() -> None:
 
 
 # ------------------------------------------------------------------------------
+# the guide
+
+
+def test_each_of_the_ten_steps_has_a_command_and_what_it_prints() -> None:
+    guide = (ROOT / "docs/operations.md").read_text()
+    steps = guide.partition("## Ten steps")[2].partition("\n## ")[0]
+    numbered = re.split(r"^(\d+)\. ", steps, flags=re.MULTILINE)[1:]
+    assert [int(number) for number in numbered[::2]] == list(range(1, 11))
+    sources = [*(ROOT / "serving/doctor").glob("*.py"), ROOT / "llm/check_model.py"]
+    said = "".join(path.read_text() for path in sources)
+    for step in numbered[1::2]:
+        lines = [line.strip() for line in step.split("```console")[1].split("```")[0].splitlines()]
+        assert lines[1].startswith("$ "), step
+        printed = [line for line in lines[1:] if line and not line.startswith("$ ")]
+        assert printed, step
+        for line in printed:
+            finding = re.fullmatch(r"ok +[\w.]+: (?P<words>[^({]+?)(?: \(.*| postgresql\.)?", line)
+            assert finding is None or finding["words"] in said, line
+
+
+# ------------------------------------------------------------------------------
 # containers
 
 

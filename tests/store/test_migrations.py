@@ -121,6 +121,32 @@ def test_processes_that_start_at_once_apply_each_missing_migration_once(
     assert rows_of(url, _RECORDED) == [*unrecorded, *_ALL_RECORDED[number:]]
 
 
+def test_migrations_take_nothing_away_that_older_versions_write_or_read(
+    make_app_database: Callable[[], str],
+) -> None:
+    """Else an older version, still running beside or started again, would fail on the tables."""
+    url = make_app_database()
+    _make_up_to(url, _LAST_UNRECORDED)
+    before = _columns(url)
+    for migration in MIGRATIONS[_LAST_UNRECORDED:]:
+        execute(url, migration.sql())
+        after = _columns(url)
+        assert before.items() <= after.items(), migration.name
+        known = {table for table, _ in before}
+        for (table, column), (_, is_needed, default) in after.items():
+            is_new = (table, column) not in before
+            has_value = is_needed == "false" or default
+            assert not (is_new and table in known) or has_value, (table, column)
+
+        before = after
+
+
+def _columns(url: str) -> dict[tuple[str, str], tuple[str, ...]]:
+    """Each column with its type, whether it needs a value, and its default."""
+    found = [row for row in _catalog(url) if row[0] == "column"]
+    return {(table, column): tuple(more) for _, table, column, *more in found}
+
+
 def test_a_migration_that_fails_leaves_nothing_behind(
     make_app_database: Callable[[], str],
 ) -> None:
