@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
+from itertools import product
 from typing import Any
 
 from common.values import Table
@@ -209,6 +210,11 @@ class RowFilling:
         rows = [self._plain_row(table, place) for place in range(_FEW + 1)]
         rows += self._rows_at_bounds(table, len(rows))
         rows += self._rows_of_alternatives(table, len(rows))
+        if self._style.is_small:  # elsewhere no two amounts may add up to a third one
+            repeated = dict(rows[1])
+            self._give_key(table, repeated, len(rows))
+            rows.append(repeated)
+
         for name, value in self._changes(table):
             if len(rows) >= _MOST_ROWS:
                 break
@@ -538,26 +544,34 @@ class BoundsFilling(RowFilling):
 
     def _variant_rows(self, table: Table) -> list[Row]:
         rows: list[Row] = []
-        for group, (amount, count) in enumerate(self._groups()):
-            copies = count if self._is_base(table) else 1
-            for _ in range(copies):
+        for group, amounts in enumerate(self._groups()):
+            of_rows = amounts if self._is_base(table) else amounts[:1]
+            for amount in of_rows:
                 row = self._plain_row(table, len(rows))
                 rows.append(row | self._of_group(table, group, amount))
 
         return rows
 
-    def _groups(self) -> Iterator[tuple[Decimal, int]]:
-        """Yield the amount in each row of a group and the number of its rows, for each group."""
-        for bound in dict.fromkeys(self._plan.having):
-            if not is_exact_number(bound):
+    def _groups(self) -> Iterator[list[Decimal]]:
+        """Yield the amounts in the rows of each group."""
+        bounds = [one for one in dict.fromkeys(self._plan.having) if is_exact_number(one)]
+        sizes = [int(bound) for bound in bounds if 0 < bound <= _MOST_OF_GROUP]
+        for bound in bounds:
+            for step in _BESIDE_BOUND:
+                yield [bound + step]
+
+        for size in sizes:
+            for difference in (-1, 0, 1):
+                yield [Decimal(1)] * (size + difference)
+
+        # At one bound, and beyond another one that the number of rows has to reach
+        for bound, size in product(bounds, sizes):
+            if bound == size:
                 continue
 
             for step in _BESIDE_BOUND:
-                yield bound + step, 1
-
-            if 0 < bound <= _MOST_OF_GROUP:
-                for difference in (-1, 0, 1):
-                    yield Decimal(1), int(bound) + difference
+                yield [bound + step] + [Decimal(0)] * size
+                yield [bound + step] * (size + 1)
 
     def _of_group(self, table: Table, group: int, amount: Decimal) -> Row:
         """Return the values by which a row belongs to the group and has the amount."""
