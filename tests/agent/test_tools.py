@@ -932,7 +932,7 @@ def test_an_offered_file_holds_the_rows_of_its_call(configured: Settings) -> Non
             "cancelled,200",
             "open,200",
             "paid,200",
-            "status,orders",
+            "status,number of shop orders",
         ]
         assert [row[0] for row in json.loads(rows)["rows"]] == list(range(1, 601))
         path = data["exports"][0]["url"]

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from jsonschema import Draft202012Validator
 from langgraph.checkpoint.memory import InMemorySaver
 from openapi_spec_validator import validate
@@ -151,6 +152,24 @@ def test_the_postman_collection_is_made_from_its_scenarios() -> None:
     assert [one["name"] for one in requests if not one["response"]] == [], (
         "record them: REPORT=report.json postman/run.sh, then postman/record.py"
     )
+
+
+# What a browser opens or another server calls, and a WebSocket, which newman can't open.
+NOT_IN_POSTMAN = {
+    *("begin_login", "end_login", "log_out", "page", "conversation_page", "reference"),
+    *("protectedResource", "protectedResourceOf", "openChatSocket"),
+}
+
+
+def test_every_operation_has_a_request_in_the_postman_collection() -> None:
+    scenarios = yaml.safe_load((ROOT / "postman/scenarios.yaml").read_text("utf-8"))
+    asked = {one.get("operation") for each in scenarios["folders"] for one in each["requests"]}
+    known = {
+        operation["operationId"]
+        for operations in SPECIFICATION["paths"].values()
+        for operation in operations.values()
+    }
+    assert known - asked - NOT_IN_POSTMAN == set()
 
 
 def test_the_openapi_document_is_fit_for_generators() -> None:
