@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from databases.row_view import Place
-from guard import AccessRules, Guard, parse_rule
+from guard import AccessRules, Guard, check_function_rule, parse_rule
 from guard.facts import Key, Name
 from guard.row_rules import OPEN, ActorRows, RowRules
 
@@ -114,8 +114,11 @@ class DatabaseOptions:
         """Return a new guard for statements of actors with these rights.
 
         Raises:
-            AccessRuleError: one of the objects is not written as a rule.
+            AccessRuleError: one of the objects or functions is not written as a rule.
         """
+        for function in self.allowed_functions:
+            check_function_rule(function)
+
         denied = (*_rules(self.denied_objects), *sorted(rights.denied))
         # A statement that calls whatever it likes could set what policies are told, or read a table
         # unseen.

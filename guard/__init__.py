@@ -56,7 +56,7 @@ from guard.objects import ObjectRule
 from guard.qualifying import Qualifier
 from guard.readings import ReadingRule
 from guard.rows import FieldCheck
-from guard.rules import EVERYTHING, AccessRuleError, AccessRules, parse_rule
+from guard.rules import EVERYTHING, AccessRuleError, AccessRules, check_function_rule, parse_rule
 from guard.showing import visible
 from guard.walk import Findings, walk
 from sqltree.parsing import Node, ParsedStatement, parse
@@ -69,6 +69,7 @@ __all__ = [
     "Guard",
     "Inspection",
     "ServerFacts",
+    "check_function_rule",
     "parse_rule",
 ]
 

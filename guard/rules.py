@@ -16,7 +16,7 @@ _ANY = "*"
 
 
 class AccessRuleError(ValueError):
-    """A rule that is not one to three names."""
+    """A rule that is not written as one."""
 
 
 def parse_rule(text: str) -> Name:
@@ -47,6 +47,19 @@ def parse_rule(text: str) -> Name:
     raise AccessRuleError(
         f"ALLOWED_OBJECTS, DENIED_OBJECTS or GROUP_DENIED_OBJECTS holds {text!r}: give {form}."
     )
+
+
+def check_function_rule(text: str) -> None:
+    """Check the name of a function that may be called: `schema.name`, `schema.*` or `name`.
+
+    Raises:
+        AccessRuleError: a `*` stands elsewhere, where it would allow nothing.
+    """
+    name = text.removesuffix(".*")
+    if not name or _ANY in name:
+        raise AccessRuleError(
+            f"ALLOWED_FUNCTIONS holds {text!r}: give schema.name, schema.* or name."
+        )
 
 
 @lru_cache(maxsize=1024)

@@ -280,7 +280,12 @@ def test_given_sql_is_judged_by_the_rights_of_who_gives_it(
 
 
 def test_rules_are_read_before_anything_is_opened() -> None:
-    for wrong in ({"denied_objects": ["a.b.c.d"]}, {"group_denied_objects": {"clerks": ["a..b"]}}):
+    for wrong in (
+        {"denied_objects": ["a.b.c.d"]},
+        {"group_denied_objects": {"clerks": ["a..b"]}},
+        {"allowed_functions": ["public.st_*"]},
+        {"allowed_functions": ["*"]},
+    ):
         with pytest.raises(AccessRuleError):
             Datasources({DEFAULT: Datasource(lambda: "", replace(SMALL, **wrong))})
 
