@@ -200,6 +200,25 @@ def _unavailable(error: psycopg2.Error, _: str, __: int) -> DatabaseUnavailable:
     return DatabaseUnavailable(UNREACHABLE)
 
 
+# Of mysql_fdw, about statements that MariaDB or MySQL ended, and about sources that are away
+_ENDED = re.compile(r"max_statement_time|maximum statement execution time", re.IGNORECASE)
+_NO_MYSQL = re.compile(r"failed to connect to MySQL", re.IGNORECASE)
+_MYSQL_AWAY = Text(
+    "一个 MySQL 数据源暂时无法连接，请稍后重试；其他数据源不受影响。",
+    "A MySQL source can't be reached at the moment. Others can be asked.",
+)
+
+
+def _of_wrapper(error: psycopg2.Error, sql: str, offset: int) -> CituError:
+    said = error.diag.message_primary or ""
+    if _ENDED.search(said):
+        return QueryTimeout(TIMED_OUT)
+    if _NO_MYSQL.search(said):
+        return DatabaseUnavailable(_MYSQL_AWAY)
+
+    return _unavailable(error, sql, offset)
+
+
 def _saying(kind: type[CituError], text: Text) -> Callable[[psycopg2.Error, str, int], CituError]:
     return lambda _, __, ___: kind(text)
 
@@ -244,7 +263,7 @@ _TABLE: dict[str, Callable[[psycopg2.Error, str, int], CituError]] = {
         QueryTimeout, TIMED_OUT
     ),  # cancelled: by the statement timeout, since a caller's cancel is not seen here
     "58": _unavailable,  # system error
-    "HV": _unavailable,  # foreign data wrapper
+    "HV": _of_wrapper,  # foreign data wrapper
     "P0": _invalid,  # PL/pgSQL, from a view
     "XX000": _invalid,  # mostly requests for more memory than PostgreSQL can give one value
 }

@@ -28,6 +28,7 @@ from databases.sources.hub_tables import (
 )
 from databases.sources.mysql_source import (
     create_mysql_server,
+    limit_sessions,
     make_mysql_tables,
     mysql_schemas,
     prove_mysql_read_only,
@@ -281,6 +282,7 @@ class Hub:
 
     def _refresh_mysql(self, source: AttachedSource) -> None:
         with self._transaction() as cursor:
+            limit_sessions(cursor, source.name)
             prove_mysql_read_only(cursor, source.name)
             made = self._make_mysql(cursor, source.name, source.note)
 

@@ -23,10 +23,15 @@ from databases.sources.source_address import SourceAddress, SourceError
 
 Cursor = extensions.cursor
 
-_OPTIONS: Mapping[str, str] = {
-    "init_command": "SET SESSION TRANSACTION READ ONLY",
-    "fetch_size": "1000",
-}
+# mysql_fdw waits for the source's answer and hears no cancel, so the source ends statements itself.
+_MOST_S = 30
+# A session begins with one statement: MariaDB reads its first comment, MySQL the second.
+_INIT_COMMAND = (
+    f"SET /*M! SESSION tx_read_only = 1, SESSION max_statement_time = {_MOST_S} */"
+    f" /*!50720 SESSION transaction_read_only = 1, SESSION max_execution_time = {_MOST_S}000 */"
+)
+_OPTIONS: Mapping[str, str] = {"init_command": _INIT_COMMAND, "fetch_size": "1000"}
+_WITHOUT_LIMIT = "SET SESSION TRANSACTION READ ONLY"  # as sources were attached once
 _HARMLESS = ("USAGE", "SELECT", "SHOW VIEW", "SHOW DATABASES")
 _TRANSACTION = ("TX_READ_ONLY", "TRANSACTION_READ_ONLY")
 _LOOK = "citu_look"
@@ -109,6 +114,20 @@ def create_mysql_server(cursor: Cursor, name: str, address: SourceAddress, reade
     """
     server = {key: value for key, value in address.server.items() if key != "dbname"}
     create_server(cursor, name, "mysql_fdw", {**server, **_OPTIONS}, reader, address.user)
+
+
+def limit_sessions(cursor: Cursor, name: str) -> None:
+    """Have the source end long statements, unless the operator has said how its sessions begin."""
+    cursor.execute(
+        "SELECT %s = ANY (srvoptions) FROM pg_catalog.pg_foreign_server WHERE srvname = %s",
+        [f"init_command={_WITHOUT_LIMIT}", name],
+    )
+    if cursor.fetchall() == [(True,)]:
+        cursor.execute(
+            sql.SQL("ALTER SERVER {} OPTIONS (SET init_command {})").format(
+                sql.Identifier(name), sql.Literal(_INIT_COMMAND)
+            )
+        )
 
 
 def prove_mysql_read_only(cursor: Cursor, name: str) -> None:

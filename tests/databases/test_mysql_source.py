@@ -9,14 +9,14 @@ import os
 import shutil
 import subprocess
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from urllib.parse import urlsplit
 
 import pytest
 from psycopg2.extensions import make_dsn
 
-from common.errors import InvalidSql
+from common.errors import DatabaseUnavailable, InvalidSql, QueryTimeout
 from common.values import ForeignKey
 from databases.demo.reader import READER
 from databases.sources.__main__ import main
@@ -52,6 +52,28 @@ TYPES = {
 
 def test_types_of_mysql_have_types_of_the_hub() -> None:
     assert {kind: hub_type(kind) for kind in TYPES} == TYPES
+
+
+def test_what_mysql_fdw_complains_about_is_understood(
+    make_database: Callable[[str], str], opened: Opener
+) -> None:
+    url = make_database(
+        """
+        CREATE FUNCTION complain(said text) RETURNS integer LANGUAGE plpgsql IMMUTABLE AS
+            $$ BEGIN RAISE EXCEPTION '%', said USING ERRCODE = 'HV00L'; END $$;
+        """
+    )
+    database = opened(url, allowed_functions=["public.complain"])
+    for said, kind, told in (
+        ("failed to execute the MySQL query: \nQuery execution was interrupted"
+         " (max_statement_time exceeded)", QueryTimeout, "longer than allowed"),
+        ("failed to execute the MySQL query: Query execution was interrupted, maximum statement"
+         " execution time exceeded", QueryTimeout, "longer than allowed"),
+        ("failed to connect to MySQL: unknown host 10.0.0.9",
+         DatabaseUnavailable, "A MySQL source can't be reached"),
+    ):  # fmt: skip
+        with pytest.raises(kind, match=told):
+            run(database, f"SELECT complain('{said}')")
 
 
 def _mysql(statements: str) -> None:
@@ -107,6 +129,8 @@ def test_tables_of_mysql_mean_what_postgresql_means(
         assert main(attach) == 0
         assert "customer.photo is left out" in capsys.readouterr().out
         assert main(["--hub", hub, "check"]) == 0
+        (session,) = rows_of(hub, "SELECT array_to_string(srvoptions, ' ') FROM pg_foreign_server")
+        assert "max_statement_time = 30" in session[0]
         execute(hub, "COMMENT ON COLUMN my.customer.state IS 'Where they pay taxes'")
         assert main(["--hub", hub, "refresh", "my"]) == 0
         database = opened(make_dsn(hub, user=READER))
