@@ -9,21 +9,29 @@ import queue
 import sys
 import threading
 from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, TypedDict
 
 import pytest
 from langchain_core.callbacks import AsyncCallbackHandler
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, StateGraph
+from langgraph.types import Command
 
 from agent.bootstrap import bootstrap
 from agent.extensions.loading import ExtensionError
 from agent.extensions.notes_file import NotesFile
 from agent.extensions.points import EndedRun, ModelRequest
 from agent.extensions.response_cache import ResponseCache
+from agent.extensions.span_timing import timed
 from agent.extensions.turn_budget import TurnBudget
+from agent.flows.flow import UserQuestion, ask_user
+from agent.flows.step_spans import steps_spanned_by, with_step_spans
 from agent.question import Question
 from app_config import Settings
 from common.actor import NOBODY
@@ -458,6 +466,34 @@ def test_spans_are_logged(
     assert {"question", "model_call", "statement"} <= set(spans)
     assert spans[-1] == "question"
     assert spans.count("step") == len({"classify", "generate", "execute", "format"})
+
+
+def test_a_question_to_the_user_is_no_failure_of_its_step() -> None:
+    class Answers(TypedDict):
+        answer: str
+
+    async def ask(_: Answers) -> Answers:
+        return {"answer": ask_user(UserQuestion("text", "Which one?"))}
+
+    graph = StateGraph(Answers)
+    graph.add_node("ask", ask)
+    graph.add_edge(START, "ask")
+    spanned = with_step_spans(graph.compile(checkpointer=InMemorySaver()))
+    outcomes: list[tuple[str, str]] = []
+
+    def span(node: str) -> AbstractContextManager[None]:
+        return timed(lambda _seconds, outcome: outcomes.append((node, outcome)))
+
+    async def asked_and_answered() -> tuple[Any, Any]:
+        config: RunnableConfig = {"configurable": {"thread_id": "t"}}
+        with steps_spanned_by(span):
+            asked = await spanned.ainvoke({"answer": ""}, config)
+            return asked, await spanned.ainvoke(Command(resume="this"), config)
+
+    asked, answered = asyncio.run(asked_and_answered())
+    assert asked["__interrupt__"][0].value["prompt"] == "Which one?"
+    assert answered == {"answer": "this"}
+    assert outcomes == [("ask", "done")] * 2
 
 
 class Told(AsyncCallbackHandler):
