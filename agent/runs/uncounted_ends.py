@@ -10,7 +10,7 @@ import os
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -52,9 +52,20 @@ class NotedEnd:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> "NotedEnd":
-        """Return the end that `asdict` made `value` of."""
-        counts = tuple(Measurement(**one) for one in value["counts"])
+        """Return the end that `to_json` made `value` of."""
+        counts = [Measurement(*one) for one in value["counts"]]
         return cls(**{**value, "counts": counts})
+
+    def to_json(self) -> Mapping[str, Any]:
+        """Return it as `from_json` takes it."""
+        counts = [(one.name, one.value, one.attributes) for one in self.counts]
+        return {
+            "run_id": self.run_id,
+            "user_id": self.user_id,
+            "seq": self.seq,
+            "digest": self.digest,
+            "counts": counts,
+        }
 
     def is_in(self, frames: Sequence[EventFrame]) -> bool:
         """Tell whether its last frame is the first of these."""
@@ -91,7 +102,7 @@ class UncountedEnds:
     def note(self, end: NotedEnd) -> None:
         """Note an end that is about to be written to the store."""
         self._open[end.run_id] = end
-        self._append({"noted": asdict(end)})
+        self._append({"noted": end.to_json()})
 
     def settle(self, run_id: str) -> None:
         """Forget an end that is counted, or that is another worker's to count."""
@@ -116,7 +127,7 @@ class UncountedEnds:
         full, file = self._path, self._file
         self._path, self._file, self._size = self._own_path(), None, 0
         for end in self._open.values():
-            self._append({"noted": asdict(end)})
+            self._append({"noted": end.to_json()})
 
         if file is not None:
             os.close(file)
