@@ -52,6 +52,10 @@ class SharedKeys:
         except KeysUnreadable:  # the store has what it should be
             return ""
 
+    async def are_made(self) -> bool:
+        """Tell whether the store has keys. Raises StoreUnavailable."""
+        return await self._documents.read(_NAME) is not None
+
     async def follow(self) -> None:
         """Keep the copy up to date for ever."""
         problem = ""

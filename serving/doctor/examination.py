@@ -10,10 +10,11 @@ from agent.budgets.budgets_file import BudgetsFileError
 from agent.extensions.loading import ExtensionError
 from agent.tools.tool_groups import InvalidToolGroups
 from api.access.key_file import KeyFile
+from api.shared_key_store import use_shared_keys
 from app_config import ConfigurationError, Settings
 from common.actor import NOBODY
 from common.check_report import CheckResult, failed, passed
-from common.errors import CituError
+from common.errors import CituError, StoreUnavailable
 from common.text import Text
 from databases.databases_file import DatabasesFileError
 from databases.embedded.embedded_server import EmbeddedServerError
@@ -77,8 +78,7 @@ def examine(
     found += unknown_variables(environ, in_file)
     found += told_elsewhere(environ)
     found += contradictions(settings)
-    keys = KeyFile(settings.api_keys_path)
-    found += exposure(settings, has_keys=keys.is_needed() or settings.knows_callers)
+    found += exposure(settings, has_keys=_has_keys(settings) or settings.knows_callers)
     found += public_address(settings.public_url)
     found += issuer_state(settings.oauth_issuer, settings.oauth_jwks_url, _callback(settings))
     found.append(python_version())
@@ -98,6 +98,19 @@ def _callback(settings: Settings) -> str | None:
         return None
 
     return f"{settings.public_url.rstrip('/')}/login/callback"
+
+
+def _has_keys(settings: Settings) -> bool:
+    """Tell whether there are keys in this host's file, or in the store for all hosts."""
+    if KeyFile(settings.api_keys_path).is_needed():
+        return True
+    if not settings.shared_api_keys:
+        return False
+
+    try:
+        return use_shared_keys(settings, lambda keys: keys.are_made())
+    except StoreUnavailable:  # which is a finding of its own
+        return False
 
 
 def _secret_files(settings: Settings) -> list[Path]:

@@ -12,6 +12,8 @@ import pytest
 from psycopg2.extensions import parse_dsn
 
 from api.access.key_file import KeyFile
+from api.shared_key_store import use_shared_keys
+from app_config import Settings
 from common.check_report import CheckResult, language_of_environment
 from databases.demo.reader import READER
 from serving.doctor.__main__ import main
@@ -187,6 +189,24 @@ def test_unknown_names_in_the_file_are_all_told(healthy: dict[str, str]) -> None
     findings = examine({**healthy, "COLOUR": "red"}, ["COLOUR", "PGSSLMODE"], with_model=False)
     unknown = [finding.said.en for finding in findings if finding.check == "settings.unknown"]
     assert unknown == ["COLOUR in .env is no setting."]
+
+
+def test_keys_that_another_host_made_are_seen(
+    healthy: dict[str, str], make_app_database: Callable[[], str], tmp_path: Path
+) -> None:
+    shared = {
+        **healthy,
+        "HOST": "0.0.0.0",
+        "APP_DATABASE_URL": make_app_database(),
+        "SHARED_API_KEYS": "true",
+    }
+    there = Settings.from_env({**shared, "DATA_DIR": str(tmp_path / "another host")})
+    checks = [finding.check for finding in examine(shared, with_model=False)]
+    assert "address.keys" in checks
+    use_shared_keys(there, lambda keys: keys.change(lambda file: file.create("ann")))
+    checks = [finding.check for finding in examine(shared, with_model=False)]
+    assert "address.keys" not in checks
+    assert not (tmp_path / "var").exists(), "it changes nothing here"
 
 
 def test_files_with_secrets_that_others_may_read(healthy: dict[str, str], tmp_path: Path) -> None:
