@@ -472,7 +472,7 @@ def test_a_question_to_the_user_is_no_failure_of_its_step() -> None:
     class Answers(TypedDict):
         answer: str
 
-    async def ask(_: Answers) -> Answers:
+    async def ask(state: Answers) -> Answers:  # noqa: ARG001 - a node's
         return {"answer": ask_user(UserQuestion("text", "Which one?"))}
 
     graph = StateGraph(Answers)
