@@ -19,7 +19,7 @@ from rules.words import WORDS
 from rules.words.limits import STEP_S, shortened
 from rules.words.result_questions import Course, Doubt
 from rules.words.statements import pasted_sql
-from rules.words.talk import ABOUT_CITU, SMALL_TALK, signs_of_talk
+from rules.words.talk import ABOUT_CITU, SMALL_TALK, signs_of_talk, without_courtesy
 from rules.words.vocabulary import Kind
 
 _FIGURES: tuple[Kind, ...] = (
@@ -37,6 +37,9 @@ _THANKS = WORDS.opens("talk.small.thanks")
 _TO_SOMEBODY = WORDS.found("talk.citu.to_somebody")
 _GOES_ON = re.compile(r"[,，.。!！;；、]\s*\w")
 _GENERAL = WORDS.found("talk.general.subjects")
+_FIGURE_ENDS = WORDS.chinese.pattern("talk.citu.figure_ends")
+_NUMBER_ENDS = WORDS.chinese.pattern("talk.citu.number_ends")
+_ENDING_SIGNS = " 　?？。!！.~～吗呢呀啊"
 # Confidence of a verdict that the rules are not sure of: low enough that a model is asked, if there
 # is one.
 _DOUBTFUL, _LIKELY, _SURE = 0.5, 0.55, 0.9
@@ -193,11 +196,21 @@ def _words_of(inquiry: Inquiry) -> _Words:
         names=tuple(names),
         asks=tuple(asks),
         unknown=tuple(unknown),
-        signs=signs_of_talk(inquiry.question),
+        signs=signs_of_talk(_without_values(inquiry.question.strip(), names)),
         is_brief=names_table and len(marks) <= _BRIEF,
         asks_for_things=_asks_for_things(marks),
         are_too_many=has_too_many_parts(inquiry.question, marks),
     )
+
+
+def _without_values(question: str, names: Sequence[Mark]) -> str:
+    """Return the question without stored values, whose words say nothing of its form: 质量问题."""
+    for mark in names:
+        is_value = mark.links[0].kind == "value" and mark.quality >= _WHOLE_NAME
+        if is_value and signs_of_talk(mark.text):
+            question = question.replace(mark.text, " ")
+
+    return question
 
 
 def _names_table(mark: Mark) -> bool:
@@ -211,6 +224,9 @@ def _asks_for_things(marks: Sequence[Mark]) -> bool:
         beside = marks[max(place - 1, 0) : place + 2]
         if any(mark.means("which", "list") for mark in beside):
             return True
+
+    if 0 in named and len(marks) > 1 and marks[1].means("with", "not"):
+        return True  # "members with a card"
 
     last = len(marks) - 1
     return last in named and last > 0 and marks[last - 1].means("of")
@@ -333,6 +349,8 @@ def _is_likely_data(inquiry: Inquiry, words: _Words) -> bool:
         return True
     if words.asks_for_things and len(words.unknown) <= _MOST_OF_THINGS:
         return True
+    if _ends_like_data(inquiry, words):
+        return True
     if len(words.unknown) <= _MOST_UNNAMED and any(map(_asks_for_groups, words.asks)):
         return True
     if len(words.unknown) > _MOST_UNREAD:
@@ -367,6 +385,7 @@ def _unnamed_verdict(inquiry: Inquiry, words: _Words) -> Classification:
         asks_like_query = any(map(_asks_for_groups, words.asks))
         asks_like_query |= any(map(_orders, words.asks[:1]))
 
+    asks_like_query |= _ends_like_data(inquiry, words)
     if has_no_signs and (goes_on or asks_like_query):
         confidence = min(0.5 + weight, _LIKELY)
         return _data(inquiry, confidence, "rule_based_default", _LIKE_QUERY)
@@ -378,6 +397,15 @@ def _unnamed_verdict(inquiry: Inquiry, words: _Words) -> Classification:
 
     confidence = round(0.5 - weight / 2, 2)
     return _chat(inquiry, confidence, _NAMES_NOTHING, "rule_based_default")
+
+
+def _ends_like_data(inquiry: Inquiry, words: _Words) -> bool:
+    """Tell whether a short text ends as names of figures do, or asks how many there are."""
+    if len(words.unknown) > _MOST_UNNAMED:
+        return False
+
+    text = without_courtesy(inquiry.question).rstrip(_ENDING_SIGNS)
+    return bool(_FIGURE_ENDS.search(text) or _NUMBER_ENDS.search(text))
 
 
 def _may_go_on_unnamed(inquiry: Inquiry, words: _Words) -> bool:

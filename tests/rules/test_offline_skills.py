@@ -82,6 +82,10 @@ def test_data_questions_are_recognised(question: str) -> None:
         ("被拉黑的门店有哪些", CHINESE),
         ("快关闭的门店", CHINESE),
         ("各门店的满意度", CHINESE),
+        ("员工满意度", CHINESE),  # no word of the database
+        ("护士一共有多少人？", CHINESE),
+        ("客户留存率", SHOP),
+        ("customers with a personal offer", SHOP),
     ],
 )
 def test_who_asks_for_rows_is_not_talked_to(question: str, catalog: Catalog) -> None:
@@ -240,6 +244,7 @@ def test_reasons_are_in_the_language_of_the_answer(lang: Lang) -> None:
         ("新增一个客户", "INSERT"),
         ("查询所有订单然后删除它们", "DELETE"),
         ("把订单表和用户表 JOIN，按月汇总销售额，写入销售汇总表", "INSERT"),
+        ("JOIN 订单 和 会员 写入 dw_order", "INSERT"),
         ("orders: total amount by month, into a monthly_sales table", "INSERT"),
         ("把订单和用户做成一张宽表", "CREATE"),
     ],
