@@ -70,18 +70,29 @@ def example_questions(catalog: Catalog, lang: Lang) -> tuple[str, ...]:
 
 
 def _answerable(catalog: Catalog, lang: Lang) -> tuple[str, ...]:
-    lexicon = lexicon_of(catalog)
     found: dict[str, str] = {}  # by kind
-    for table in main_tables(catalog)[:_MAX_TRIED]:
-        for example in _examples(lexicon.schema.facts[table.key], lexicon, lang):
-            if example.kind in found:
-                continue
-            if len(found) == _EXAMPLES:
-                break
-            if _is_read_as_meant(example, catalog, lang):
-                found[example.kind] = example.question.to(lang)
+    for example in _worth_asking(lexicon_of(catalog), lang):
+        if len(found) == _EXAMPLES:
+            break
+        if example.kind not in found and _is_read_as_meant(example, catalog, lang):
+            found[example.kind] = example.question.to(lang)
 
     return tuple(found.values())
+
+
+def _worth_asking(lexicon: Lexicon, lang: Lang) -> Iterator[_Example]:
+    """Yield examples about the main tables that have rows; mere numbers of rows come last."""
+    facts_of = lexicon.schema.facts
+    tables = [table for table in main_tables(lexicon.schema.catalog) if table.row_estimate != 0]
+    tables = tables[:_MAX_TRIED]
+    for table in tables:
+        facts = facts_of[table.key]
+        measures = sorted(facts.measures, key=partial(_rank_of_figure, frozenset(), table.key))
+        yield from _askable_of(facts, measures[:1], lexicon, lang)
+
+    for table in tables:
+        if facts_of[table.key].is_entity:
+            yield _count_of(facts_of[table.key], lang)
 
 
 _ANSWERABLE = IndexPart(

@@ -44,7 +44,7 @@ def test_examples_are_about_the_connected_database_and_it_answers_them(
             answers = answered(asking, lang)
             assert answers
             assert all(answer["query_result"]["rows"] for answer in answers)
-            assert all("vessel" in answer["sql"] for answer in answers)
+            assert all("ORDER BY" in answer["sql"] for answer in answers), "no mere number of rows"
             assert not any("13800" in answer["sql"] for answer in answers)
 
 
