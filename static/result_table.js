@@ -52,7 +52,8 @@ export class ResultTable {
     button.addEventListener("click", () => this.#sort(index));
     const type = types?.[index] ?? "";
     const title = name === columns[index] ? type : `${columns[index]} · ${type}`;
-    return element("th", { scope: "col", class: isNumeric(type) ? "number" : "", title, "aria-sort": "none" }, button);
+    const isNumber = isNumeric(type) && !this.#result.value_labels?.[index];
+    return element("th", { scope: "col", class: isNumber ? "number" : "", title, "aria-sort": "none" }, button);
   }
 
   /** Down first, because the most is what is mostly looked for; then up; then as they came. */
@@ -63,7 +64,8 @@ export class ResultTable {
     showOrder(this.#heads[index], order);
     const sign = order === "descending" ? -1 : 1;
     const rows = [...this.#result.rows];
-    this.#rows = order === "none" ? rows : rows.sort((one, other) => compared(one[index], other[index], sign));
+    const read = (row) => (this.#labelled(row[index], index) ? asRead(row[index], this.#result, index) : row[index]);
+    this.#rows = order === "none" ? rows : rows.sort((one, other) => compared(read(one), read(other), sign));
     this.#body.replaceChildren();
     this.#hasButton = false;
     this.#fill();

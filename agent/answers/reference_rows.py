@@ -10,9 +10,12 @@ from common.errors import CituError
 from common.ports import Database
 from common.text import Lang
 from common.values import Catalog, QueryResult, Table
+from knowledge.language.cutting import has_han
+from knowledge.language.spoken_names import comment_names
 from knowledge.results.result_columns import ResultColumn, result_columns
 from knowledge.semantic.guesses import label_of
 from postgres.identifiers import quoted
+from rules.answering.groupings import row_name
 from rules.sql.expressions import literal
 
 _log = logging.getLogger(__name__)
@@ -21,8 +24,22 @@ _MOST_COLUMNS = 3
 _MOST_KEYS = 200  # of one column
 _PATIENCE_S = 0.5
 
-NamesByColumn = Mapping[int, Mapping[str, str]]
-"""By the place of a column of keys: what the row of each key is called."""
+
+@dataclass(frozen=True)
+class ReferredRows:
+    """The rows to which a column's keys refer.
+
+    Attributes:
+        label: what the column is called while its keys are told by names; None: as always.
+        names: what the row of each key is called.
+    """
+
+    label: str | None
+    names: Mapping[str, str]
+
+
+NamesByColumn = Mapping[int, ReferredRows]
+"""By the place of a column of keys."""
 
 
 @dataclass(frozen=True)
@@ -51,15 +68,28 @@ async def reference_names(
     """
     catalog = await database.catalog()
     columns = result_columns(sql, result, catalog, lang)
-    found: dict[int, Mapping[str, str]] = {}
+    found: dict[int, ReferredRows] = {}
     try:
         async with asyncio.timeout(_PATIENCE_S):
             for reference in _references(columns, catalog):
-                found[reference.place] = await _names(reference, result, database)
+                names = await _names(reference, result, database)
+                label = _label(columns[reference.place], reference.table, lang)
+                found[reference.place] = ReferredRows(label, names)
     except (CituError, TimeoutError) as error:
         _log.info("some keys stay without the names of their rows: %r", error)
 
-    return {place: names for place, names in found.items() if names}
+    return {place: rows for place, rows in found.items() if rows.names}
+
+
+def _label(column: ResultColumn, table: Table, lang: Lang) -> str | None:
+    """Return what a row is called for a column that is called after its keys alone."""
+    assert column.output.column is not None
+    name = row_name(table, lang)
+    is_in_language = has_han(name) == (lang == "zh")
+    said = comment_names(column.output.column.comment)
+    meant = column.output.column.meaning
+    has_own_name = bool(said) or (meant is not None and bool(meant.names.all))
+    return name if is_in_language and not has_own_name else None
 
 
 def _references(columns: Sequence[ResultColumn], catalog: Catalog) -> list[_Reference]:

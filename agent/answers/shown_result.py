@@ -34,10 +34,11 @@ def shown_result(
         names: what the rows are called to which columns of keys refer.
     """
     columns = result_columns(sql, result, catalog, lang)
+    referred = names or {}
     body = {
         "columns": list(result.columns),
         "column_types": list(result.column_types),
-        "labels": [column.label for column in columns],
+        "labels": _column_labels(columns, referred),
         "units": [column.unit for column in columns],
         "periods": [column.period for column in columns],
         "formats": [
@@ -48,7 +49,7 @@ def shown_result(
         "is_limited": result.is_limited,
     }
     labels: list[Mapping[str, str] | None] = [
-        (names or {}).get(place) or _labels_shown(column, place, result, lang)
+        referred[place].names if place in referred else _labels_shown(column, place, result, lang)
         for place, column in enumerate(columns)
     ]
     if any(labels):
@@ -65,6 +66,16 @@ def shown_result(
         body["cut_columns"] = list(result.cut_columns)
 
     return {"query_result": body} | ({"chart": chart} if chart else {})
+
+
+def _column_labels(columns: Sequence[ResultColumn], referred: NamesByColumn) -> list[str]:
+    """Return the columns' labels: of keys that are told by names, what these are names of."""
+    labels = [column.label for column in columns]
+    for place, rows in referred.items():
+        if rows.label is not None and rows.label not in labels:
+            labels[place] = rows.label
+
+    return labels
 
 
 def _labels_shown(

@@ -65,7 +65,7 @@ _RANK = Text("排名", "rank")
 _SHARE = Text("占比", "share")
 # How the names of a figure's change end, the longest first.
 _CHANGES = {
-    "_change_percent": Text("{}变化率", "change of {} in percent"),
+    "_change_percent": Text("{}变化率", "growth of {}"),
     "_change": Text("{}变化", "change of {}"),
     "_before": Text("上期{}", "{} before"),
 }

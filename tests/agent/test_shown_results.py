@@ -142,7 +142,7 @@ FROM (SELECT sum(amount) AS total_amount, sum(amount) AS total_amount_before
                 "total amount",
                 "total amount before",
                 "change of total amount",
-                "change of total amount in percent",
+                "growth of total amount",
             ],
         ),
         (

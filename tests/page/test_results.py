@@ -185,6 +185,26 @@ def test_a_table_is_sorted_by_figures_and_by_words(page: Page) -> None:
     expect(turn.locator("tbody tr")).to_have_text(["cNULL", "b9", "a10"])
 
 
+def test_a_column_of_keys_is_read_and_sorted_by_names(page: Page) -> None:
+    _answer(
+        page,
+        None,
+        columns=["member_id", "n"],
+        column_types=["int4", "int8"],
+        labels=["会员", "数量"],
+        value_labels=[{"1": "Zoe", "2": "Ann"}, None],
+        rows=[[1, 5], [2, 6], [None, 7]],
+    )
+    turn = ask(page, "?")
+    head, cells = turn.locator("th").first, turn.locator("tbody tr td:first-child")
+    expect(cells).to_have_text(["Zoe", "Ann", "NULL"])
+    expect(cells.first).to_have_attribute("title", "1")
+    expect(head).not_to_have_class("number")
+    head.locator("button").click()
+    head.locator("button").click()
+    expect(cells).to_have_text(["Ann", "Zoe", "NULL"])
+
+
 def test_a_table_adds_up_what_may_be_added_and_asks_for_rows_by_their_cells(page: Page) -> None:
     rows = [["甲", 3, 0.5], ["乙", 1, 0.7]]
     _answer(
