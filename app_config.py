@@ -1093,6 +1093,15 @@ class Settings:
                 "SHARED_API_KEYS needs a store that other hosts reach too: set REDIS_URL or "
                 "APP_DATABASE_URL."
             )
+        if self.user_resolver and not self.user_resolver_proxies:
+            raise ConfigurationError(
+                "USER_RESOLVER needs USER_RESOLVER_PROXIES: without it, everybody who can "
+                "connect could name any user."
+            )
+
+        self._refuse_half_issuers()
+
+    def _refuse_half_issuers(self) -> None:
         if self.oauth_issuer and not self.oauth_audience:
             raise ConfigurationError(
                 "OAUTH_ISSUER needs OAUTH_AUDIENCE: without it, tokens that were issued for "
@@ -1107,11 +1116,6 @@ class Settings:
             raise ConfigurationError(
                 "OIDC_CLIENT_ID needs a PUBLIC_URL with https://, because sessions are as secret "
                 "as the connection; http:// only on this machine."
-            )
-        if self.user_resolver and not self.user_resolver_proxies:
-            raise ConfigurationError(
-                "USER_RESOLVER needs USER_RESOLVER_PROXIES: without it, everybody who can "
-                "connect could name any user."
             )
 
     @classmethod

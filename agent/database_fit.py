@@ -21,7 +21,7 @@ _AS_WELL = 0.9  # of how well the best one explains it
 
 @dataclass(frozen=True)
 class DatabaseEvidence:
-    """What a database knows of a question.
+    """The words and values of a question that a database knows.
 
     Attributes:
         coverage: how well its texts say the words.

@@ -22,7 +22,7 @@ _HEADINGS = (
 
 
 class KeyOutput(NamedTuple):
-    """What a command prints: on stdout, and beside it on stderr."""
+    """The texts that a command prints on stdout and stderr."""
 
     out: str
     beside: str = ""

@@ -70,7 +70,7 @@ class Provided:
 
 @dataclass(frozen=True)
 class RequestHead:
-    """What a request says before its body.
+    """The first part of a request, before its body.
 
     Attributes:
         headers: by names of any capitals.
@@ -189,7 +189,7 @@ class FailedCall:
 
 @dataclass(frozen=True)
 class Recovery:
-    """What is done about a call that has failed.
+    """A way to go on after a call that has failed.
 
     Attributes:
         is_retried: the call is made again; it passes transforms, hooks, guard and audit anew.
@@ -234,7 +234,7 @@ Tone = Literal["neutral", "good", "attention", "bad"]
 
 @dataclass(frozen=True)
 class Card:
-    """What the page, Vanna's component and texts show beside an answer; always as plain text.
+    """A card that the page, Vanna's component and texts show beside an answer, as plain text.
 
     Attributes:
         facts: labels with their values.

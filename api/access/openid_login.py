@@ -60,7 +60,7 @@ class LoginFailure(Exception):
 
 @dataclass(frozen=True)
 class Attempt:
-    """What begins a login.
+    """The beginning of a login.
 
     Attributes:
         address: where the browser is sent.

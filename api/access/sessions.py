@@ -27,7 +27,7 @@ _ID_BYTES = 16
 
 
 class SessionTooLarge(Exception):
-    """What is known of the user does not fit into a cookie."""
+    """The user has too many groups or attributes for a cookie."""
 
 
 @dataclass(frozen=True)

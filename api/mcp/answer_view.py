@@ -26,7 +26,7 @@ _DRAWINGS = re.compile(r"<svg hidden.*?</svg>", re.DOTALL)
 
 @cache
 def answer_view() -> str:
-    """Return the document."""
+    """Return the HTML document that shows an answer in a client's sandbox."""
     page = (_ROOT / "templates" / "index.html").read_text("utf-8")
     drawings = _DRAWINGS.search(page)
     assert drawings is not None, "the page's drawings are its first hidden svg"

@@ -133,7 +133,7 @@ class CardFactModel(ReplyModel):
 
 
 class CardModel(ReplyModel):
-    """What one of the operator's renderers adds to the answer; plain text"""
+    """A card that one of the operator's renderers adds to the answer; plain text"""
 
     title: str
     text: str

@@ -490,7 +490,7 @@ class LoginQuery(RequestFields):
 
 
 class LoginAnswerQuery(RequestFields):
-    """What the issuer adds to the address; fields are as OpenID Connect has them."""
+    """The query of the address to which the issuer sends a browser back, as OpenID Connect has it."""
 
     state: str | None = None
     code: str | None = None
