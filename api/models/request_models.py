@@ -490,7 +490,7 @@ class LoginQuery(RequestFields):
 
 
 class LoginAnswerQuery(RequestFields):
-    """The query of the address to which the issuer sends a browser back, as OpenID Connect has it."""
+    """The query with which the issuer sends a browser back, as OpenID Connect has it."""
 
     state: str | None = None
     code: str | None = None

@@ -26,7 +26,7 @@ _GRADED = 2  # words behind the ranking: "most active users"
 _FEW = 2  # things at least that have a share together; of a single one it is shown with its name
 # Kinds of the word behind an extreme value that is asked for itself.
 _BEHIND_VALUE = ("count", "which", "list", "rank", "and", "by_end", "cmp", "of")
-_MONEY = Text(WORDS.chinese.phrases("figures.money")[3], WORDS.english.phrases("figures.money")[0])
+_MONEY = Text(WORDS.chinese.text("figures.worked_out"), WORDS.english.text("figures.worked_out"))
 _OF_MONEY = re.compile(
     "|".join(WORDS.any_of(f"questions.{kind}") for kind in ("pays", "earns", "sells")),
     re.IGNORECASE,
