@@ -59,7 +59,11 @@ class AggregateBinding:
         is_whole = len(measures) == len(self._parameters.measures)
         is_whole = is_whole and len(keys) == len(self._parameters.group_by)
         # The others are gone through as well: all questions are asked in one round
-        measures = self._counted_once(measures, keys)
+        try:
+            measures = self._counted_once(measures, keys)
+        except NotBound:
+            is_whole = False
+
         if not self._state.tree.is_open:
             keys, measures = self._in_one_currency(keys, measures)
         if not is_whole:

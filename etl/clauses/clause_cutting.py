@@ -1,7 +1,8 @@
 """Cuts the tokens of a request into clauses and says of which kind each is."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Literal
 
 from etl.clauses.clause_tokens import (
@@ -14,6 +15,7 @@ from etl.clauses.clause_tokens import (
     token_at,
     words_without,
 )
+from etl.clauses.clause_words import CLAUSE
 
 ClauseKind = Literal[
     "beginning",
@@ -136,9 +138,23 @@ def _parts(tokens: Sequence[Token]) -> list[tuple[Token, ...]]:
     for part in parts:
         trimmed = _without_edges(part)
         if trimmed:
-            found.append(tuple(trimmed))
+            found.append(_with_relation(trimmed))
 
     return found
+
+
+def _with_relation(part: Sequence[Token]) -> tuple[Token, ...]:
+    """Return the words of a part; the 有 of 有订单的会员 says whose rows are meant."""
+    first, *others = part
+    is_having = first.means("with") and not first.text.isascii()
+    if not is_having:
+        return tuple(part)
+
+    for before, token in pairwise(others):
+        if before.means("of") and token.table is not None:
+            return (replace(first, kind=f"{CLAUSE}having"), *others)
+
+    return tuple(part)
 
 
 def _is_between_functions(part: Sequence[Token], after: Token) -> bool:
@@ -326,6 +342,9 @@ def _kind(part: Sequence[Token], before: ClauseKind) -> ClauseKind:
     if before == "dedup" and says(part, "super"):
         return "newest"
 
+    if _is_top(part):
+        return "top"
+
     for word, kind in _KINDS:
         if says(part, word):
             return kind
@@ -342,6 +361,8 @@ def _kind_without_verb(part: Sequence[Token], before: ClauseKind) -> ClauseKind:
     """Return the kind of a part that has no verb of its own, by its figures, groups and tables."""
     if says(part, "aggregate", *_FIGURES):
         return "aggregate"
+    if before == "beginning" and says(part, "each") and not table_words(part):
+        return "aggregate"
     if before not in ("beginning", "aggregate") and says(part, "bucket", "by"):
         return "aggregate"
     if before == "beginning" and table_words(part):
@@ -350,6 +371,18 @@ def _kind_without_verb(part: Sequence[Token], before: ClauseKind) -> ClauseKind:
         return "lookup"
 
     return "unread"
+
+
+def _is_top(part: Sequence[Token]) -> bool:
+    """Tell whether the part asks for a number of the first: 金额最高的3个订单."""
+    if says(part, "sink", "keep", "exclude"):
+        return False
+
+    for word, number in pairwise(part):
+        if word.means("super") and number.mark.number is not None:
+            return not word.text.isascii()
+
+    return False
 
 
 def _is_condition(part: Sequence[Token]) -> bool:

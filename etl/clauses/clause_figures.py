@@ -79,6 +79,9 @@ class FigureReader:
         self._functions: list[str] = []  # of the figure that comes next
         self._said: list[Token] = []  # the words of those functions
         self._counted: Token | None = None  # what the last count counts
+        self._measured_word: Token | None = None  # the figure before, and its column
+        self._measured_column: NamedColumn | None = None
+        self._is_of = False  # whether a function behind its 的 computes it
         self._is_distinct = False
         self._is_key = False  # whether names are keys here, not figures
         self._cut: str | None = None  # a period whose date column may come next
@@ -157,7 +160,7 @@ class FigureReader:
 
     def _is_passed_over(self, token: Token) -> bool:
         """Tell whether the word says nothing by itself: signs, numbers, words that tie."""
-        if token.is_break or token.mark.number is not None:
+        if token.is_break:
             return True
 
         return token.means("and", *_SKIPPED)
@@ -263,6 +266,10 @@ class FigureReader:
     def _take_function(self, index: int, function: str) -> None:
         """Apply the function to the figure before it or to the next one."""
         before = token_at(self._tokens, index - 1)
+        if self._is_of_figure(index):
+            self._add_function(function)
+            return
+
         if self._is_behind_name(index):
             self._take_measured_key(before)
         if self._is_behind_figure(before, self._tokens[index]):
@@ -275,6 +282,24 @@ class FigureReader:
         self._functions.append(function)
         self._said.append(self._tokens[index])
         self._is_key = False
+
+    def _is_of_figure(self, index: int) -> bool:
+        """Tell whether a function belongs to the figure before it: 金额的最大值和最小值."""
+        if self._tokens[index].text.isascii() or self._is_key or not self._reading.measures:
+            return False
+
+        before, named = token_at(self._tokens, index - 1), token_at(self._tokens, index - 2)
+        if before.means("of") and named is self._measured_word:
+            self._reading.measures.pop()
+            self._is_of = True
+            return True
+
+        return self._is_of and before.means("and") and named.kind in FIGURE_FUNCTIONS
+
+    def _add_function(self, function: str) -> None:
+        """Add a function of the figure that was measured last."""
+        if self._measured_column is not None:
+            self._add_measure(function, self._measured_column)
 
     def _is_behind_name(self, index: int) -> bool:
         """Tell whether a Chinese function stands right behind the column that it computes."""
@@ -420,7 +445,7 @@ class FigureReader:
         if token.table is not None:
             if self._is_counted_behind(index):
                 return  # the word behind counts it
-            if not self._is_figure(token):
+            if not self._is_figure(token) and not self._is_cut(token):
                 self._take_table(index, token)
                 return
 
@@ -450,6 +475,14 @@ class FigureReader:
             self._take_key(token)
         else:
             self._take_measure(token)
+
+    def _is_cut(self, token: Token) -> bool:
+        """Tell whether the word is the date of a period that waits for it: month of "order"."""
+        named = self._names.column_called(token.text)
+        if self._cut is None or named is None:
+            return False
+
+        return is_date(named.table, named.column)
 
     def _is_figure(self, token: Token) -> bool:
         """Tell whether the word is rather a figure's name: 销售额 of the table 销售."""
@@ -552,6 +585,7 @@ class FigureReader:
 
         self._names.add(measured.table.key)
         self._add_measures(measured)
+        self._measured_word, self._measured_column, self._is_of = token, measured, False
 
     def _measured(self, token: Token) -> NamedColumn | None:
         """Return the column that the word names, a number where the functions need one."""

@@ -414,6 +414,15 @@ class Names:
             self.asked.add(said)
             return None
 
+    def may_be_date(self, token: Token) -> bool:
+        """Tell whether the word may name a date column."""
+        for link in token.links("column"):
+            column = self.of(link.table).column(link.column or "")
+            if column is not None and is_date(self.of(link.table), column):
+                return True
+
+        return False
+
     def column_called(self, said: str) -> NamedColumn | None:
         """Return the one column of the request's tables with exactly this name or comment."""
         found = []

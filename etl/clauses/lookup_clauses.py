@@ -34,6 +34,7 @@ _ROWS_WITH = Text(
     "{one} 中在 {other} 里有对应行的行，每行只计一次",
     "rows of {one} with such a row of {other}, each once",
 )
+_SIDES = ("left", "right")
 _LEAST_TELLING = 0.8  # quality of a verb that names a column of the table that is looked up
 
 
@@ -59,6 +60,7 @@ class _Lookup:
     subject: Token | None
     objects: list[Token]
     is_negated: bool
+    is_having: bool = False
     tables: list[Table] = field(default_factory=list)
     thing: _Thing | None = None
 
@@ -251,7 +253,7 @@ class LookupClauses(ClauseReader):
             ways += self._ways(base, table)
 
         if any(map(_is_repeating, ways)):
-            return lookup.is_negated or lookup.says_which
+            return lookup.is_negated or lookup.is_having or lookup.says_which
         if not lookup.is_negated:
             return False
 
@@ -324,6 +326,26 @@ class LookupClauses(ClauseReader):
 
         keys.pop(base.key, None)
         return list(keys)
+
+    def keep_apart(self) -> None:
+        """Give a table that is looked up another name, where figures are of its rows as well."""
+        own = {self._names.name_of(self._names.of(key)) for key in self._names.sources}
+        for name in own.intersection(self._reading.lookups):
+            table = self._reading.lookups.pop(name)
+            other = free_name(name, {*own, *self._reading.lookups})
+            self._reading.lookups[other] = table
+            self._rename(name, other)
+
+    def _rename(self, name: str, other: str) -> None:
+        for action, parameters in self._draft.operations:
+            if action == "join" and parameters["how"] in ("semi", "anti"):
+                parameters.update({side: other for side in _SIDES if parameters[side] == name})
+            elif action == "filter" and parameters.get("table") == name:
+                parameters["table"] = other
+                for one in parameters["conditions"]:
+                    for compared in alternatives_in(one):
+                        column = compared["column"].removeprefix(f"{name}.")
+                        compared["column"] = f"{other}.{column}"
 
     def _free_name(self, table: Table) -> str:
         """Return a name for a table that is looked up, other than those of the request's tables."""
@@ -403,7 +425,8 @@ def _lookup_in(tokens: Sequence[Token]) -> _Lookup | None:
 
     named = words_without(objects, "which", *_NEGATIONS)
     negations = len(tokens) - len(words_without(tokens, *_NEGATIONS))
-    return _Lookup(subject, named, is_negated=negations % 2 == 1)
+    is_having = subject is not None and says(tokens, "having")
+    return _Lookup(subject, named, is_negated=negations % 2 == 1, is_having=is_having)
 
 
 def _place_of_relation(tokens: Sequence[Token]) -> int | None:

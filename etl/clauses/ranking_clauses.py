@@ -374,11 +374,11 @@ def _previous(name: str, others: Sequence[str], sorting: str) -> Json:
 
 def top_parts(tokens: Sequence[Token]) -> TopParts:
     """Return the parts of a clause that ranks."""
-    place = place_of(tokens, "top") or 0
+    place = place_of(tokens, "top", "super") or 0
     before, word, behind = tokens[:place], tokens[place], tokens[place + 2 :]
     number = token_at(tokens, place + 1).mark.number
     count = int(number.value) if number is not None else None
-    direction = "asc" if word.arg == "-" else "desc"
+    direction = "asc" if word.arg.startswith("-") else "desc"
     bare = TopParts(count, direction, (), (), ())
     if word.text.isascii():
         return _english_parts(bare, behind)

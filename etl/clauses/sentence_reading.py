@@ -156,6 +156,8 @@ class _SentenceReader:
         self._check_whole()
         if self._names.sources:
             self._joins.join_others()
+            self._lookups.keep_apart()
+
         if self._findings.is_clear:
             return self._intent(question)
 
@@ -229,7 +231,8 @@ class _SentenceReader:
 
     def _take_source(self, clause: Clause) -> None:
         """Take the conditions that stand with the tables: "paid orders of the last 30 days"."""
-        if any(token.is_value_or_date for token in clause.tokens):
+        is_compared = says(clause.tokens, "cmp", "between", "null", "notnull", "like")
+        if is_compared or any(token.is_value_or_date for token in clause.tokens):
             self._is_built = True
             self._filters.take(clause)
         else:
@@ -258,7 +261,10 @@ class _SentenceReader:
             self._reading.refuse_word(said(clause.tokens))
             return
 
-        self._reading.refuse_unread(words_without(clause.tokens, "fill", "empty", "bucket"))
+        for token in words_without(clause.tokens, "fill", "empty", "bucket"):
+            if not self._names.may_be_date(token):  # the days without data
+                self._reading.refuse_unread([token])
+
         aggregate["spine"] = True
         for measure in aggregate["measures"]:
             measure["empty"] = "zero"

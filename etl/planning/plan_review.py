@@ -186,8 +186,10 @@ def _fan_out(draft: Draft, bound: BoundIntent) -> Iterator[Found]:
 
     repeated = sorted(_repeated_sources(bound, aggregate))
     for model in draft.models:
-        is_aggregating = aggregate.order in model.node.operations
-        if not is_aggregating or _tells_apart(model):
+        # The aggregate's order is also that of a filter by the currency that was chosen for it
+        is_aggregating = model.select.find(exp.AggFunc) is not None
+        is_of_it = aggregate.order in model.node.operations
+        if not (is_of_it and is_aggregating) or _tells_apart(model):
             continue
 
         for source in repeated:

@@ -249,6 +249,32 @@ _SENTENCES: list[tuple[str, list[str]]] = [
             "into x",
         ],
     ),
+    (
+        "每个城市中订单金额最高的2个订单，写入 x",
+        [
+            "filter orders.amount not_null",
+            "window rank() per ['orders.city'] by orders.amount desc",
+            "filter rank <= 2",
+            "into x",
+        ],
+    ),
+    ("有订单的用户，写入 x", ["join semi users orders", "into x"]),
+    (
+        "users that have orders, number of users and total amount by level, into x",
+        [
+            "join semi users orders_2",
+            "aggregate users.level | count(*), sum(orders.amount)",
+            "into x",
+        ],
+    ),
+    (
+        "从订单表，按支付时间每天统计订单金额的最大值和最小值，没有数据的日期补0，写入 x",
+        [
+            "aggregate day(orders.paid_at) | max(orders.amount)?0, min(orders.amount)?0 spine",
+            "into x",
+        ],
+    ),
+    ("for each city, number of orders, into x", ["aggregate orders.city | count(*)", "into x"]),
     ("从订单表统计去重用户ID数", ["aggregate  | count_distinct(orders.user_id)", "into None"]),
     ("从订单表统计记录数，写入 n", ["aggregate  | count(*)", "into n"]),
     (
@@ -461,6 +487,7 @@ def test_a_value_that_is_not_stored_is_asked_among_those_that_are() -> None:
         ("make monthly amount from orders joined with users", "unknown_name", "monthly"),
         ("统计工资表的记录数", "unknown_name", "工资表"),
         ("从订单表按城市统计订单数和平均", "unknown_name", "平均"),
+        ("from orders, sum of amount 7 by city", "unknown_name", "7"),
         ("from orders, average number of orders by city", "unknown_name", "average"),
         ("top 3 blorbs per city by amount into x", "unknown_name", "blorbs"),
         ("from secret_salary: number of rows by city", "unknown_name", "secret_salary"),

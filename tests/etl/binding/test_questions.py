@@ -131,6 +131,18 @@ QUESTIONS = [
         {"fan_out": ["repeat", "items.quantity", "items.price"]},
     ),
     Question(
+        "orders in groups of their payments, which are in several currencies",
+        request(
+            join("payments", "orders"),
+            by(
+                {"column": "payments.paid_on", "unit": "month"},
+                sums=["payments.amount", "orders.weight"],
+            ),
+            sources=("payments", "orders"),
+        ),
+        {"fan_out": ["repeat", "payments.amount"], "currency": ["group", "convert", "EUR", "USD"]},
+    ),
+    Question(
         "a row of what",
         request(join("orders", "items"), sources=("orders", "items")),
         {"grain": ["orders", "items"]},

@@ -7,17 +7,26 @@ import pytest
 import sqlglot
 
 from common.values import Column, Table
-from etl.meaning.bound import BoundColumn, BoundIntent, BoundOutput, BoundSource, Watermark
+from etl.meaning.bound import (
+    BoundColumn,
+    BoundCondition,
+    BoundIntent,
+    BoundOutput,
+    BoundSource,
+    Watermark,
+)
 from etl.planning.draft_model import Draft
 from etl.planning.drafting import make_draft
 from etl.planning.plan_notes import with_notes
 from etl.planning.plan_review import review
 from etl.planning.review_texts import RULES
 from etl.schemas.plan import ReviewCode
-from tests.support.bound_intents import column, group, intent, join, key, measure
+from tests.support.bound_intents import column, group, intent, join, keep, key, measure
 
 BOUND = intent(
     join("items", ("orders.id", "items.order_id"), is_multiple=True),
+    # By the currency that was chosen for the aggregate
+    replace(keep(BoundCondition(column("orders.currency"), "=", "EUR")), order=3),
     group([key("orders.status", "status")], measure("sum", "orders", "orders.amount", "total")),
     sources=("orders", "items"),
     columns=("status", "total"),
