@@ -37,6 +37,7 @@ _SAME = Text("没有变化", "unchanged")
 _BY = Text("（{}）", " ({})")
 _SENTENCE = Text("{}：{}。", "{}: {}.")
 _BEGINS = Text("{} 的数据自 {} 开始。", "Data of {} begin on {}.")
+_ENDS = Text("{} 的数据截至 {}。", "Data of {} end on {}.")
 _CUT_TO: dict[str, Unit] = {"week": "week", "month": "month", "quarter": "quarter", "year": "year"}
 
 
@@ -355,7 +356,7 @@ def _notes_on_changes(answered: Answered) -> list[str]:
 def _partial_periods(answered: Answered) -> list[str]:
     """Return notes on periods of which some days have no data.
 
-    These are the current period, and the one in which data begin.
+    These are the current period, and those in which data begin and end.
     """
     places = [place for place, one in enumerate(answered.columns) if one.period in _CUT_TO]
     if not places:
@@ -383,20 +384,28 @@ def _note_on_period(value: str, column: ResultColumn, answered: Answered) -> str
     if stored is None or stored.period is None:
         return None
 
-    first_day = stored.period[0]
-    if not _misses_a_part(begin, first_day, end):
-        return None
+    first_day, last_day = stored.period
+    if _misses_beginning(begin, first_day, end):
+        return _BEGINS.to(lang).format(period, first_day)
+    if _misses_end(begin, last_day, end):
+        return _ENDS.to(lang).format(period, last_day)
 
-    return _BEGINS.to(lang).format(period, first_day)
+    return None
 
 
-def _misses_a_part(begin: date, first: str, end: date) -> bool:
+def _misses_beginning(begin: date, first: str, end: date) -> bool:
     """Tell whether data begin within a period, later than in its first few days.
 
     A few days may be without data anyway.
     """
     few_days_later = begin + _FEW * (end - begin)
     return few_days_later.isoformat() < first < end.isoformat()
+
+
+def _misses_end(begin: date, last: str, end: date) -> bool:
+    """Tell whether data end within a period, earlier than in its last few days."""
+    few_days_before = end - _FEW * (end - begin)
+    return begin.isoformat() <= last < few_days_before.isoformat()
 
 
 def _span(value: str, unit: Unit) -> tuple[date, date]:

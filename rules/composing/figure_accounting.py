@@ -1,5 +1,6 @@
 """Refuses figures that are not those of the question, and asks which of several is meant."""
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import pairwise
 
@@ -7,7 +8,7 @@ from common.meanings import TableKey
 from knowledge.language.spoken_names import called, column_names, table_names
 from rules.composing.asked import Asked
 from rules.linking.units import is_other_unit
-from rules.query.query import Measure, Query
+from rules.query.query import Measure, Query, touched
 from rules.query.refusals import ambiguous_column, missing_measure, unused_words
 from rules.reading.implied import amount_of
 from rules.reading.words import ColumnIdentity, Word
@@ -17,6 +18,7 @@ from rules.words import WORDS
 _WHOLE_NAME = 0.9  # quality
 _LIKE_NAME = 0.7  # quality below which a word is only like a column's name
 _COUNTS = ("count", "count_distinct")
+_SELLS = re.compile(WORDS.any_of("questions.sells"), re.IGNORECASE)
 _QUANTITY = WORDS.chinese.pattern("columns.counted", end="$")
 _HAVE = frozenset(WORDS.both("questions.have"))
 
@@ -34,6 +36,7 @@ def refuse_unaccounted_figures(asked: Asked, query: Query) -> None:
     _refuse_counts_left_out(asked, query)
     _refuse_figures_had(asked, query)
     _refuse_numbers_of_unknown(asked)
+    _refuse_things_sold(asked, query)
     _ask_whose_amount(asked, query)
     _ask_which_amount(asked, query)
     _refuse_income_of_others(asked, query)
@@ -109,6 +112,21 @@ def _refuse_figures_had(asked: Asked, query: Query) -> None:
         before = asked.question.nearest(word.at - 1, -1, "noise")
         if before is not None and before.noun is None and before.text.lower() in _HAVE:
             raise unused_words([before.text, word.text])
+
+
+def _refuse_things_sold(asked: Asked, query: Query) -> None:
+    """Refuse to count things for how many were sold: that is said where they were sold."""
+    counted = [one.table for one in query.measures if one.function == "count" and not one.column]
+    verbs = [text for text in asked.question.texts("verb") if _SELLS.fullmatch(text)]
+    if not verbs or not counted or not asked.question.facts(counted[0]).is_entity:
+        return
+
+    graph = asked.question.graph
+    if (
+        graph.below(counted[0]).keys() - counted
+        and touched(query) <= graph.above(counted[0]).keys()
+    ):
+        raise unused_words(verbs)
 
 
 def _refuse_numbers_of_unknown(asked: Asked) -> None:

@@ -194,6 +194,8 @@ def test_the_plain_meaning_is_answered(question: str, catalog: Catalog, part: st
         ("compare fine amounts between 2024 Q1 and 2024 Q2", LIBRARY, "compare"),
         ("how many members have cancelled", GYM, "cancelled"),  # not of whom a session was
         ("Which trainers have left?", GYM, "left"),  # not when each did
+        ("number of products sold", SHOP, "sold"),  # not how many there are
+        ("卖出了多少药品", CLINIC, "卖出了"),
     ],
 )
 def test_what_would_mislead_is_refused(question: str, catalog: Catalog, words: str) -> None:

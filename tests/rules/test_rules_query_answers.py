@@ -170,10 +170,11 @@ PARIS, ROME = Condition(CITY, "=", ("Paris",)), Condition(CITY, "=", ("Rome",))
                 growth="year",
             ),
             "共 4 条记录（按下单时间，2024，尚未结束）。订单金额合计同比最高的是2024-04（137.5%），"
-            "最低的是2024-02（57.14%）。没有上期数据时，增减为空。",
+            "最低的是2024-02（57.14%）。2024-05 的数据截至 2024-05-01。没有上期数据时，增减为空。",
             "4 rows (by ordered at, 2024, not over yet). Growth of total amount on the year "
             "before is highest "
-            "in 2024-04 (137.5%) and lowest in 2024-02 (57.14%). Where there are no earlier data, "
+            "in 2024-04 (137.5%) and lowest in 2024-02 (57.14%). Data of 2024-05 end "
+            "on 2024-05-01. Where there are no earlier data, "
             "there is no change.",
         ),
         (

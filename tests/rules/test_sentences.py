@@ -50,13 +50,14 @@ def told(
     types: tuple[str, ...],
     lang: Lang = "en",
     dated: Dated | None = None,
+    today: date = TODAY,
     **more: Any,
 ) -> str:
     names = tuple(f"c{place}" for place in range(len(types)))
     result = QueryResult(names, types, rows, **more)
     columns = result_columns(sql, result, SALES, lang)
     is_whole = not result.is_limited and "LIMIT" not in sql
-    return "".join(summary_pieces(Answered(result, columns, lang, TODAY, is_whole, dated)))
+    return "".join(summary_pieces(Answered(result, columns, lang, today, is_whole, dated)))
 
 
 @pytest.mark.parametrize(
@@ -162,6 +163,8 @@ def test_a_period_that_is_not_over_or_not_whole_is_called_so() -> None:
     assert said.endswith("Data of 2024-11 begin on 2024-11-20. 2026-11 is not over yet.")
     assert told(MONTHLY, rows, ("date", "numeric"), "zh").endswith("2026-11 尚未结束。")
     assert "over yet" not in told(MONTHLY, rows[1:2] * 2, ("date", "numeric"))
+    later = told(MONTHLY, rows, ("date", "numeric"), today=date(2027, 2, 1))
+    assert later.endswith("Data of 2026-11 end on 2026-11-20.")
 
 
 def _dated(start: date | None, end: date | None, grain: str | None) -> Dated:
