@@ -40,6 +40,6 @@ USER 10001
 VOLUME ["/var/lib/citu"]
 EXPOSE 8084
 STOPSIGNAL SIGTERM
-HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 \
+HEALTHCHECK --interval=10s --timeout=5s --start-period=120s --retries=3 \
     CMD ["python", "ops/healthcheck.py"]
 CMD ["gunicorn", "unified_api:app"]

@@ -40,6 +40,7 @@ class Metrics:
         registry = CollectorRegistry()
         self.folder = folder
         self._of: dict[str, Any] = {}
+        self._series_of: dict[tuple[Any, ...], Any] = {}
         for spec in METRICS:
             self._of[spec.name] = _made(spec, registry)
 
@@ -56,11 +57,16 @@ class Metrics:
         self._series(name, labels).set(value)
 
     def _series(self, name: str, labels: Mapping[str, str] | None) -> Any:
-        metric = self._of[name]
         if labels is None:
-            return metric
+            return self._of[name]
 
-        return metric.labels(**labels)
+        # The library looks labels up slowly; there are few of them.
+        known = name, *labels.items()
+        series = self._series_of.get(known)
+        if series is None:
+            series = self._series_of[known] = self._of[name].labels(**labels)
+
+        return series
 
     def text(self) -> bytes:
         """Return the metrics of all workers in the text format of Prometheus."""

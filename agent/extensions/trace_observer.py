@@ -4,9 +4,10 @@ All names of OpenTelemetry's conventions stand in the tables here. Those of `gen
 between its versions; those of `db` are stable. No span holds a question, a prompt, rows or a key.
 """
 
-from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from types import TracebackType
 from typing import Any
 
 from agent.extensions.points import ObservabilityProvider
@@ -84,30 +85,22 @@ class TraceObserver:
 
         return self._span(form, attributes)
 
-    @contextmanager
-    def _span(self, form: _SpanForm, attributes: Mapping[str, Any]) -> Iterator[None]:
-        from opentelemetry.context import Context
-        from opentelemetry.trace import SpanKind
+    def _span(self, form: _SpanForm, attributes: Mapping[str, Any]) -> AbstractContextManager[None]:
+        told = dict(form.fixed)
+        for name, told_as in form.names.items():
+            if name in attributes:
+                told[told_as] = str(attributes[name])
 
-        told = {form.names[name]: str(attributes[name]) for name in form.names.keys() & attributes}
         if "gen_ai.request.model" in told:
             told[_PROVIDER] = self._provider
 
-        begun = self._tracing.tracer.start_as_current_span(
+        return _CurrentSpan(
+            self._tracing.tracer,
             form.title.format_map(attributes),
-            context=Context() if form.is_shared else None,
-            kind=SpanKind.CLIENT if form.is_call else SpanKind.INTERNAL,
-            attributes={**form.fixed, **told},
-            # What was raised may quote the question or a value.
-            record_exception=False,
-            set_status_on_exception=False,
+            told,
+            is_call=form.is_call,
+            is_shared=form.is_shared,
         )
-        with begun as span:
-            try:
-                yield
-            except BaseException as error:
-                _note_failure(span, error)
-                raise
 
     def metric(
         self,
@@ -119,6 +112,57 @@ class TraceObserver:
 
         if name in _VALUES:
             get_current_span().set_attribute(_VALUES[name], value)
+
+
+class _CurrentSpan:
+    """A context that is a span.
+
+    The library's own is several contexts within each other, which cost as much as the span.
+    """
+
+    def __init__(
+        self,
+        tracer: Any,
+        title: str,
+        attributes: Mapping[str, str],
+        *,
+        is_call: bool,
+        is_shared: bool,
+    ) -> None:
+        self._tracer = tracer
+        self._title = title
+        self._attributes = attributes
+        self._is_call = is_call
+        self._is_shared = is_shared
+
+    def __enter__(self) -> None:
+        from opentelemetry.context import Context, attach
+        from opentelemetry.trace import SpanKind, set_span_in_context
+
+        self._span = self._tracer.start_span(
+            self._title,
+            Context() if self._is_shared else None,
+            SpanKind.CLIENT if self._is_call else SpanKind.INTERNAL,
+            self._attributes,
+            # What was raised may quote the question or a value.
+            record_exception=False,
+            set_status_on_exception=False,
+        )
+        self._token = attach(set_span_in_context(self._span))
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        from opentelemetry.context import detach
+
+        detach(self._token)
+        if error is not None:
+            _note_failure(self._span, error)
+
+        self._span.end()
 
 
 def _note_failure(span: Any, error: BaseException) -> None:
