@@ -173,9 +173,12 @@ def rewrites(
     for text in _respelt_twice(inquiry.question, refusal.words, lexicon):
         candidates.setdefault(_tidied(text), frozenset())
 
+    # Of "sold the most", a figure in its place would leave no ranking.
+    ranks = refusal.missing is not None and refusal.missing.kind == "figure"
     for choice in refusal.choices:
         lang = language_of(inquiry.question)
-        for text in _with_choice(inquiry.question, refusal.words, choice.to(lang)):
+        words = () if ranks else refusal.words
+        for text in _with_choice(inquiry.question, words, choice.to(lang)):
             candidates.setdefault(_tidied(text), meant)
 
     for no_question in ("", _tidied(inquiry.question)):

@@ -279,35 +279,40 @@ def _with_figure(asked: Asked, ranking: Ranking) -> tuple[Asked, Ranking]:
 
     ranked = asked.question.words[ranking.at].text
     counted = _counted_table(asked) if ranking.counts else None
-    if counted is not None:
-        paid = [text for text in asked.question.texts("verb") if _OF_MONEY.fullmatch(text)]
-        if paid:
-            _ask_number_or_amount(asked, counted, " ".join((*paid[:1], ranked)))
+    if counted is None:
+        return asked, ranking
 
-        count = Figure("count", table=counted, position=ranking.at)
-        ranking = replace(ranking, figure=count)
+    figure = Figure("count", table=counted)
+    paid = [text for text in asked.question.texts("verb") if _OF_MONEY.fullmatch(text)]
+    if paid:
+        figure = _number_or_amount(asked, figure, " ".join((*paid[:1], ranked)))
 
-    return asked, ranking
+    return asked, replace(ranking, figure=replace(figure, position=ranking.at))
 
 
-def _ask_what_most_in(asked: Asked, ranking: Ranking, figure: Figure) -> None:
-    """Ask whether "the most in fines" is about their number or their amount."""
+def _most_in(asked: Asked, ranking: Ranking, figure: Figure) -> Figure | None:
+    """Return what "the most in fines" is about, their number or amount; None: it says no "in"."""
     after = asked.question.word_at(ranking.at + 1)
     if figure.table is None or after is None or after.text.lower() != _MOST_IN:
-        return
+        return None
 
-    _ask_number_or_amount(asked, figure.table, asked.question.words[ranking.at].text)
+    return _number_or_amount(asked, figure, asked.question.words[ranking.at].text)
 
 
-def _ask_number_or_amount(asked: Asked, counted: TableKey, said: str) -> None:
-    """Ask what "sold the most" means where events have an amount of money: it or their number.
+def _number_or_amount(asked: Asked, count: Figure, said: str) -> Figure:
+    """Return what "sold the most" means: the amount of money in reports, whose number says nothing,
+    or the number of events that have none.
 
     Raises:
-        Refusal: with both as choices.
+        Refusal: events have an amount; with it and their number as choices.
     """
+    counted = count.table
+    assert counted is not None
     amount = amount_paid(asked.question, counted)
     if amount is None:
-        return
+        return count
+    if asked.question.facts(counted).is_report:
+        return Figure(None, amount)
 
     name = called(asked.question.column_of(amount)) if amount.factor is None else _MONEY
     raise number_or_amount(said, called(asked.question.facts(counted).table), name, counted)
@@ -333,8 +338,7 @@ def _meant_figure(asked: Asked, ranking: Ranking) -> Figure | None:
     if settled is not None:
         return settled
     if ranking.figure is not None:
-        _ask_what_most_in(asked, ranking, ranking.figure)
-        return None
+        return _most_in(asked, ranking, ranking.figure)
 
     adjective = _by_adjective(asked, ranking)
     return Figure(None, adjective) if adjective is not None else None

@@ -9,6 +9,7 @@ import pytest
 from common.inquiry import Inquiry
 from common.text import language_of
 from common.values import Catalog, Column, ForeignKey, NoSql, Sql, Table
+from rules.answering.instead import rewrites
 from rules.composing.understanding import Understanding, understand
 from rules.query.refusals import Refusal
 from tests.support.rule_conversations import draft, kept
@@ -165,6 +166,32 @@ def test_two_likely_meanings_are_choices_that_are_read_as_what_they_say(
         completed = draft(answer, (kept(question, written),), catalog)
         assert isinstance(completed, Sql)
         assert part in " ".join(completed.text.split()).replace('"', "")
+
+
+BRANCH = _table("shop", Column("shop_name", "text"))
+REPORT = replace(
+    _table(
+        "daily_sales", Column("sale_date", "date"), Column("amount", "numeric"), refers=("shop",)
+    ),
+    primary_key=("shop_id", "sale_date"),
+)
+
+
+def test_of_daily_reports_the_amount_is_meant() -> None:
+    statement = _sql("which shop sold the most", Catalog((BRANCH, REPORT)))
+    assert "sum(ds.amount)" in statement
+    assert "count(*)" not in statement
+
+
+def test_a_rewrite_of_a_ranking_still_ranks() -> None:
+    question = "which employee sold the most"
+    inquiry = Inquiry(question, "en", SHOP)
+    with pytest.raises(Refusal) as refused:
+        understand(inquiry)
+
+    offered = [one.question for one in rewrites(inquiry, refused.value)]
+    assert offered
+    assert all(one.startswith(f"{question} by ") for one in offered)
 
 
 @pytest.mark.parametrize(
