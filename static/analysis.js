@@ -1,4 +1,4 @@
-/** Figures about the rows of an answer, in sentences, each with how it was computed. */
+/** Figures about the rows of an answer, in sentences; how each was computed is folded away below them. */
 
 import { Refusal, request } from "./api.js";
 import { element, glyph } from "./dom.js";
@@ -25,14 +25,18 @@ async function found(runId, conversationId, again) {
     const data = await request(`runs/${encodeURIComponent(runId)}/analyze`, { method: "POST", body });
     const notes = (data.warnings ?? []).map((text) => element("p", { class: "method" }, text));
     if (data.findings.length === 0) return [label("analysis_none", {}, "p"), ...notes];
-    return [element("ul", {}, ...data.findings.map(finding)), ...notes];
+    const sentences = data.findings.map(({ text }) => element("li", { dir: "auto" }, text));
+    return [element("ul", {}, ...sentences), ...notes, ...methods(data.findings)];
   } catch (refusal) {
     if (!(refusal instanceof Refusal)) throw refusal;
     return [failureBox(refusal.envelope, again)];
   }
 }
 
-function finding({ text, method }) {
-  const how = method ? element("span", { class: "method", dir: "auto" }, method) : null;
-  return element("li", { dir: "auto" }, element("span", {}, text), how);
+/** Statisticians read it, managers hardly: the sentences stand without it. */
+function methods(findings) {
+  const told = [...new Set(findings.map(({ method }) => method).filter(Boolean))];
+  if (told.length === 0) return [];
+  const items = told.map((method) => element("li", { dir: "auto" }, method));
+  return [element("details", { class: "methods" }, label("analysis_methods", {}, "summary"), element("ul", { class: "method" }, ...items))];
 }

@@ -348,6 +348,7 @@ const TEXTS = {
   analyze: ["分析", "Analyze"],
   analyzing: ["正在计算…", "Computing…"],
   analysis_none: ["这个结果没有可以计算的内容", "There is nothing to compute about this result"],
+  analysis_methods: ["怎么算的", "How it was computed"],
   copy_tsv: ["复制为表格", "Copy as table"],
   copy_markdown: ["复制为 Markdown", "Copy as Markdown"],
   files: ["文件", "Files"],

@@ -324,7 +324,10 @@ def test_figures_about_the_rows_come_with_how_they_were_computed(page: Page) -> 
     expect_state(turn, "done")
     turn.get_by_role("button", name="分析").click()
     expect(turn.locator(".analysis li").first).to_contain_text("平均")
-    expect(turn.locator(".analysis .method").first).to_contain_text("SQL")
+    methods = turn.locator(".analysis .methods")
+    expect(methods.locator("li").first).to_be_hidden()
+    methods.locator("summary").click()
+    expect(methods.locator("li").first).to_contain_text("SQL")
     refused = {"error": "不再保留", "error_type": "not_found", "retryable": False}
     envelope = {"code": 404, "success": False, "message": "没有找到", "data": refused}
     page.route("**/analyze", lambda route: route.fulfill(status=404, json=envelope))
