@@ -30,6 +30,7 @@ from benchmarks import (
     many_streams,
     observing_cost,
     offers,
+    protocol_parity,
     protocols,
     retrieval,
     rule_answers,
@@ -220,6 +221,11 @@ def _rules(database_url: str, folder: Path, _options: argparse.Namespace) -> Non
         print(line, flush=True)
 
 
+def _protocol_parity(database_url: str, folder: Path, _options: argparse.Namespace) -> None:
+    for line in protocol_parity.run(database_url, folder):
+        print(line, flush=True)
+
+
 def _offers(database_url: str, folder: Path, _options: argparse.Namespace) -> None:
     for line in offers.run(database_url, folder):
         print(line, flush=True)
@@ -302,6 +308,7 @@ _MEASUREMENTS: dict[str, Callable[[str, Path, argparse.Namespace], None]] = {
     "agent_cost": _agent_cost,
     "many_streams": _many_streams,
     "protocols": _protocols,
+    "protocol_parity": _protocol_parity,
     "first_paint": _first_paint,
     "many_sockets": _many_sockets,
     "slow_requests": _slow_requests,

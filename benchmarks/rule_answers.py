@@ -43,7 +43,7 @@ from tests.support.offline_questions import FIXTURES, REFUSE, Case, cases_of, sa
 HELD_OUT, STUDIED = Path(__file__).parent / "held_out", Path(__file__).parent / "studied"
 CHAT = "CHAT"
 _KINDS = FIXTURES / "offline" / "kinds.txt"
-_DEMO_QUESTIONS = (
+DEMO_QUESTIONS = (
     "questions_zh.sql",
     "questions_en.sql",
     "questions_more.sql",
@@ -116,7 +116,7 @@ def run(demo_url: str, data_dir: Path) -> Iterator[str]:
         found = RuleResults()
         in_english = RuleResults()
         with _asking(demo_url, app_url, str(SEMANTIC_FILE)) as ask:
-            for name in _DEMO_QUESTIONS:
+            for name in DEMO_QUESTIONS:
                 measure(found, ask, demo_url, cases_of(FIXTURES / name))
             measure(in_english, ask, demo_url, cases_of(_DEMO_IN_ENGLISH))
         for name in sorted(path.stem for path in (FIXTURES / "offline").glob("*_questions.sql")):

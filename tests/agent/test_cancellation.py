@@ -66,7 +66,12 @@ def narrow(
     """A service with one place: a question that keeps it blocks all others."""
     log = tmp_path_factory.mktemp("narrow") / "log"
     with serving(
-        log, model=model, DATABASE_URL=database, MAX_STREAMS="1", PING_INTERVAL_S=str(PING_S)
+        log,
+        model=model,
+        DATABASE_URL=database,
+        MAX_STREAMS="1",
+        PING_INTERVAL_S=str(PING_S),
+        ROUTING_MODE="database_direct",
     ) as citu:
         yield citu
 
@@ -97,6 +102,28 @@ def _nothing_is_left(citu: Citu, watch: Watch) -> None:
 # ------------------------------------------------------------------------------
 # clients that leave
 
+_QUESTION, _SQL = ASK["question"], "SELECT n FROM endless"
+_MESSAGES = [{"id": "1", "role": "user", "content": _QUESTION}]
+_CALLED: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
+# Requests of other protocols, which run a statement without an end.
+OTHER_PROTOCOLS: dict[str, tuple[str, dict[str, Any]]] = {
+    "a question over MCP": (
+        "/mcp",
+        {**_CALLED, "params": {"name": "ask", "arguments": {"question": _QUESTION}}},
+    ),
+    "a statement over MCP": (
+        "/mcp",
+        {**_CALLED, "params": {"name": "run_sql", "arguments": {"sql": _SQL}}},
+    ),
+    "AG-UI": ("/api/agui", {"threadId": "t", "runId": "r", "messages": _MESSAGES}),
+    "a completion": ("/v1/chat/completions", {"model": "citu", "messages": _MESSAGES}),
+    "a streamed completion": (
+        "/v1/chat/completions",
+        {"model": "citu", "messages": _MESSAGES, "stream": True},
+    ),
+    "Vanna": ("/api/vanna/v2/chat_sse", {"message": _QUESTION}),
+}
+
 
 @pytest.mark.parametrize("path", [SYNC, STREAM])
 def test_a_client_that_leaves_stops_the_model(
@@ -115,6 +142,17 @@ def test_a_client_that_leaves_stops_the_sql(
     path: str, after: bytes, narrow: Citu, watch: Watch, model: OpenAiServer
 ) -> None:
     with scripted(model, ENDLESS), send(narrow.port, path, ASK, after):
+        eventually(lambda: watch.running("endless"))
+    eventually(lambda: not watch.running("endless"), GONE_S)
+    _nothing_is_left(narrow, watch)
+
+
+@pytest.mark.parametrize("protocol", OTHER_PROTOCOLS)
+def test_a_client_of_another_protocol_that_leaves_stops_the_sql(
+    protocol: str, narrow: Citu, watch: Watch, model: OpenAiServer
+) -> None:
+    path, body = OTHER_PROTOCOLS[protocol]
+    with scripted(model, ENDLESS), send(narrow.port, path, body):
         eventually(lambda: watch.running("endless"))
     eventually(lambda: not watch.running("endless"), GONE_S)
     _nothing_is_left(narrow, watch)

@@ -11,6 +11,7 @@ from agent.bootstrap import FLOWS
 from api.access.key_file import KeyFile
 from app_config import Settings
 from tests.support.asking import Asking
+from tests.support.effort import tries
 from tests.support.http_stream import Stream
 from tests.support.live import GAUGES, eventually
 from tests.support.openai_replies import Gate, Reply
@@ -97,6 +98,30 @@ def test_an_answer_is_that_of_the_other_endpoints(
     assert "".join(pieces) == text
     assert chunks[-2].choices[0].finish_reason == "stop"
     assert chunks[-1].usage is not None
+
+
+def test_the_official_client_reads_every_kind_of_run(
+    client: openai.OpenAI, talking: Asking
+) -> None:
+    """Runs that end, fail, wait, are cut or cancelled, whole and as a stream."""
+    refused: Any = chat("DELETE FROM company")
+    with serving_app(talking.client.application) as port:  # type: ignore[arg-type]
+        address = f"http://127.0.0.1:{port}/v1"
+        other = openai.OpenAI(base_url=address, api_key="none", max_retries=0)
+        for number in range(tries(2)):
+            messages: Any = chat(f"hello {number}")
+            whole = other.chat.completions.create(model="citu", messages=messages)
+            assert whole.choices[0].message.content == "hello there"
+            survey: Any = chat(f"{SURVEY}{' ' * number}")
+            waiting = other.chat.completions.create(model="citu-survey", messages=survey)
+            assert "Which column?" in (waiting.choices[0].message.content or "")
+            with pytest.raises(openai.PermissionDeniedError):
+                client.chat.completions.create(model="citu", messages=refused)
+            with pytest.raises(openai.APIError):
+                list(client.chat.completions.create(model="citu", messages=refused, stream=True))
+            cut = other.chat.completions.create(model="citu", messages=messages, stream=True)
+            assert next(iter(cut)).object == "chat.completion.chunk"
+            cut.close()
 
 
 def test_text_comes_as_the_model_writes_it(talking: Asking, model: OpenAiServer) -> None:

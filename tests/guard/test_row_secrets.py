@@ -16,7 +16,17 @@ from databases.execution.discretion import without_values
 from sqltree.value_constants import holds_values
 from tests.support.openai_replies import Called
 from tests.support.openai_server import OpenAiServer, Reply
-from tests.support.row_worlds import POLICIES, TABLES, Way, World, prompts, serving, told, world
+from tests.support.row_worlds import (
+    POLICIES,
+    PROBES,
+    TABLES,
+    Way,
+    World,
+    prompts,
+    serving,
+    told,
+    world,
+)
 
 FEEDBACK, KNOWLEDGE = "/api/v0/feedback", "/api/v0/knowledge"
 WORDS = Reply("These are the rows.")
@@ -24,41 +34,6 @@ BY_MONTH = (
     "SELECT s.sold_on, c.name, sum(s.amount) AS amount FROM sale s "
     "JOIN customer c ON c.id = s.customer_id"
     " GROUP BY s.sold_on, c.name ORDER BY s.sold_on"
-)
-# Statements that would show something of a hidden row if they met it: values, counts, and errors
-# that quote what they fail on.
-PROBES = (
-    "SELECT * FROM customer",
-    "SELECT c FROM customer c",
-    "SELECT to_jsonb(c) FROM customer c ORDER BY id DESC",
-    "TABLE sale ORDER BY id DESC",
-    "SELECT count(*), sum(amount), max(sold_on) FROM sale",
-    "SELECT name FROM customer WHERE note::integer > 0",
-    "SELECT 1 / (id - 900001) FROM customer",
-    "SELECT (note || 'x')::integer FROM customer WHERE tenant = 'south'",
-    (
-        "SELECT count(*) FROM customer WHERE CASE WHEN tenant = 'south' "
-        "THEN phone::date > '2000-01-01' ELSE true END"
-    ),
-    (
-        "WITH customer AS (SELECT * FROM public.customer) SELECT * FROM customer "
-        "WHERE note::integer > 0"
-    ),
-    "SELECT (SELECT max(name) FROM customer), s.* FROM sale s WHERE s.id > 900000",
-    (
-        "SELECT s.id, x.name FROM sale s, LATERAL (SELECT name FROM customer c "
-        "WHERE c.id = s.customer_id) x"
-    ),
-    "SELECT name FROM customer UNION ALL SELECT status FROM sale",
-    "SELECT * FROM busy ORDER BY amount DESC",
-    "SELECT name FROM customer WHERE name LIKE 'Zanzi%' OR phone > '555-9'",
-    "SELECT string_agg(DISTINCT status, ',') FROM ONLY public.sale",
-    "SELECT * FROM sale TABLESAMPLE SYSTEM (100) WHERE id > 900000",
-    "SELECT nothing FROM customer WHERE note::integer > 0",
-    "SELECT current_setting('citu.user_id')",
-    "SELECT set_config('citu.groups', '{south}', true), name FROM customer",
-    "SELECT most_common_vals FROM pg_stats WHERE tablename = 'sale'",
-    "SELECT reltuples FROM pg_class WHERE relname = 'sale'",
 )
 
 

@@ -67,6 +67,41 @@ tables:
     - groups: [north]
       rows: tenant = ANY(:groups)
 """
+# Statements that would show something of a hidden row if they met it: values, counts, and errors
+# that quote what they fail on.
+PROBES = (
+    "SELECT * FROM customer",
+    "SELECT c FROM customer c",
+    "SELECT to_jsonb(c) FROM customer c ORDER BY id DESC",
+    "TABLE sale ORDER BY id DESC",
+    "SELECT count(*), sum(amount), max(sold_on) FROM sale",
+    "SELECT name FROM customer WHERE note::integer > 0",
+    "SELECT 1 / (id - 900001) FROM customer",
+    "SELECT (note || 'x')::integer FROM customer WHERE tenant = 'south'",
+    (
+        "SELECT count(*) FROM customer WHERE CASE WHEN tenant = 'south' "
+        "THEN phone::date > '2000-01-01' ELSE true END"
+    ),
+    (
+        "WITH customer AS (SELECT * FROM public.customer) SELECT * FROM customer "
+        "WHERE note::integer > 0"
+    ),
+    "SELECT (SELECT max(name) FROM customer), s.* FROM sale s WHERE s.id > 900000",
+    (
+        "SELECT s.id, x.name FROM sale s, LATERAL (SELECT name FROM customer c "
+        "WHERE c.id = s.customer_id) x"
+    ),
+    "SELECT name FROM customer UNION ALL SELECT status FROM sale",
+    "SELECT * FROM busy ORDER BY amount DESC",
+    "SELECT name FROM customer WHERE name LIKE 'Zanzi%' OR phone > '555-9'",
+    "SELECT string_agg(DISTINCT status, ',') FROM ONLY public.sale",
+    "SELECT * FROM sale TABLESAMPLE SYSTEM (100) WHERE id > 900000",
+    "SELECT nothing FROM customer WHERE note::integer > 0",
+    "SELECT current_setting('citu.user_id')",
+    "SELECT set_config('citu.groups', '{south}', true), name FROM customer",
+    "SELECT most_common_vals FROM pg_stats WHERE tablename = 'sale'",
+    "SELECT reltuples FROM pg_class WHERE relname = 'sale'",
+)
 CANARIES = re.compile(
     r"zanzicanary|canary|987654|900001|(?<![\w.])765432[12]|2041-12-24|(?<!\d)412(39|51)(?!\d)|41,2(39|51)|9[15]\d{4}(?!\d)",
     re.IGNORECASE,
