@@ -39,7 +39,7 @@ _GOES_ON = re.compile(r"[,，.。!！;；、]\s*\w")
 _GENERAL = WORDS.found("talk.general.subjects")
 _FIGURE_ENDS = WORDS.chinese.pattern("talk.citu.figure_ends")
 _NUMBER_ENDS = WORDS.chinese.pattern("talk.citu.number_ends")
-_ENDING_SIGNS = " 　?？。!！.~～吗呢呀啊"
+_ENDING_SIGNS = WORDS.chinese.text("talk.citu.ending_signs")
 # Confidence of a verdict that the rules are not sure of: low enough that a model is asked, if there
 # is one.
 _DOUBTFUL, _LIKELY, _SURE = 0.5, 0.55, 0.9

@@ -28,7 +28,8 @@ _FEW = 2  # things at least that have a share together; of a single one it is sh
 _BEHIND_VALUE = ("count", "which", "list", "rank", "and", "by_end", "cmp", "of")
 _MONEY = Text(WORDS.chinese.text("figures.worked_out"), WORDS.english.text("figures.worked_out"))
 _OF_MONEY = re.compile(
-    "|".join(WORDS.any_of(f"questions.{kind}") for kind in ("pays", "earns", "sells")),
+    f"{WORDS.any_of('questions.pays')}|{WORDS.any_of('questions.earns')}"
+    f"|{WORDS.any_of('questions.sells')}",
     re.IGNORECASE,
 )
 _OWNS = re.compile(WORDS.any_of("questions.owners"))

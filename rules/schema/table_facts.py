@@ -64,7 +64,7 @@ _AVERAGED, _AVERAGED_HAN = _EN.one_of("columns.averaged"), _ZH.pattern("columns.
 _SCORES, _SCORES_HAN = _EN.one_of("columns.scores"), _ZH.pattern("columns.scores", end="$")
 _SUMMED, _SUMMED_HAN = _EN.one_of("columns.summed"), _ZH.phrases("columns.summed")
 _DISCOUNTS, _DISCOUNTS_HAN = _EN.one_of("figures.discounts"), _ZH.pattern("figures.discounts")
-_FRACTION = re.compile(r"real|double precision|numeric\((?P<digits>\d+),(?P<places>\d+)\)")
+_SCALED = re.compile(r"\w+\((\d+),(\d+)\)")
 _COUNTED = _EN.pattern("columns.counted", flags=re.IGNORECASE)
 _COUNTED_HAN = _ZH.pattern("columns.counted", end="$")
 _UNIT, _NUMBER_WORDS, _NUMBERED = (
@@ -281,14 +281,17 @@ def _is_discount(column: Column) -> bool:
 
 def _is_share_off(column: Column) -> bool:
     """Tell whether a discount is a share of 1 by its type; 折扣 may be the share that remains."""
-    found = _FRACTION.fullmatch(column.type.lower())
-    if found is None or not _ends_in(column, _DISCOUNTS):
+    if not _ends_in(column, _DISCOUNTS):
         return False
-    if found["digits"] is None:
+    if column.type.lower() in ("real", "double precision"):
         return True
 
-    places = int(found["places"])
-    return places > 0 and int(found["digits"]) - places <= 1
+    scaled = _SCALED.fullmatch(column.type.lower())
+    if scaled is None:
+        return False
+
+    digits, places = map(int, scaled.groups())
+    return places > 0 and digits - places <= 1
 
 
 def is_score(column: Column) -> bool:
