@@ -19,7 +19,7 @@ _LIBRARY = "vendor/chart-4.6.1.min.js"
 _STYLES = ("base.css", "turn.css")
 # Where a module would be; nothing is fetched from there.
 _NOWHERE = '"https://answer.invalid/static/module.js"'
-_IMPORT = re.compile(r'^import \{([^}]*)\} from "\./(\w+)\.js";\n', re.MULTILINE)
+_IMPORT = re.compile(r'^import \{([^{}]*)\} from "\./(\w+)\.js";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export ((?:async )?(?:function\*?|class|const|let) (\w+))", re.MULTILINE)
 _DRAWINGS = re.compile(r"<svg hidden.*?</svg>", re.DOTALL)
 
