@@ -64,7 +64,7 @@ _AVERAGED, _AVERAGED_HAN = _EN.one_of("columns.averaged"), _ZH.pattern("columns.
 _SCORES, _SCORES_HAN = _EN.one_of("columns.scores"), _ZH.pattern("columns.scores", end="$")
 _SUMMED, _SUMMED_HAN = _EN.one_of("columns.summed"), _ZH.phrases("columns.summed")
 _DISCOUNTS, _DISCOUNTS_HAN = _EN.one_of("figures.discounts"), _ZH.pattern("figures.discounts")
-_SCALED = re.compile(r"\w+\((\d+),(\d+)\)")
+_SCALED = re.compile(r"^\w+\((\d+),(\d+)\)$")
 _COUNTED = _EN.pattern("columns.counted", flags=re.IGNORECASE)
 _COUNTED_HAN = _ZH.pattern("columns.counted", end="$")
 _UNIT, _NUMBER_WORDS, _NUMBERED = (
