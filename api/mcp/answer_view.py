@@ -21,7 +21,7 @@ _STYLES = ("base.css", "turn.css")
 _NOWHERE = '"https://answer.invalid/static/module.js"'
 _IMPORT = re.compile(r'^import \{([^{}]*)\} from "\./(\w+)\.js";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export ((?:async )?(?:function\*?|class|const|let) (\w+))", re.MULTILINE)
-_DRAWINGS = re.compile(r"<svg hidden.*?</svg>", re.DOTALL)
+_DRAWINGS = re.compile(r"<svg hidden(?:(?!<svg).)*?</svg>", re.DOTALL)
 
 
 @cache
