@@ -10,7 +10,6 @@ from typing import NamedTuple
 from dotenv import load_dotenv
 
 from api.access.key_file import ApiKey, InvalidKeyRequest, KeyFile, KeysUnreadable
-from api.shared_key_store import fetch_shared_keys, use_shared_keys
 from app_config import ConfigurationError, Settings
 from common.actor import Attributes, attributes_of
 from common.errors import StoreUnavailable
@@ -55,7 +54,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(settings: Settings, run: Callable[[KeyFile], KeyOutput], *, changes: bool) -> KeyOutput:
     """Run a command on the keys of all hosts, or on this one's file."""
-    if settings.shared_api_keys and changes:
+    if not settings.shared_api_keys:
+        return run(KeyFile(settings.api_keys_path))
+
+    # A store takes a second to be imported, which a file does without.
+    from api.shared_key_store import fetch_shared_keys, use_shared_keys
+
+    if changes:
         return use_shared_keys(settings, lambda keys: keys.change(run))
 
     fetch_shared_keys(settings)
