@@ -7,11 +7,12 @@ like the key of one table of other sources refers to it, if all values that are 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import psycopg2
 from psycopg2 import extensions, sql
 
-from databases.catalog.source_notes import NotedReference, SourceNote
+from databases.catalog.source_notes import NotedKeys, NotedReference, SourceNote
 
 _TIMEOUT_MS = 10_000  # for the values of one column
 _ROWS = 20_000  # of a table that are looked at
@@ -80,24 +81,40 @@ def _pairs(
     """Yield the columns that may refer to the key of another source's table, with it."""
     noted = {keys.table: keys for note in notes.values() for keys in note.keys}
     by_name: defaultdict[str, list[_Column]] = defaultdict(list)
+    others = []
     for column in columns:
         keys = noted.get(column.table)
-        if keys is not None and keys.primary == (column.name,):
+        if _is_key(column, keys):
             for name in _names_of(column):
                 by_name[name].append(column)
+        elif not _refers_already(column, keys):
+            others.append(column)
 
-    tried = 0
-    for column in columns:
-        keys = noted.get(column.table)
-        taken = set() if keys is None else {one for key in keys.foreign for one in key.columns}
-        if column.name in taken or (keys is not None and keys.primary == (column.name,)):
-            continue
+    found = ((column, _referred(column, by_name[column.name.lower()])) for column in others)
+    pairs = ((column, key) for column, key in found if key is not None)
+    yield from islice(pairs, _MOST_TRIED)
 
-        likely = [key for key in by_name[column.name.lower()] if key.category == column.category]
-        is_own = any(key.source == column.source for key in likely)
-        if len(likely) == 1 and not is_own and tried < _MOST_TRIED:
-            tried += 1
-            yield column, likely[0]
+
+def _is_key(column: _Column, keys: NotedKeys | None) -> bool:
+    """Tell whether the column is the whole primary key of its table."""
+    return keys is not None and keys.primary == (column.name,)
+
+
+def _refers_already(column: _Column, keys: NotedKeys | None) -> bool:
+    """Tell whether a foreign key of its own source has the column."""
+    if keys is None:
+        return False
+
+    return any(column.name in key.columns for key in keys.foreign)
+
+
+def _referred(column: _Column, keys: Sequence[_Column]) -> _Column | None:
+    """Return the only key that the column may refer to, if it is another source's."""
+    likely = [key for key in keys if key.category == column.category]
+    if len(likely) != 1 or likely[0].source == column.source:
+        return None
+
+    return likely[0]
 
 
 def _names_of(key: _Column) -> Iterable[str]:

@@ -278,17 +278,22 @@ def _with_figure(asked: Asked, ranking: Ranking) -> tuple[Asked, Ranking]:
         )
         return asked, replace(ranking, figure=named)
 
-    ranked = asked.question.words[ranking.at].text
+    return asked, _with_implied_figure(asked, ranking)
+
+
+def _with_implied_figure(asked: Asked, ranking: Ranking) -> Ranking:
+    """Return the ranking with the number of events, or their amount where a verb is of money."""
     counted = _counted_table(asked) if ranking.counts else None
     if counted is None:
-        return asked, ranking
+        return ranking
 
     figure = Figure("count", table=counted)
     paid = [text for text in asked.question.texts("verb") if _OF_MONEY.fullmatch(text)]
     if paid:
-        figure = _number_or_amount(asked, figure, " ".join((*paid[:1], ranked)))
+        ranked = asked.question.words[ranking.at].text
+        figure = _number_or_amount(asked, figure, f"{paid[0]} {ranked}")
 
-    return asked, replace(ranking, figure=replace(figure, position=ranking.at))
+    return replace(ranking, figure=replace(figure, position=ranking.at))
 
 
 def _most_in(asked: Asked, ranking: Ranking, figure: Figure) -> Figure | None:
