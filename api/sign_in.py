@@ -78,7 +78,7 @@ def sign_in_blueprint(sign_in: SignIn | None) -> Blueprint:
 
 
 def _begun(services: SignIn, goes_to: str) -> Response:
-    from api.access.openid_login import ATTEMPT_S, LoginFailure  # noqa: PLC0415
+    from api.access.openid_login import ATTEMPT_S, LoginFailure  # only where people sign in
 
     try:
         attempt = services.login.begun(goes_to)
@@ -100,7 +100,7 @@ def _begun(services: SignIn, goes_to: str) -> Response:
 
 
 def _ended(services: SignIn) -> Response:
-    from api.access.openid_login import LoginFailure  # noqa: PLC0415
+    from api.access.openid_login import LoginFailure  # only where people sign in
 
     sessions, place = services.sessions, services.sessions.place
     name = _attempt_name(place, request.args.get("state", ""))

@@ -199,7 +199,7 @@ def _work_tree(revision: str, folder: Path) -> Iterator[Path]:
 
 
 def main() -> None:
-    """Print what happened."""
+    """Run both versions on one store, and print what clients met."""
     parser = argparse.ArgumentParser(description="Two versions of Citu on one store")
     parser.add_argument("revision", help="of the older version, as git names it")
     parser.add_argument("--minutes", type=float, default=3.0, help="side by side (default 3)")
