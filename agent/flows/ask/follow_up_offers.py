@@ -35,9 +35,12 @@ _log = logging.getLogger(__name__)
 _MOST_REWRITES = 2
 _MOST_EXAMPLES = 3
 _MOST_SPLITS = 3
-_PATIENCE_S = 1.0  # for all offers of a refusal together
-# Of the planner's cost units, the most that trying an offer may cost: tens of milliseconds
+# Of the planner's cost units, the most that trying an offer may cost: mostly tens of milliseconds
 _QUICK = 20_000.0
+# The same for all offers of a refusal together. Not time decides which are tried, so that the same
+# question is offered the same whatever else the machine does.
+_MOST_COST = 3 * _QUICK
+_PATIENCE_S = 10.0  # for a database that stands still
 _SAID = Text("可以这样问：{}。", " You could ask {}.")
 _SAID_EXAMPLES = Text("可以问的有，例如：{}。", " What can be asked is, for example, {}.")
 _QUOTED, _OR = Text("“{}”", '"{}"'), Text("、", " or ")
@@ -52,45 +55,57 @@ class Offers:
     examples: tuple[str, ...] = ()
 
 
+@dataclass
+class _Trials:
+    """Tries offers, as long as all statements together are quick by the planner's estimates.
+
+    Attributes:
+        left: what statements may still cost, in the planner's units.
+    """
+
+    database: Database
+    left: float = _MOST_COST
+
+    async def find_working(self, offers: Sequence[Offer], working: list[str], most: int) -> None:
+        """Append the offers that find rows to `working`, until there are `most`."""
+        for offer in offers:
+            if len(working) >= most:
+                return
+            if offer.sql is None or await self.finds_rows(offer.sql):
+                working.append(offer.question)
+
+    async def finds_rows(self, sql: str) -> bool:
+        """Tell whether the statement gives rows; false when that can't be told quickly."""
+        try:
+            plan = await self.database.explain(sql)
+            if plan.total_cost > min(self.left, _QUICK):
+                return False
+
+            self.left -= plan.total_cost
+            first_row = await self.database.run(_first_row_of(sql))
+        except CituError as error:
+            _log.info("an offer could not be tried: %s", error.error_type)
+            return False
+
+        return not looks_empty(first_row)
+
+
 async def offered(draft: NoSql, database: Database) -> Offers:
-    """Return the offers that are found to give rows within a second."""
+    """Return the offers that are found to give rows, of those that are tried quickly."""
     choices: list[str] = []
     rewrites: list[str] = []
     examples: list[str] = []
+    trials = _Trials(database)
     try:
         async with asyncio.timeout(_PATIENCE_S):
-            await _try(draft.choices, database, choices, len(draft.choices))
-            await _try(draft.rewrites, database, rewrites, _MOST_REWRITES)
+            await trials.find_working(draft.choices, choices, len(draft.choices))
+            await trials.find_working(draft.rewrites, rewrites, _MOST_REWRITES)
             if not rewrites:
-                await _try(draft.examples, database, examples, _MOST_EXAMPLES)
+                await trials.find_working(draft.examples, examples, _MOST_EXAMPLES)
     except TimeoutError:
         _log.info("some offers were not tried in time")
 
     return Offers(tuple(choices), tuple(rewrites), tuple(examples))
-
-
-async def _try(offers: Sequence[Offer], database: Database, working: list[str], most: int) -> None:
-    """Append the offers that find rows to `working`, until there are `most`."""
-    for offer in offers:
-        if len(working) >= most:
-            return
-        if offer.sql is None or await finds_rows(offer.sql, database):
-            working.append(offer.question)
-
-
-async def finds_rows(sql: str, database: Database) -> bool:
-    """Tell whether the statement gives rows; false when that can't be told quickly."""
-    try:
-        plan = await database.explain(sql)
-        if plan.total_cost > _QUICK:
-            return False
-
-        first_row = await database.run(_first_row_of(sql))
-    except CituError as error:
-        _log.info("an offer could not be tried: %s", error.error_type)
-        return False
-
-    return not looks_empty(first_row)
 
 
 def _first_row_of(sql: str) -> str:
@@ -108,7 +123,7 @@ def said(offers: Offers, lang: Lang) -> str:
 
 
 async def splits(inquiry: Inquiry, database: Database) -> tuple[str, ...]:
-    """Return questions that split the last result's figure, as far as they find rows in a second.
+    """Return questions that split the last result's figure, as far as they quickly find rows.
 
     Empty unless the question is about the last result.
     """
@@ -120,7 +135,7 @@ async def splits(inquiry: Inquiry, database: Database) -> tuple[str, ...]:
     try:
         async with asyncio.timeout(_PATIENCE_S):
             offers = await asyncio.to_thread(_first_splits, inquiry)
-            await _try(offers, database, found, _MOST_SPLITS)
+            await _Trials(database).find_working(offers, found, _MOST_SPLITS)
     except TimeoutError:
         _log.info("some offers were not tried in time")
 
@@ -202,8 +217,10 @@ class FollowUps:
 
 async def _holds(question: NextQuestion, database: Database) -> bool:
     """Tell whether it finds rows, and leaves none of the answer's out; false if that takes long."""
-    if question.may_find_nothing and not await finds_rows(str(question.offer.sql), database):
-        return False
+    if question.may_find_nothing:
+        finds_rows = await _Trials(database).finds_rows(str(question.offer.sql))
+        if not finds_rows:
+            return False
     if question.left_out is None:
         return True
 
