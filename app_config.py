@@ -462,9 +462,9 @@ class Settings:
     )
     rate_limit: str = setting(
         "",
-        "how often one caller may send a request that runs SQL, reads the catalogue or asks a "
-        "model (the table in `api/access/charges.py` names them), for example `60/minute` or "
-        "`2/second, 1000/day`; beyond it 429 `rate_limited`; empty: no limit",
+        "how often one caller may send a request that runs SQL, reads the catalogue, asks a model "
+        "or signs somebody in (the table in `api/access/charges.py` names them), for example "
+        "`60/minute` or `2/second, 1000/day`; beyond it 429 `rate_limited`; empty: no limit",
         parse=_rate_limit,
     )
     caller_share: float = setting(
@@ -497,14 +497,15 @@ class Settings:
     oauth_issuer: str = setting(
         "",
         "the issuer of [access tokens](security.md#access-tokens) (OAuth 2, OpenID Connect), "
-        "exactly as its tokens name it in `iss`. Requests then need a token or an API key. Empty: "
-        "no tokens are taken",
+        "exactly as its tokens name it in `iss`. Requests then need a token or an API key. Needs "
+        "`OAUTH_AUDIENCE`, `OIDC_CLIENT_ID` or both. Empty: no tokens are taken",
         parse=_safe_address,
     )
     oauth_audience: str = setting(
         "",
         "what a token must name in `aud` to be meant for this service: one or several, separated "
-        "by commas; needed with `OAUTH_ISSUER`",
+        "by commas. Empty: no tokens are taken; people may still sign in on the page "
+        "(`OIDC_CLIENT_ID`)",
     )
     oauth_jwks_url: str = setting(
         "",
@@ -547,7 +548,8 @@ class Settings:
     )
     session_ttl_s: float = setting(
         28800.0,
-        "seconds after which people have to sign in again",
+        "seconds after which people have to sign in again; until then they keep the groups and "
+        "attributes with which they signed in",
     )
     session_key: str = setting(
         "",
@@ -1102,10 +1104,11 @@ class Settings:
         self._refuse_half_issuers()
 
     def _refuse_half_issuers(self) -> None:
-        if self.oauth_issuer and not self.oauth_audience:
+        if self.oauth_issuer and not (self.oauth_audience or self.oidc_client_id):
             raise ConfigurationError(
-                "OAUTH_ISSUER needs OAUTH_AUDIENCE: without it, tokens that were issued for "
-                "other services would be taken."
+                "OAUTH_ISSUER needs OAUTH_AUDIENCE, because tokens that were issued for other "
+                "services would be taken without it; or OIDC_CLIENT_ID, where people only sign in "
+                "on the page."
             )
         if self.oidc_client_id and not (self.oauth_issuer and self.public_url):
             raise ConfigurationError(
@@ -1166,6 +1169,11 @@ class Settings:
     def knows_callers(self) -> bool:
         """Tell whether requests need a caller even where there are no API keys."""
         return bool(self.oauth_issuer or self.user_resolver)
+
+    @property
+    def takes_access_tokens(self) -> bool:
+        """Tell whether requests may bring tokens of the issuer."""
+        return bool(self.oauth_issuer and self.oauth_audience)
 
     @property
     def api_keys_path(self) -> Path:

@@ -296,13 +296,15 @@ def _admission(settings: Settings, services: Services) -> Admission:
         rate_limits=_rate_limits(settings, services) if settings.rate_limit else None,
         shows_examples=settings.examples_without_key,
         challenges=Challenges(
-            settings.oauth_issuer, tuple(settings.oauth_scopes.split()), settings.public_url
+            settings.oauth_issuer if settings.takes_access_tokens else "",
+            tuple(settings.oauth_scopes.split()),
+            settings.public_url,
         ),
     )
 
 
 def _access_tokens(settings: Settings) -> "AccessTokens | None":
-    if not settings.oauth_issuer:
+    if not settings.takes_access_tokens:
         return None
 
     # Only services with an issuer need the libraries, which take a while to import.
@@ -340,10 +342,11 @@ def _sessions(settings: Settings) -> Sessions:
 
 
 def _sign_in(settings: Settings, admission: Admission) -> SignIn | None:
-    tokens, sessions = admission.authentication.tokens, admission.authentication.sessions
-    if tokens is None or sessions is None:
+    sessions = admission.authentication.sessions
+    if sessions is None:
         return None
 
+    from api.access.issuer_keys import IssuerKeys  # noqa: PLC0415
     from api.access.openid_login import OpenIdClient, OpenIdLogin  # noqa: PLC0415
     from api.access.signed_tokens import SignedTokens  # noqa: PLC0415
 
@@ -355,9 +358,14 @@ def _sign_in(settings: Settings, admission: Admission) -> SignIn | None:
         f"{home}login/callback",
         home,
     )
+    tokens = admission.authentication.tokens
+    keys = IssuerKeys(settings.oauth_issuer, settings.oauth_jwks_url)
+    if tokens is not None:
+        keys = tokens.keys  # which are then fetched once for both
+
     login = OpenIdLogin(
         client,
-        SignedTokens(tokens.issuer, tokens.keys),
+        SignedTokens(settings.oauth_issuer, keys),
         _claim_names(settings),
         lambda: _session_key(settings),
     )

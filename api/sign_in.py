@@ -10,9 +10,9 @@ from flask import Blueprint, Response, redirect, request
 from api.access.origins import refuse_other_pages
 from api.access.sessions import CookiePlace, Sessions, SessionTooLarge, cookie_in
 from api.requests import parse_reader
-from api.responses import reply
+from api.responses import error_reply, reply
 from common.envelope import success
-from common.errors import NotFound
+from common.errors import NotFound, RateLimited
 from common.text import Text
 
 if TYPE_CHECKING:
@@ -73,6 +73,11 @@ def sign_in_blueprint(sign_in: SignIn | None) -> Blueprint:
         response = reply(success(data, _OUT.to(reader.lang)))
         _drop(response, services.sessions.cookie_name, services.sessions.place)
         return response
+
+    @blueprint.errorhandler(RateLimited)
+    def refuse_for_now(error: RateLimited) -> Response:
+        """Show the page, which says that somebody tries to sign in too often."""
+        return error_reply(error) if sign_in is None else _without(sign_in, "too_often")
 
     return blueprint
 
@@ -136,6 +141,11 @@ def _attempt_name(place: CookiePlace, state: str) -> str:
 
 def _failed(services: SignIn, reason: str, why: str) -> Response:
     _log.warning("a login failed (%s): %s", reason, why)
+    return _without(services, reason)
+
+
+def _without(services: SignIn, reason: str) -> Response:
+    """Show the page, which says for what reason nobody is signed in."""
     return _sent_to(f"{services.home}?{urlencode({'login': reason})}")
 
 

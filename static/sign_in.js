@@ -2,7 +2,7 @@
 
 import { addressedConversation, at } from "./address.js";
 
-const REASONS = new Set(["refused", "expired", "unavailable", "invalid", "too_large"]);
+const REASONS = new Set(["refused", "expired", "unavailable", "invalid", "too_large", "too_often"]);
 
 /** Leaves the page for `path`, where people sign in. A question that waits for it is asked afterwards. */
 export function signIn(path) {

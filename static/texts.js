@@ -118,6 +118,7 @@ const TEXTS = {
   login_expired: ["登录没有完成：这次登录已过期，请再试一次。", "Signing in took too long, or was begun elsewhere: try again."],
   login_unavailable: ["暂时无法登录：登录服务没有应答，请稍后再试。", "You can't sign in now, because the sign-in service does not answer: try again later."],
   login_invalid: ["登录失败：登录服务的应答不可用，请联系管理员。", "Signing in failed: the answer of the sign-in service can't be used. Tell your administrator."],
+  login_too_often: ["暂时无法登录：登录过于频繁，请稍后再试。", "You can't sign in now, because it was tried too often: try again later."],
   login_too_large: ["登录失败：您所属的组太多，请联系管理员。", "Signing in failed, because you are in too many groups. Tell your administrator."],
   logout_failed: ["没有退出登录：服务没有应答，请再试一次。", "You are still signed in, because the service did not answer: try again."],
 

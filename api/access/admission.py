@@ -79,10 +79,11 @@ class Admission:
     def admit(self) -> None:
         """Admit the request and note its caller in `g`, or raise the refusing `CituError`."""
         caller = self.identify()
-        if caller is None:
+        if request.method == "OPTIONS" or charge_of(request.endpoint) != "counted":
             return
-        if charge_of(request.endpoint) == "counted":
-            self.count(caller, request.remote_addr)
+
+        # Whoever signs in is nobody yet, and counts by the address.
+        self.count(NOBODY if caller is None else caller, request.remote_addr)
 
     def identify(self, *, may_wait: bool = True) -> Actor | None:
         """Return the caller of the request, by its head; None: the address is open to all.

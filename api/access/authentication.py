@@ -45,6 +45,11 @@ _NO_TOKEN = Text(
     "An access token or an API key is needed: send the header Authorization: Bearer <token>. "
     "WWW-Authenticate says where tokens are had.",
 )
+_NOT_SIGNED_IN = Text(
+    "没有登录：请在本服务的页面上登录，程序请用请求头 Authorization: Bearer <密钥> 提供 API 密钥。",
+    "Nobody is signed in: sign in on the page of this service; programs send an API key in the "
+    "header Authorization: Bearer <key>.",
+)
 _NOT_RESOLVED = Text(
     "没有登录：请通过本服务的登录代理访问，或提供 API 密钥。",
     "Nobody is signed in: come through the proxy that signs users in, or send an API key.",
@@ -119,7 +124,14 @@ class Authentication:
 
     def is_needed(self) -> bool:
         """Tell whether requests must say who sends them."""
-        return self.tokens is not None or self.proxies is not None or self.keys.is_needed()
+        return self.proxies is not None or self._checks_callers()
+
+    def _checks_callers(self) -> bool:
+        """Tell whether callers can be known without a proxy's word."""
+        if self.tokens is not None or self.sessions is not None:
+            return True
+
+        return self.keys.is_needed()
 
     def caller_of(self, head: RequestHead, *, may_wait: bool = True) -> Actor:
         """Return who sends a request with this head; `NOBODY` where nobody has to say.
@@ -134,7 +146,7 @@ class Authentication:
             WaitNeeded: it can't without waiting.
         """
         presented = presented_key(head.headers)
-        is_checked = self.tokens is not None or self.keys.is_needed()
+        is_checked = self._checks_callers()
         if presented and is_checked:
             return self._holder_of(presented, may_wait=may_wait)
         if self.sessions is not None:
@@ -145,10 +157,17 @@ class Authentication:
             return self._user_of(self.proxies, head, may_wait=may_wait)
         if not is_checked:
             return NOBODY
-        if self.tokens is not None:
-            raise Unauthorized(_NO_TOKEN)
 
-        raise Unauthorized(_MISSING)
+        raise Unauthorized(self._missing())
+
+    def _missing(self) -> Text:
+        """Return what a request is told that does not say who sends it."""
+        if self.tokens is not None:
+            return _NO_TOKEN
+        if self.sessions is not None:
+            return _NOT_SIGNED_IN
+
+        return _MISSING
 
     def _user_of(self, proxies: ProxyUsers, head: RequestHead, *, may_wait: bool) -> Actor:
         if not may_wait and proxies.trusts(head.peer):

@@ -1,4 +1,4 @@
-"""The requests that `RATE_LIMIT` counts: those that use the datasource or a model.
+"""The requests that `RATE_LIMIT` counts: those that use the datasource, a model or the issuer.
 
 Every endpoint stands in this table, and a test compares it with the app's addresses. One that does
 not stand here is counted, so that nothing escapes by being forgotten.
@@ -32,6 +32,9 @@ CHARGES: Mapping[str, Charge] = {
     "lineage.lineage": "counted",
     "semantic.propose_change": "counted",
     "runs.resume_run": "counted",
+    # Both may have the issuer asked.
+    "sign_in.begin_login": "counted",
+    "sign_in.end_login": "counted",
     "schema.describe_table": "counted",
     "schema.list_tables": "counted",
     "schema.reload_schema": "counted",
@@ -86,8 +89,6 @@ CHARGES: Mapping[str, Charge] = {
     "page.conversation": "free",
     "page.index": "free",
     "protected_resource.read_metadata": "free",
-    "sign_in.begin_login": "free",
-    "sign_in.end_login": "free",
     "sign_in.log_out": "free",
     "reference.reference": "free",
     "reference.static": "free",

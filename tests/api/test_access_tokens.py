@@ -4,7 +4,7 @@ import json
 import socket
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,17 +29,16 @@ from tests.support.row_worlds import serving
 from tests.support.token_issuer import (
     AUDIENCE,
     TokenIssuer,
+    client_of,
     ec_key,
     issuing,
     public_pem,
     rsa_key,
     unsigned,
 )
-from unified_api import create_app
 
 ME = "/api/v0/me"
 METADATA = "/.well-known/oauth-protected-resource"
-NOWHERE = "postgresql://nobody@127.0.0.1:9/none"
 MakeClient = Callable[..., FlaskClient]
 
 
@@ -51,21 +50,10 @@ def issuer() -> Iterator[TokenIssuer]:
 
 @pytest.fixture
 def make_client(tmp_path: Path, issuer: TokenIssuer) -> MakeClient:
-    """Clients of services that take the issuer's tokens; their databases are nowhere."""
+    """Clients of services that take the issuer's tokens."""
     issuer.publish("first")
 
-    def make(**changes: Any) -> FlaskClient:
-        known = Settings(
-            data_dir=str(tmp_path),
-            audit_log="off",
-            database_url=NOWHERE,
-            app_database_url=NOWHERE,
-            oauth_issuer=issuer.url,
-            oauth_audience=f"{AUDIENCE}, {AUDIENCE}/mcp",
-        )
-        return create_app(replace(known, **changes)).test_client()
-
-    return make
+    return partial(client_of, issuer, tmp_path, oauth_audience=f"{AUDIENCE}, {AUDIENCE}/mcp")
 
 
 def bearer(token: str) -> dict[str, str]:

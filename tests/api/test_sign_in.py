@@ -3,7 +3,7 @@
 import json
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
@@ -15,13 +15,18 @@ from werkzeug.test import TestResponse
 
 from app_config import ConfigurationError, Settings
 from tests.support.cases import all_cases
-from tests.support.token_issuer import AUDIENCE, TokenIssuer, issuing, rsa_key, unsigned
-from unified_api import create_app
+from tests.support.token_issuer import (
+    AUDIENCE,
+    TokenIssuer,
+    client_of,
+    issuing,
+    rsa_key,
+    unsigned,
+)
 
 ME = "/api/v0/me"
 VALIDATE = "/api/v0/sql/validate"
 HOME = "http://localhost/"
-NOWHERE = "postgresql://nobody@127.0.0.1:9/none"
 OWN_PAGE = {"Sec-Fetch-Site": "same-origin"}
 MakeClient = Callable[..., FlaskClient]
 
@@ -46,22 +51,10 @@ def issuer(running_issuer: TokenIssuer) -> Iterator[TokenIssuer]:
 
 @pytest.fixture
 def make_client(tmp_path: Path, issuer: TokenIssuer) -> MakeClient:
-    """Browsers of a service whose people sign in at the issuer; its database is nowhere."""
-
-    def make(**changes: Any) -> FlaskClient:
-        known = Settings(
-            data_dir=str(tmp_path),
-            audit_log="off",
-            database_url=NOWHERE,
-            app_database_url=NOWHERE,
-            public_url="http://localhost",
-            oauth_issuer=issuer.url,
-            oauth_audience=AUDIENCE,
-            oidc_client_id="citu-page",
-        )
-        return create_app(replace(known, **changes)).test_client()
-
-    return make
+    """Browsers of a service whose people sign in at the issuer."""
+    return partial(
+        client_of, issuer, tmp_path, public_url="http://localhost", oidc_client_id=issuer.client[0]
+    )
 
 
 def begun(client: FlaskClient, to: str = "") -> str:
@@ -216,7 +209,7 @@ def hostile_answers(issuer: TokenIssuer) -> dict[str, dict[str, Any]]:
 def test_id_tokens_that_may_not_be_believed_sign_nobody_in(
     make_client: MakeClient, issuer: TokenIssuer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    client = make_client()
+    client = make_client(oauth_audience=AUDIENCE)
     with all_cases() as cases:
         for name, claims in hostile_answers(issuer).items():
             with cases.case(name):
@@ -315,7 +308,7 @@ def test_sessions_expire_and_hold_for_their_key_only(
 def test_a_session_is_for_the_services_own_page_only(
     make_client: MakeClient, issuer: TokenIssuer
 ) -> None:
-    client = make_client(cors_origins="https://app.example.com")
+    client = make_client(cors_origins="https://app.example.com", oauth_audience=AUDIENCE)
     signed_in(client)
     with all_cases() as cases:
         for name, headers in {
@@ -342,8 +335,27 @@ def test_a_session_is_for_the_services_own_page_only(
             assert json.loads(response.get_data())["data"]["user_id"] == "bob"
 
 
+def test_where_people_only_sign_in_no_token_is_taken(
+    make_client: MakeClient, issuer: TokenIssuer
+) -> None:
+    client = make_client()
+    refused = client.get(ME, headers={"Authorization": f"Bearer {issuer.token()}"})
+    assert refused.status_code == 401
+    assert refused.headers["WWW-Authenticate"] == "Bearer"
+    assert client.get("/.well-known/oauth-protected-resource").status_code == 404
+
+
+def test_who_tries_to_sign_in_too_often_is_told_on_the_page(make_client: MakeClient) -> None:
+    client = make_client(rate_limit="3/hour")
+    answer = answered(begun(client))
+    begun(client)
+    assert back(client, answer, code="guessed").headers["Location"] == f"{HOME}?login=invalid"
+    for response in (client.get("/login"), back(client, answer)):
+        assert response.headers["Location"] == f"{HOME}?login=too_often"
+
+
 def test_without_a_client_nobody_signs_in(make_client: MakeClient) -> None:
-    client = make_client(oidc_client_id="")
+    client = make_client(oidc_client_id="", oauth_audience=AUDIENCE)
     for method, path in (("GET", "/login"), ("GET", "/login/callback"), ("POST", "/logout")):
         assert client.open(path, method=method).status_code == 404
     data = json.loads(client.get(ME).get_data())["data"]

@@ -10,17 +10,24 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, quote_plus, urlencode, urlsplit
 
 import jwt
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from flask.testing import FlaskClient
 from jwt.algorithms import ECAlgorithm, RSAAlgorithm
 
+from app_config import Settings
+from unified_api import create_app
+
 AUDIENCE = "https://citu.example.com"
+_NOWHERE = "postgresql://nobody@127.0.0.1:9/none"
 
 
 @cache
@@ -130,6 +137,23 @@ class TokenIssuer:
         header = claims.pop("header", None)
         token = self.token(claims.pop("key", "first"), header=header, **claims)
         return 200, json.dumps({"access_token": "x", "id_token": token}).encode()
+
+
+def client_of(issuer: TokenIssuer, folder: Path, **changes: Any) -> FlaskClient:
+    """Return a client of a service that knows the issuer; its databases are nowhere.
+
+    Args:
+        folder: of the service's data.
+        changes: settings that it needs besides: an audience, a client to sign in, …
+    """
+    settings = Settings(
+        data_dir=str(folder),
+        audit_log="off",
+        database_url=_NOWHERE,
+        app_database_url=_NOWHERE,
+        oauth_issuer=issuer.url,
+    )
+    return create_app(replace(settings, **changes)).test_client()
 
 
 @contextmanager
