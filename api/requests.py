@@ -278,13 +278,13 @@ def parse_page(query: Mapping[str, str]) -> tuple[int, str | None]:
     return page.limit, page.cursor
 
 
-def parse_table_name(text: str) -> str:
-    """Return the table's name in an address.
+def parse_table_name(text: str, field: str = "name") -> str:
+    """Return the table's name in an address, or in an argument that is called `field`.
 
     Raises:
         InvalidRequest: no table can have this name.
     """
-    return short_text("name", text)
+    return short_text(field, text)
 
 
 def parse_conversation_id(text: str) -> str:

@@ -16,8 +16,8 @@ from store import EventFrame
 
 Frames = AsyncGenerator[EventFrame, None]
 _BAD_NAME = Text(
-    "answer_to 无效：请原样填写上一次结果中的 answer_to。",
-    "answer_to is not valid: give that of the earlier result as it is.",
+    "{0} 无效：请原样填写上一次结果中的 {0}。",
+    "{0} is not valid: give that of the earlier result as it is.",
 )
 
 
@@ -29,15 +29,19 @@ class WaitingRun:
     interrupt_id: str
 
     @classmethod
-    def named(cls, text: str) -> "WaitingRun":
+    def named(cls, text: str, field: str = "answer_to") -> "WaitingRun":
         """Return the run of a name.
+
+        Args:
+            field: in which clients send the name.
 
         Raises:
             InvalidRequest: it is no such name.
         """
         run_id, _, interrupt_id = text.partition(":")
         if not run_id or not interrupt_id:
-            raise InvalidRequest(_BAD_NAME, field="answer_to")
+            message = Text(_BAD_NAME.zh.format(field), _BAD_NAME.en.format(field))
+            raise InvalidRequest(message, field=field)
 
         return cls(parse_run_id(run_id), interrupt_id)
 

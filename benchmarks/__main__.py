@@ -5,6 +5,7 @@
 
 import argparse
 import os
+import statistics
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -26,6 +27,7 @@ from benchmarks import (
     interruptions,
     killed_drafts,
     large_schema,
+    left_clients,
     many_sockets,
     many_streams,
     observing_cost,
@@ -62,7 +64,7 @@ def main() -> None:
         "--rounds",
         type=int,
         default=10,
-        help="answer_cost, agent_cost, observing_cost: blocks (10)",
+        help="answer_cost, agent_cost, observing_cost: blocks; left_clients: clients (10)",
     )
     parser.add_argument(
         "--answers",
@@ -188,6 +190,18 @@ def _protocols(database_url: str, folder: Path, options: argparse.Namespace) -> 
     print(f"budget above ask_agent: {protocols.BUDGET_MS:g} ms")
 
 
+def _left_clients(
+    database_url: str,  # noqa: ARG001 - as the others
+    folder: Path,
+    options: argparse.Namespace,
+) -> None:
+    for name, seconds in left_clients.run(folder, rounds=options.rounds):
+        median = statistics.median(seconds)
+        print(f"{name:24}{median:>8.2f} s{max(seconds):>8.2f} s at most", flush=True)
+
+    print(f"budget: {left_clients.BUDGET_S:g} s")
+
+
 def _many_streams(database_url: str, folder: Path, options: argparse.Namespace) -> None:
     found = many_streams.run(database_url, folder, streams=options.streams)
     print("\n".join([*found.lines(), *found.problems[:3]]))
@@ -309,6 +323,7 @@ _MEASUREMENTS: dict[str, Callable[[str, Path, argparse.Namespace], None]] = {
     "many_streams": _many_streams,
     "protocols": _protocols,
     "protocol_parity": _protocol_parity,
+    "left_clients": _left_clients,
     "first_paint": _first_paint,
     "many_sockets": _many_sockets,
     "slow_requests": _slow_requests,

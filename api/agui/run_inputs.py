@@ -10,7 +10,8 @@ from typing import Any
 
 from agent.question import Question
 from api.chat_messages import is_object, texts_of
-from api.fields import wrong
+from api.fields import short_text, wrong
+from api.models.request_models import question_text
 from api.requests import ETL, parse_ask, parse_etl_ask
 from api.run_frames import WaitingRun
 from api.vanna.plain_names import plain_name
@@ -75,8 +76,8 @@ def parse_run_input(body: object, max_question_chars: int, agents: Collection[st
     thread_id, run_id = _name(body, "threadId"), _name(body, "runId")
     chosen = _chosen(body.get("forwardedProps"))
     user_id = chosen.pop("user_id", None)
-    if user_id is not None and not isinstance(user_id, str):
-        raise wrong("forwardedProps.user_id", "一个字符串", "a string")
+    if user_id is not None:
+        user_id = short_text("forwardedProps.user_id", user_id)
 
     resume = body.get("resume")
     if resume:
@@ -86,7 +87,8 @@ def parse_run_input(body: object, max_question_chars: int, agents: Collection[st
     if not said:
         raise InvalidRequest(_NO_QUESTION, field="messages")
 
-    fields = {**chosen, "question": said[-1], "conversation_id": plain_name(thread_id)}
+    question = question_text("messages", said[-1], max_question_chars)
+    fields = {**chosen, "question": question, "conversation_id": plain_name(thread_id)}
     if chosen.get("agent") == ETL:
         given = parse_etl_ask(fields, max_question_chars)
     else:
@@ -100,7 +102,7 @@ def _answer(resume: object) -> InterruptAnswer:
         raise InvalidRequest(_ONE_ANSWER, field="resume")
 
     entry: Mapping[str, Any] = resume[0]
-    waiting = WaitingRun.named(str(entry.get("interruptId", "")))
+    waiting = WaitingRun.named(str(entry.get("interruptId", "")), "interruptId")
     return InterruptAnswer(waiting, entry.get("payload"), entry.get("status") == "cancelled")
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from agent.question import new_conversation_id
 from api.chat_messages import texts_of
-from api.fields import ID
+from api.fields import flag, short_text
 from api.models.request_models import question_text
 from api.run_frames import WaitingRun
 from api.vanna.plain_names import plain_name
@@ -89,16 +89,19 @@ def parse_completion(
         raise InvalidRequest(_NO_MESSAGES, field="messages")
 
     options = body.get("stream_options")
-    user = body.get("user")
+    user, streams = body.get("user"), body.get("stream")
+    if streams is not None:
+        flag("stream", streams)
+
     return CompletionRequest(
         model=model,
         question=question_text("messages", said[-1], max_question_chars),
         conversation_id=_conversation_id(headers, said[0]),
         continues=len(said) > 1,
         waiting=_waiting(body["messages"]),
-        streams=body.get("stream") is True,
+        streams=streams is True,
         with_usage=isinstance(options, dict) and options.get("include_usage") is True,
-        user_id=user if isinstance(user, str) and ID.fullmatch(user) else None,
+        user_id=short_text("user", user) if user else None,
     )
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 
+from api.fields import wrong
 from api.mcp.content import Json, McpCall, McpCaller, Result, Steps
 from api.mcp.mcp_resources import listed_resources, read_resource, resource_templates
 from api.mcp.messages import INVALID_PARAMS, McpError
@@ -38,6 +39,7 @@ class CituContent:
         """Check the arguments, and run the tool that the caller may use."""
         tool = tool_of(call.name, self._services, call.caller)
         _check_names(call.arguments, tool.arguments, tool.required)
+        _check_texts(call.arguments, tool.arguments)
         async with aclosing(tool.run(self._services, call)) as steps:
             async for step in steps:
                 yield step
@@ -71,7 +73,8 @@ class CituContent:
         """Return the question of a report."""
         report = (await self._reports(call.caller)).get(call.name)
         if report is None:
-            raise McpError(INVALID_PARAMS, f"Unknown prompt: {call.name}")
+            message = f"Unknown prompt: {call.name}; prompts/list says which there are"
+            raise McpError(INVALID_PARAMS, message)
 
         said = {"type": "text", "text": report_label(report, call.caller)}
         yield Result(
@@ -115,6 +118,17 @@ def _described(report: Report, caller: McpCaller) -> str:
         return report.description.to(caller.lang)
 
     return report_label(report, caller)
+
+
+def _check_texts(given: Json, known: Mapping[str, Json]) -> None:
+    """Raise `InvalidRequest` for an argument that is no text, where the tool takes one.
+
+    Values of other types are checked where they are read.
+    """
+    for name, schema in known.items():
+        value = given.get(name)
+        if schema.get("type") == "string" and value is not None and not isinstance(value, str):
+            raise wrong(name, "一个字符串", "a string")
 
 
 def _check_names(given: Json, known: Mapping[str, Json], required: Sequence[str]) -> None:

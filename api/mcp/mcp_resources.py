@@ -248,8 +248,9 @@ async def read_resource(services: McpServices, uri: str, caller: McpCaller) -> J
         if parts is not None and parts.get("format", "csv") in FORMATS:
             try:
                 return {"uri": uri, **await resource.read(services, caller, parts)}
-            except NotFound as error:
+            except (NotFound, InvalidRequest) as error:
                 message = error.message(caller.lang)
                 raise McpError(INVALID_PARAMS, message, {"uri": uri}) from error
 
-    raise McpError(INVALID_PARAMS, "Resource not found", {"uri": uri})
+    message = "Resource not found: resources/list and resources/templates/list say what there is"
+    raise McpError(INVALID_PARAMS, message, {"uri": uri})

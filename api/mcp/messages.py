@@ -140,7 +140,7 @@ def _request(body: Mapping[str, Any], headers: RequestHeaders) -> McpRequest:
     request_id, method, params = body.get("id"), body.get("method"), body.get("params", {})
     if not isinstance(method, str) or not isinstance(params, dict):
         raise McpError(INVALID_REQUEST, "method must be a text, and params an object")
-    if request_id is not None and _usable_id(request_id) is None:
+    if "id" in body and _usable_id(request_id) is None:
         raise McpError(INVALID_REQUEST, "id must be a text or a whole number")
 
     meta = _mapping(params.get(_META))

@@ -47,7 +47,9 @@ _CAPABILITIES: Json = {
     "completions": {},
     "extensions": {EXTENSION: {"mimeTypes": [MEDIA_TYPE]}},
 }
-_UNCHECKED = "The requestState does not belong to this call, or is no longer valid"
+_UNCHECKED = (
+    "The requestState does not belong to this call, or is no longer valid: call again without it"
+)
 
 Messages = AsyncGenerator[Step | dict[str, Any], None]
 """What a method gives: steps, and messages that are sent as they are."""
@@ -90,9 +92,10 @@ class McpServer:
         """
         method = METHODS.get(request.method)
         if method is None or request.era not in method.eras:
+            listed = ", ".join(name for name, one in METHODS.items() if request.era in one.eras)
             raise McpError(
                 METHOD_NOT_FOUND,
-                f"Method not found: {request.method}",
+                f"Method not found: {request.method}. There are: {listed}",
                 status=404,
                 request_id=request.id,
             )

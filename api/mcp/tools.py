@@ -219,7 +219,7 @@ async def _search_schema(services: McpServices, call: McpCall) -> Json:
 
 async def _describe_table(services: McpServices, call: McpCall) -> Json:
     database = parse_database(call.arguments)
-    name = parse_table_name(str(call.arguments.get("table", "")))
+    name = parse_table_name(str(call.arguments.get("table", "")), "table")
     actor = call.caller.actor
     return _result(await services.databases.of(database, actor).schema.table(name, actor))
 
@@ -469,6 +469,6 @@ def tool_of(name: str, services: McpServices, caller: McpCaller) -> McpTool:
     """
     tool = TOOLS.get(name)
     if tool is None or not tool.is_open_to(caller.actor, services.registry):
-        raise McpError(INVALID_PARAMS, f"Unknown tool: {name}")
+        raise McpError(INVALID_PARAMS, f"Unknown tool: {name}; tools/list says which there are")
 
     return tool

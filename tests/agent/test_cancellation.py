@@ -42,6 +42,7 @@ from tests.support.questions import (
     ASK,
     CHAT,
     ENDLESS,
+    OTHER_PROTOCOLS,
     ROWS,
     STREAM,
     SYNC,
@@ -101,28 +102,6 @@ def _nothing_is_left(citu: Citu, watch: Watch) -> None:
 
 # ------------------------------------------------------------------------------
 # clients that leave
-
-_QUESTION, _SQL = ASK["question"], "SELECT n FROM endless"
-_MESSAGES = [{"id": "1", "role": "user", "content": _QUESTION}]
-_CALLED: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
-# Requests of other protocols, which run a statement without an end.
-OTHER_PROTOCOLS: dict[str, tuple[str, dict[str, Any]]] = {
-    "a question over MCP": (
-        "/mcp",
-        {**_CALLED, "params": {"name": "ask", "arguments": {"question": _QUESTION}}},
-    ),
-    "a statement over MCP": (
-        "/mcp",
-        {**_CALLED, "params": {"name": "run_sql", "arguments": {"sql": _SQL}}},
-    ),
-    "AG-UI": ("/api/agui", {"threadId": "t", "runId": "r", "messages": _MESSAGES}),
-    "a completion": ("/v1/chat/completions", {"model": "citu", "messages": _MESSAGES}),
-    "a streamed completion": (
-        "/v1/chat/completions",
-        {"model": "citu", "messages": _MESSAGES, "stream": True},
-    ),
-    "Vanna": ("/api/vanna/v2/chat_sse", {"message": _QUESTION}),
-}
 
 
 @pytest.mark.parametrize("path", [SYNC, STREAM])

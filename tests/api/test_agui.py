@@ -74,7 +74,17 @@ def test_calls_of_tools_have_arguments_results_and_rows(
         ({"threadId": "t", "messages": []}, "runId"),
         ({"threadId": "t", "runId": "r"}, "messages"),
         ({"threadId": "t", "runId": "r", "messages": [{"role": "assistant"}]}, "messages"),
-        ({"threadId": "t", "runId": "r", "resume": [{}]}, "answer_to"),
+        ({"threadId": "t", "runId": "r", "resume": [{}]}, "interruptId"),
+        (
+            {
+                "threadId": "t",
+                "runId": "r",
+                "messages": [{"role": "user", "content": "x"}],
+                "forwardedProps": {"user_id": "x" * 257},
+            },
+            "user_id",
+        ),
+        ({"threadId": "t", "runId": "r", "messages": [{"role": "user", "content": 7}]}, "messages"),
         ({"threadId": "t", "runId": "r", "resume": [{}, {}]}, "resume"),
         (
             {

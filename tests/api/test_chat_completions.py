@@ -224,6 +224,8 @@ def test_what_front_ends_ask_beside_a_chat_costs_no_model_call(
         ({"model": "citu", "messages": [{"role": "system", "content": "x"}]}, "messages"),
         ({"model": "citu", "messages": chat("  ")}, "messages"),
         ({"model": "citu", "messages": chat("x"), "n": 2}, "n"),
+        ({"model": "citu", "messages": chat("x"), "stream": "yes"}, "stream"),
+        ({"model": "citu", "messages": chat("x"), "user": {"a": 1}}, "user"),
         ({"model": "citu", "messages": chat("x" * 5000)}, "messages"),
     ],
 )

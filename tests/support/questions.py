@@ -20,6 +20,28 @@ CHAT = {"question": "hello", "routing_mode": "chat_direct"}
 ROWS = Reply("SELECT n, name FROM gauge")
 ENDLESS = Reply("SELECT n FROM endless")
 
+_QUESTION, _SQL = ASK["question"], "SELECT n FROM endless"
+_MESSAGES = [{"id": "1", "role": "user", "content": _QUESTION}]
+_CALLED: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
+_ASKED: dict[str, Any] = {"name": "ask", "arguments": {"question": _QUESTION}}
+_STREAMED: dict[str, Any] = {**_ASKED, "_meta": {"progressToken": "p"}}
+OTHER_PROTOCOLS: dict[str, tuple[str, dict[str, Any]]] = {
+    "a question over MCP": ("/mcp", {**_CALLED, "params": _ASKED}),
+    "a stream over MCP": ("/mcp", {**_CALLED, "params": _STREAMED}),
+    "a statement over MCP": (
+        "/mcp",
+        {**_CALLED, "params": {"name": "run_sql", "arguments": {"sql": _SQL}}},
+    ),
+    "AG-UI": ("/api/agui", {"threadId": "t", "runId": "r", "messages": _MESSAGES}),
+    "a completion": ("/v1/chat/completions", {"model": "citu", "messages": _MESSAGES}),
+    "a streamed completion": (
+        "/v1/chat/completions",
+        {"model": "citu", "messages": _MESSAGES, "stream": True},
+    ),
+    "Vanna": ("/api/vanna/v2/chat_sse", {"message": _QUESTION}),
+}
+"""Requests of other protocols, which run `ENDLESS` or its statement: path and body."""
+
 
 @contextmanager
 def scripted(model: OpenAiServer, *replies: Reply) -> Iterator[None]:
@@ -34,9 +56,11 @@ def scripted(model: OpenAiServer, *replies: Reply) -> Iterator[None]:
 def post(path: str, body: dict[str, Any]) -> bytes:
     """Return a request as it goes over the wire."""
     data = json.dumps(body).encode()
-    return (
-        f"POST {path} HTTP/1.1\r\nHost: citu\r\nContent-Length: {len(data)}\r\n\r\n".encode() + data
+    head = (
+        f"POST {path} HTTP/1.1\r\nHost: citu\r\nAccept: application/json, text/event-stream\r\n"
+        f"Content-Length: {len(data)}\r\n\r\n"
     )
+    return head.encode() + data
 
 
 def send(port: int, path: str, body: dict[str, Any], after: bytes = b"") -> socket.socket:
