@@ -56,13 +56,17 @@ class WaitingRun:
         return f"{self.run_id}:{self.interrupt_id}"
 
 
-async def frames_of(runs: RunService, question: Question, leave: Callable[[], None]) -> Frames:
+async def frames_of(
+    runs: RunService, question: Question, leave: Callable[[], None], *, is_watched: bool = True
+) -> Frames:
     """Begin a run, and yield its frames; closing them cancels it.
 
     Args:
         leave: called when the run has ended.
+        is_watched: whether the client sees frames as they come; else they are kept at the end only,
+            which spares the store.
     """
-    run = AskedRun(question).begin(runs, leave, is_watched=True)
+    run = AskedRun(question).begin(runs, leave, is_watched=is_watched)
     async with aclosing(runs.watch(run)) as frames:
         async for frame in frames:
             yield frame

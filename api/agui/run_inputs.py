@@ -12,9 +12,9 @@ from agent.question import Question
 from api.chat_messages import is_object, texts_of
 from api.fields import short_text, wrong
 from api.models.request_models import question_text
+from api.plain_names import plain_name
 from api.requests import ETL, parse_ask, parse_etl_ask
 from api.run_frames import WaitingRun
-from api.vanna.plain_names import plain_name
 from common.errors import InvalidRequest
 from common.text import Text
 

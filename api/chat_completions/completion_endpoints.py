@@ -1,8 +1,7 @@
 """`GET /v1/models` and `POST /v1/chat/completions`."""
 
-from collections.abc import AsyncGenerator, Callable, Collection
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection
 from contextlib import aclosing
-from dataclasses import replace
 from typing import Any
 
 from flask import Blueprint, Response, request
@@ -108,11 +107,11 @@ async def _frames(
         is_credible=is_credible,
         stream_tokens=asked.streams,
     )
-    return frames_of(runs, question, leave)
+    return frames_of(runs, question, leave, is_watched=asked.streams)
 
 
 async def _pieces(
-    frames: Callable[[], Any], asked: CompletionRequest, completion: ChatCompletion
+    frames: Callable[[], Awaitable[Frames]], asked: CompletionRequest, completion: ChatCompletion
 ) -> AsyncGenerator[Written, None]:
     """Yield a completion as the chunks of a stream; or as the one object, or an error."""
     try:
@@ -157,9 +156,7 @@ async def _said_at_once(
 
 def _side_request(body: Any) -> CompletionRequest:
     """Return the request beside a chat, of which nothing is asked."""
-    without = {**body, "messages": [{"role": "user", "content": "-"}]}
-    parsed = parse_completion(without, {}, 1)
-    return replace(parsed, question="-")
+    return parse_completion({**body, "messages": [{"role": "user", "content": "-"}]}, {}, 1)
 
 
 def _completion(asked: CompletionRequest) -> ChatCompletion:

@@ -7,7 +7,7 @@ error      an error
 """
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,7 +35,7 @@ class ChatCompletion:
     model: str
     lang: Lang
     address: str
-    id: str = ""
+    id: str = "chatcmpl"
     usage: Mapping[str, int] = field(default_factory=lambda: dict(_NO_USAGE))
     error: Mapping[str, Any] | None = None
     status: int = 200
@@ -43,22 +43,12 @@ class ChatCompletion:
     _said: str = ""
 
     def piece_of(self, event: Mapping[str, Any]) -> str:
-        """Return the text that an event adds."""
-        self.id = f"chatcmpl-{event.get('run_id') or self.id.removeprefix('chatcmpl-')}"
-        kind = event.get("type")
-        if kind == "token":
-            piece = str(event.get("text") or "")
-        elif kind == "question":
-            piece = self._rest(_asked(event, self.lang))
-        elif kind == "completed":
-            self.usage = _usage(event.get("usage") or {})
-            piece = self._rest(self._answer(event))
-        else:
-            if kind == "error":
-                self.error = event
+        """Return the text that an event adds; empty for events that say nothing here."""
+        if event.get("run_id"):
+            self.id = f"chatcmpl-{event['run_id']}"
 
-            return ""
-
+        make = _PIECE_BY_EVENT.get(str(event.get("type")))
+        piece = make(self, event) if make is not None else ""
         self._said += piece
         return piece
 
@@ -66,6 +56,25 @@ class ChatCompletion:
     def text(self) -> str:
         """Return the text so far."""
         return self._said
+
+    # --------------------------------------------------------------------------
+    # one method for each type of event
+
+    def _token(self, event: Mapping[str, Any]) -> str:
+        return str(event.get("text") or "")
+
+    def _question(self, event: Mapping[str, Any]) -> str:
+        return self._rest(_asked(event, self.lang))
+
+    def _completed(self, event: Mapping[str, Any]) -> str:
+        self.usage = _usage(event.get("usage") or {})
+        return self._rest(self._answer(event))
+
+    def _error(self, event: Mapping[str, Any]) -> str:
+        self.error = event
+        return ""
+
+    # --------------------------------------------------------------------------
 
     def _answer(self, event: Mapping[str, Any]) -> str:
         text = answer_text(event, self.lang)
@@ -106,6 +115,14 @@ class ChatCompletion:
 
     def _head(self, kind: str) -> Json:
         return {"id": self.id, "object": kind, "created": self.created, "model": self.model}
+
+
+_PIECE_BY_EVENT: Mapping[str, Callable[[ChatCompletion, Mapping[str, Any]], str]] = {
+    "token": ChatCompletion._token,
+    "question": ChatCompletion._question,
+    "completed": ChatCompletion._completed,
+    "error": ChatCompletion._error,
+}
 
 
 def error_object(error: Mapping[str, Any]) -> Json:

@@ -10,8 +10,8 @@ from agent.question import new_conversation_id
 from api.chat_messages import texts_of
 from api.fields import flag, short_text
 from api.models.request_models import question_text
+from api.plain_names import plain_name
 from api.run_frames import WaitingRun
-from api.vanna.plain_names import plain_name
 from common.errors import InvalidRequest
 from common.text import Text
 

@@ -44,11 +44,12 @@ def mcp_blueprint(
         if method.is_counted:
             admission.count(current_caller(), request.remote_addr)
 
+        streams = _streams(asked, always=method.streams)
         held = HeldSlot(slots.take()) if method.works else None
-        replies = server.replies(asked, _caller(held))
+        replies = server.replies(asked, _caller(held, is_watching=streams))
         if held is not None:
             replies = held.over(replies)
-        if _streams(asked, always=method.streams):
+        if streams:
             return event_stream(replies, _written, ping_interval_s=ping_interval_s)
 
         return _whole(replies)
@@ -56,12 +57,13 @@ def mcp_blueprint(
     return blueprint
 
 
-def _caller(held: HeldSlot | None) -> McpCaller:
+def _caller(held: HeldSlot | None, *, is_watching: bool) -> McpCaller:
     return McpCaller(
         acting_as(None),
         language_of_body({}, request.headers.get("Accept-Language")),
         is_authenticated() or is_sent_by_operator(),
         request.host_url.rstrip("/"),
+        is_watching,
         held.give if held is not None else holds_nothing,
     )
 

@@ -116,7 +116,8 @@ async def _ask(services: McpServices, call: McpCall) -> Steps:
     waiting = _waiting(call)
     if waiting is None:
         question = _question(services, call)
-        frames: Frames | None = frames_of(services.runs, question, call.caller.hold_slot())
+        leave, is_watched = call.caller.hold_slot(), call.caller.is_watching
+        frames: Frames | None = frames_of(services.runs, question, leave, is_watched=is_watched)
     else:
         frames = await _resumed(services, call, waiting)
 

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from agent.question import new_conversation_id
 from api.fields import ID
 from api.models.request_models import ChatRequestBody, question_text
-from api.vanna.plain_names import plain_name
+from api.plain_names import plain_name
 from common.errors import InvalidRequest
 from common.text import Text
 

@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from api.given_answers import choice_text
+from api.plain_names import plain_name
 from api.vanna import components
 from api.vanna.charts import chart
 from api.vanna.chat_requests import feedback_message, reply_message
 from api.vanna.components import Button, CardStatus, ChatPart, TaskStatus
-from api.vanna.plain_names import plain_name
 from api.vanna.tables import table
 from common.text import Lang, Text
 

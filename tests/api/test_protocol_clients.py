@@ -93,6 +93,8 @@ def test_required_scenarios_pass(
     assert len(required) == {"2026-07-28": 37, "2025-11-25": 30}[version]
     failed = {name for name in required if not outcomes.get(name, False)}
     assert failed == set(not_offered), json.dumps(outcomes)
+    told = (ROOT / "docs/mcp.md").read_text("utf-8")
+    assert [name for name in not_offered if f"`{name}`" not in told] == []
 
 
 def _required(path: Path) -> set[str]:

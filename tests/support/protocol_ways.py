@@ -164,15 +164,19 @@ WAYS: Mapping[str, Callable[[Asked], Told]] = {
 """Each protocol by what it is called; the first is the one that the others are compared with."""
 
 
-def differences(asked: Asked) -> list[str]:
-    """Return the protocols that say something else than Citu's own stream, each with what."""
+def differences(asked: Asked, *, is_repeatable: bool = True) -> list[str]:
+    """Return the protocols that say something else than Citu's own stream, each with what.
+
+    Args:
+        is_repeatable: whether the answer is the same each time; else only its errors are compared.
+    """
     own = WAYS["ask_agent_stream"](asked)
     found = []
     for name, ask in WAYS.items():
         told = own if name == "ask_agent_stream" else ask(asked)
         if told.error != own.error:
             found.append(f"{name}: {told.error or 'answered'} instead of {own.error or 'answered'}")
-        elif not told.error:
+        elif is_repeatable and not told.error:
             found += [f"{name}: {what}" for what in _differing(told, own, asked.question)]
 
     return found
