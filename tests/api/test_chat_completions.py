@@ -146,14 +146,14 @@ def test_a_client_that_leaves_ends_the_model_call(talking: Asking, model: OpenAi
     body = {"model": "citu", "messages": chat("hello"), "stream": True}
 
     def turns() -> Any:
-        response = talking.client.get("/api/v0/conversations/left", buffered=True)
+        response = talking.client.get("/api/v0/conversations/left_chat", buffered=True)
         return response.get_json()["data"].get("turns")
 
     with (
         serving_app(talking.client.application) as port,  # type: ignore[arg-type]
         scripted(model, Reply(pieces=["Hel", gate, "lo"])),
     ):
-        with Stream(port, PATH, body, **{"X-Conversation-ID": "left"}) as stream:
+        with Stream(port, PATH, body, **{"X-Conversation-ID": "left_chat"}) as stream:
             assert gate.reached.wait(60)
             stream.close()
             (turn,) = eventually(turns)
