@@ -31,6 +31,7 @@ from rules.answering.summarize import (
     Answered,
     cuts_rows,
     notes_on,
+    shares_first_place,
     spoken_assumptions,
     summary_pieces,
 )
@@ -208,6 +209,7 @@ def _answered(inquiry: Inquiry, sql: str, result: QueryResult, query: Query | No
         lang,
         today,
         is_whole=not result.is_limited and not cuts_rows(sql),
+        is_shared=shares_first_place(sql),
         dated=dated,
         changes=changes_of(query, len(result.columns), schema, lang, today),
         notes=notes_on(query),

@@ -19,6 +19,7 @@ from common.cpu_clock import within
 from common.inquiry import Inquiry
 from common.text import Lang, Text, language_of
 from common.values import Offer, Turn
+from knowledge.language.cutting import has_han
 from knowledge.language.spelling import closest
 from knowledge.language.spoken_names import called
 from rules.answering.offers import askable
@@ -59,7 +60,8 @@ def choices(inquiry: Inquiry, pending: Pending) -> tuple[Offer, ...]:
         if offer is not None:
             offers[offer.question] = offer
 
-    if len(offers) < 2:
+    # A table's only figure is worth one click; of columns and years, a single one is no choice.
+    if len(offers) < 2 and pending.missing.kind != "figure":
         return ()
 
     return tuple(offers.values())[:_MOST_CHOICES]
@@ -198,7 +200,7 @@ def asks_for_aspect(question: str, missing: Missing | None, lexicon: Lexicon) ->
     """Tell whether a ranking says by what, as "most sold" does, and the database has no such
     figure: any other one would be a ranking that nobody asked for.
     """
-    if missing is None or missing.kind != "figure":
+    if missing is None or missing.kind != "figure" or missing.figures:
         return False
 
     return any(mark.means("super") and mark.arg[1:] for mark in marks_of(question, lexicon))
@@ -248,12 +250,18 @@ def _respelt(question: str, words: tuple[str, ...], lexicon: Lexicon, which: int
         which: 0 for the most alike words, 1 for the second ones.
     """
     for word in words:
-        similar = closest(word.lower(), lexicon.words_like(word), 2, _NEAR)
+        found = closest(word.lower(), lexicon.words_like(word), 2, _NEAR)
+        similar = [one for one in found if not _leaves_out(word, one)]
         if similar:
             chosen = similar[min(which, len(similar) - 1)]
             question = question.replace(word, chosen, 1)
 
     return question
+
+
+def _leaves_out(word: str, name: str) -> bool:
+    """Tell whether the name is a part of a Chinese word, of which the rest may mean something."""
+    return has_han(word) and name in word
 
 
 def _tidied(question: str) -> str:

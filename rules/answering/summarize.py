@@ -23,6 +23,8 @@ _FEW = 0.1  # of the days of a period
 _BLANK = Text("", " ")  # between sentences
 _BETWEEN = Text("，", ", ")
 _CUTS = re.compile(r"\bLIMIT\b|\bFETCH\s+(FIRST|NEXT)\b|\brow_number\b|\brank\b", re.IGNORECASE)
+_TIES = re.compile(r"\bFETCH FIRST ROW WITH TIES$", re.IGNORECASE)
+_SHARED = Text("并列，{name}均为 {value}。", "They are level: {name} is {value} for each.")
 _NOT_OVER = Text("{} 尚未结束。", "{} is not over yet.")
 _NO_BASE = Text(
     "没有上期数据时，增减为空。", "Where there are no earlier data, there is no change."
@@ -50,6 +52,7 @@ class Answered:
         dated: the period that the rows are restricted to, if it is known.
         changes: the columns that compare figures, if there are any.
         notes: sentences on how the question was understood.
+        is_shared: whether the rows share the first place, of which one alone was asked for.
     """
 
     result: QueryResult
@@ -61,6 +64,7 @@ class Answered:
     changes: Changes | None = None
     notes: Sequence[Text] = ()
     none: Text = NO_ROWS
+    is_shared: bool = False
 
     @property
     def clause(self) -> str:
@@ -118,6 +122,11 @@ def notes_on(query: Query | None) -> list[Text]:
 def cuts_rows(sql: str) -> bool:
     """Tell whether the statement itself keeps only some of its rows, as far as its words show."""
     return _CUTS.search(sql) is not None
+
+
+def shares_first_place(sql: str) -> bool:
+    """Tell whether the statement keeps all rows that are level with the first."""
+    return _TIES.search(sql) is not None
 
 
 # ------------------------------------------------------------------------------
@@ -190,6 +199,9 @@ def _extremes(answered: Answered) -> list[str]:
 
     name, lang = answered.columns[place].label, answered.lang
     figures = {row[place] for row in rows}
+    if answered.is_shared and len(figures) == 1:
+        value = answered.written(rows[0][place], place)
+        return [_SHARED.to(lang).format(name=name, value=value)]
     if answered.is_whole and len(figures) == 1:
         value = answered.written(rows[0][place], place)
         same = Text(f"{name}均为 {value}。", _capitalised(f"{name} is {value} throughout."))

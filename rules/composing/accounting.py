@@ -13,6 +13,7 @@ from rules.composing.asked import Asked
 from rules.linking.mark import Mark
 from rules.query.query import ColumnRef, Condition, Either, Query, touched
 from rules.query.refusals import unclear_state, unused_words
+from rules.reading.cover import is_weak_verb
 from rules.reading.words import Word
 from rules.schema.table_facts import is_due, tells_end
 from rules.words import WORDS
@@ -21,6 +22,8 @@ _ALREADY = frozenset(WORDS.chinese.phrases("questions.already"))
 _NOUN_ENDINGS = frozenset(WORDS.chinese.phrases("questions.noun_endings"))
 _HAVE = frozenset(WORDS.both("questions.have"))
 _IN_STATE = WORDS.chinese.pattern("questions.in_state")
+_TIMES_OF_DAY = frozenset(WORDS.both("questions.times_of_day"))
+_PAST = WORDS.english.phrases("questions.past_ends")
 _WHOLE_NAME = 0.9  # quality
 _THINGS = frozenset(("tab", "tcol", "mcol", "dcol"))
 _STATE = "state"  # the argument of words that say that something holds now
@@ -33,6 +36,7 @@ def refuse_unaccounted(asked: Asked, query: Query) -> None:
         Refusal: names the words, or asks what they mean.
     """
     _refuse_unasked_states(asked, query)
+    _refuse_passed_states(asked, query)
     _refuse_shown_verbs(asked, query)
     _refuse_pieces_of_words(asked, query)
     _refuse_lost_comparisons(asked, query)
@@ -47,6 +51,7 @@ def refuse_unaccounted(asked: Asked, query: Query) -> None:
     _refuse_dates_as_things(asked)
     _refuse_kinds_as_conditions(asked, query)
     _refuse_states_as_dates(asked, query)
+    _refuse_hours_of_others(asked, query)
 
 
 def _refuse_unasked_states(asked: Asked, query: Query) -> None:
@@ -62,6 +67,28 @@ def _refuse_unasked_states(asked: Asked, query: Query) -> None:
             table, name = asked.question.schema.table(key), telling[0][1]
             column = asked.question.schema.column(key, name)
             raise unclear_state(said, called(table), called(column))
+
+
+def _refuse_passed_states(asked: Asked, query: Query) -> None:
+    """Refuse to pass over what happened to only some of the rows: "samples that were rejected".
+
+    Its column, the reason or the date, is empty for the others.
+    """
+    used = {(one.table, one.column) for one in query.measures}
+    used.update(_restricted(query))
+    for word in asked.question.words:
+        named = {(one.table, one.column) for one in word.mark.links if one.kind == "column"}
+        if is_weak_verb(word) and used.isdisjoint(named):
+            states = [one for one in named if _may_be_empty(asked, query, *one)]
+            if states and word.text.lower().endswith(_PAST):
+                raise unused_words([word.text])
+
+
+def _may_be_empty(asked: Asked, query: Query, table: TableKey, column: str | None) -> bool:
+    if column is None or table != query.base:
+        return False
+
+    return asked.question.schema.column(table, column).nullable
 
 
 def _marks_of_state(asked: Asked) -> Iterator[Mark]:
@@ -374,4 +401,19 @@ def _refuse_states_as_dates(asked: Asked, query: Query) -> None:
         if date is None or value is None or value.table != query.base:
             continue
         if date.table != query.base and date.table in dated:
+            raise unused_words([word.text])
+
+
+def _refuse_hours_of_others(asked: Asked, query: Query) -> None:
+    """Refuse a time of day for a value of rows that nothing names.
+
+    "results reported at night" are not those of people who work at night.
+    """
+    near = {query.base, *asked.question.named_tables()}
+    restricted = set(_restricted(query))
+    for word in asked.question.words:
+        value = word.link_as("val")
+        if value is None or value.table in near or word.text.lower() not in _TIMES_OF_DAY:
+            continue
+        if (value.table, value.column) in restricted:
             raise unused_words([word.text])

@@ -11,7 +11,13 @@ from knowledge.language.spoken_names import called
 from rules.composing.asked import Asked
 from rules.query.pending import Choice
 from rules.query.query import ColumnRef, Condition, Dimension, Figure, Function, Order, Query, ref
-from rules.query.refusals import missing_measure, number_or_amount, several_things, unused_words
+from rules.query.refusals import (
+    missing_measure,
+    number_of,
+    several_things,
+    unused_words,
+    which_figure,
+)
 from rules.reading.implied import amount_paid, column_dimension, concept_column
 from rules.reading.parts import NO_TABLE, GroupBy, Named, Ranking
 from rules.reading.words import Word
@@ -32,6 +38,8 @@ _OF_MONEY = re.compile(
     f"|{WORDS.any_of('questions.sells')}",
     re.IGNORECASE,
 )
+_QUANTITY = "quantity"  # the concept of how much was sold
+_SELLS = re.compile(WORDS.any_of("questions.sells"), re.IGNORECASE)
 _OWNS = re.compile(WORDS.any_of("questions.owners"))
 
 
@@ -320,8 +328,23 @@ def _number_or_amount(asked: Asked, count: Figure, said: str) -> Figure:
     if asked.question.facts(counted).is_report:
         return Figure(None, amount)
 
-    name = called(asked.question.column_of(amount)) if amount.factor is None else _MONEY
-    raise number_or_amount(said, called(asked.question.facts(counted).table), name, counted)
+    number = number_of(called(asked.question.facts(counted).table))
+    choices = [number, *_sold(asked, amount, amount.table)]
+    raise which_figure(said, choices, counted)
+
+
+def _sold(asked: Asked, amount: Link | None, table: TableKey) -> list[Text]:
+    """Return what the amount and the quantity of the table are called, as far as it has them."""
+    names = []
+    if amount is not None:
+        is_column = amount.factor is None
+        names.append(called(asked.question.column_of(amount)) if is_column else _MONEY)
+
+    quantity = concept_column(asked.question, table, _QUANTITY)
+    if quantity is not None:
+        names.append(called(asked.question.column_of(quantity)))
+
+    return list(dict.fromkeys(names))
 
 
 def _with_thing(asked: Asked, named: Figure | None, meant: Figure) -> Asked:
@@ -665,10 +688,34 @@ def _hinted(asked: Asked, ranking: Ranking, entity: Dimension) -> Figure:
     if link is None and ranking.hint == "age" and not facts.is_person:
         # the oldest order is the one with the earliest date
         link = concept_column(question, entity.table, "date")
+    if link is None and (ranking.hint == _QUANTITY or _says_sold(asked)):
+        _ask_what_was_sold(asked, ranking, entity)
+        raise missing_measure(called(facts.table))
     if link is None:
         raise missing_measure(called(facts.table), facts)
 
     return Figure(None, link, position=ranking.at)
+
+
+def _says_sold(asked: Asked) -> bool:
+    """Tell whether a verb says by what is ranked: no price is meant by "ordered the most"."""
+    return any(_SELLS.fullmatch(word.text) for word in asked.question.words)
+
+
+def _ask_what_was_sold(asked: Asked, ranking: Ranking, entity: Dimension) -> None:
+    """Ask by which figure of the nearest events things sold best, if such events have one.
+
+    Raises:
+        Refusal: with the figures as choices; a figure of the thing itself says nothing of that.
+    """
+    below = asked.question.graph.below(entity.table)
+    for key in sorted(below, key=lambda one: (below[one], one)):
+        keeps_stock = asked.question.facts(key).keeps_amounts
+        if keeps_stock or concept_column(asked.question, key, _QUANTITY) is None:
+            continue
+
+        said = asked.question.words[ranking.at].mark.text
+        raise which_figure(said, _sold(asked, amount_paid(asked.question, key), key), key)
 
 
 def _direction(asked: Asked, ranking: Ranking, link: Link | None) -> bool:

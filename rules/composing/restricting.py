@@ -1,5 +1,6 @@
 """Adds conditions to a query: on rows, on groups, on related rows, and on periods."""
 
+from contextlib import suppress
 from dataclasses import replace
 from decimal import Decimal
 
@@ -24,6 +25,7 @@ from rules.query.refusals import missing_measure, unused_words
 from rules.reading.implied import concept_column
 from rules.reading.parts import Span, Threshold, Weekday
 from rules.schema.links import METRIC, Link, column_link
+from rules.schema.reference_graph import AmbiguousPath, Path
 
 _POSITIVE: dict[Operator, Operator] = {"!=": "=", "not in": "in", "not contains": "contains"}
 
@@ -122,22 +124,43 @@ def _split_lacking(asked: Asked, query: Query) -> Query:
 
 
 def _with_existence(asked: Asked, query: Query) -> Query:
-    """Add tests for tables below that are only mentioned: "customers with orders"."""
+    """Add tests for tables that are only mentioned: "customers with orders".
+
+    Of a table above, that is a test of the reference, if it may be empty: "orders with a coupon".
+    """
     graph = asked.question.graph
     related = list(query.related)
-    known = touched(query) | graph.above(query.base).keys()
+    conditions = list(query.conditions)
+    used = touched(query)
+    known = used | graph.above(query.base).keys()
     for one in related:
         if one.negated:
             known |= graph.above(one.table).keys()
 
     for named in asked.tables:
         before = asked.question.nearest(named.at - 1, -1, "noise", "of", "unit")
-        if before is None or named.link.table in known:
+        if before is None or not before.mark.means("with", "and", "verb", "which"):
             continue
-        if before.mark.means("with", "and", "verb", "which"):
+        if named.link.table not in known:
             related.append(Related(named.link.table))
+        elif named.link.table not in used and query.measures:
+            conditions += _has_reference(asked, query.base, named.link.table)
 
-    return replace(query, related=tuple(related))
+    return replace(query, related=tuple(related), conditions=tuple(conditions))
+
+
+def _has_reference(asked: Asked, base: TableKey, above: TableKey) -> list[Condition]:
+    """Return the condition that a row belongs to one of a table above; none where each does."""
+    path: Path | None = None
+    with suppress(AmbiguousPath):
+        path = asked.question.graph.up(base, above)
+
+    for edge in path or ():
+        name = edge.columns[0]
+        if asked.question.schema.column(edge.child, name).nullable:
+            return [Condition(ref(column_link(edge.child, name)), "not null")]
+
+    return []
 
 
 # ------------------------------------------------------------------------------

@@ -350,13 +350,18 @@ def missing_measure(entity: str | Text, facts: Facts | None = None) -> Refusal:
     )
 
 
-def number_or_amount(word: str, counted: Text, amount: Text, table: TableKey) -> Refusal:
-    """Ask whether "sold the most" ranks by the number of events or by their amount."""
-    choices = [Text(f"{counted.zh}数量", f"number of {plural(counted.en)}"), amount]
+def number_of(counted: Text) -> Text:
+    """Return what the number of some things is called."""
+    return Text(f"{counted.zh}数量", f"number of {plural(counted.en)}")
+
+
+def which_figure(word: str, choices: Sequence[Text], table: TableKey) -> Refusal:
+    """Ask by which figure "sold the most" ranks: the number of events, their amount, or another."""
+    named = Text("、".join(one.zh for one in choices), " or ".join(one.en for one in choices))
     return _unclear(
         Text(
-            f"“{word}”可以指{choices[0].zh}，也可以指{amount.zh}。请说明是哪一个。",
-            f'"{word}" can mean the {choices[0].en} or their {amount.en}. Please say which one.',
+            f"“{word}”可以指：{named.zh}。请说明是哪一个。",
+            f'"{word}" can mean the {named.en}. Please say which one.',
         ),
         words=(word,),
         choices=choices,

@@ -134,7 +134,7 @@ def _passing(question: QuestionWords, place: int) -> tuple[float, bool]:
         # another word has taken it up
         return costs.TIE, False
 
-    says_nothing = word.mark.is_skippable or _is_weak_verb(word)
+    says_nothing = word.mark.is_skippable or is_weak_verb(word)
     if says_nothing or _is_measure_word(question, place):
         return costs.SKIPPED, False
 
@@ -189,7 +189,7 @@ def _is_measure_word(question: QuestionWords, place: int) -> bool:
     return is_counted and before.mark.end == mark.start
 
 
-def _is_weak_verb(word: Word) -> bool:
+def is_weak_verb(word: Word) -> bool:
     """Tell whether an English verb or particle is only like a part of some column's name.
 
     Examples are "registered" and "up".

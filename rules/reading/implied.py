@@ -95,7 +95,20 @@ def amount_of(question: QuestionWords, table: TableKey) -> Link | None:
 
 def amount_paid(question: QuestionWords, table: TableKey) -> Link | None:
     """Return the amount of money in a table, or else in the lines of its rows."""
-    return amount_of(question, table) or _amount_of_lines(question, table)
+    own = amount_of(question, table) or _amount_of_lines(question, table)
+    return own or _amount_below(question, table)
+
+
+def _amount_below(question: QuestionWords, table: TableKey) -> Link | None:
+    """Return the amount in the only table of parts of the rows that has one: of order lines."""
+    found = []
+    for key in question.graph.below(table):
+        parents = [edge.parent for edge in question.facts(key).edges]
+        amount = amount_of(question, key) if table in parents else None
+        if amount is not None:
+            found.append(amount)
+
+    return found[0] if len(found) == 1 else None
 
 
 def _amount_of_lines(question: QuestionWords, table: TableKey) -> Link | None:

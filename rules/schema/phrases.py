@@ -46,6 +46,7 @@ _AMOUNT, _AMOUNT_HAN = (
 _COUNTED, _COUNT_HAN = frozenset(WORDS.both("figures.counted")), _ZH.text("figures.count")
 _PRICE, _PRICE_HAN = _EN.text("figures.price"), _ZH.text("figures.price")
 _SELLING = frozenset(key_of(word, stems=True) for word in WORDS.both("figures.selling"))
+_READINGS = frozenset(WORDS.both("figures.readings"))
 _MONEY_NAMES, _AGES = WORDS.both("figures.money"), WORDS.both("figures.ages")
 # How well they name a figure, by whether its table records events, and whether its name says sales.
 _MONEY_WEIGHTS = {(True, True): 0.74, (True, False): 0.72, (False, True): 0.7}
@@ -194,7 +195,8 @@ def _bare_measure(facts: Facts, column: Column, names: Mapping[str, float]) -> P
 
     sells = _is_of_sales(table)
     records_events = bool(facts.dates)
-    may_be_money = records_events or sells
+    is_reading = column.name.lower() in _READINGS
+    may_be_money = sells or (records_events and not is_reading)
     if may_be_money and column.name.lower() not in _COUNTED:
         weight = _MONEY_WEIGHTS[records_events, sells]
         for phrase in _MONEY_NAMES:

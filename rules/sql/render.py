@@ -126,13 +126,13 @@ def _top_of_groups(statement: SelectStatement) -> str:
     partition = [sql for dimension in query.top_per for sql in statement.group_columns(dimension)]
     order = query.order[0]
     if order.measure is not None:
-        by = statement.aggregate_sql(order.measure)
+        by = statement.aggregate_sql(order.measure) + direction(order.descending)
     else:
-        by = statement.frame.column(order.column or query.columns[0])
+        by = statement.sort_key(order.column or query.columns[0], order.descending)
 
     ties = _tie_breakers(statement)
     function = "row_number" if ties else "rank"
-    rank = f"{function}() {over(partition, [by + direction(order.descending), *ties])}"
+    rank = f"{function}() {over(partition, [by, *ties])}"
     names = [output.name for output in outputs]
     lines = [
         "SELECT " + ", ".join(names),

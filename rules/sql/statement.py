@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import replace
 from decimal import Decimal
 from functools import cached_property
 
@@ -369,11 +370,18 @@ class SelectStatement:
             self.frame.column(ColumnRef(dimension.table, name, dimension.via)) for name in names
         ]
 
+    def sort_key(self, column: ColumnRef, descending: bool) -> str:
+        """Write the sort key of a column; of ages the date, because many share a whole year."""
+        if column.is_age:
+            return self.frame.column(replace(column, is_age=False)) + direction(not descending)
+
+        return self.frame.column(column) + direction(descending)
+
     def _order_keys(self, order: Order) -> list[str]:
         if order.measure is not None:
             return [quoted(self.alias(order.measure)) + direction(order.descending)]
         if order.column is not None:
-            return [self.frame.column(order.column) + direction(order.descending)]
+            return [self.sort_key(order.column, order.descending)]
 
         first, *others = self.query.dimensions
         keys = [f"{one.sql} DESC" if order.descending else one.sql for one in self.shown(first)]
@@ -412,12 +420,26 @@ def clause(keyword: str, parts: Iterable[str], between: str = ", ") -> list[str]
 
 
 def order_and_limit(keys: Iterable[str], query: Query) -> list[str]:
-    """Return the lines ORDER BY and LIMIT, as far as there are keys and a limit."""
+    """Return the lines ORDER BY and LIMIT, as far as there are keys and a limit.
+
+    Where the first by a figure is asked for, all that share its figure are given: one of them alone
+    would be said to have more than the others.
+    """
+    keys = list(keys)
+    if keys and query.limit == 1 and _ranks(query):
+        return [f"ORDER BY {keys[0]}", "FETCH FIRST ROW WITH TIES"]
+
     lines = clause("ORDER BY", keys)
     if query.limit is not None:
         lines.append(f"LIMIT {query.limit}")
 
     return lines
+
+
+def _ranks(query: Query) -> bool:
+    """Tell whether the first sort key is a figure or a column, and further ones break ties."""
+    by = query.order[0] if query.order else None
+    return by is not None and (by.measure is not None or len(query.order) > 1)
 
 
 def _is_wrong_if_repeated(measure: Measure) -> bool:

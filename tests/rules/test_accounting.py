@@ -243,6 +243,28 @@ TRAINER = _table(
 )
 
 
+NURSE = _table(
+    "nurse",
+    None,
+    _key("nurse_id"),
+    Column("nurse_name", "text"),
+    Column("date_of_birth", "date"),
+    Column("shift", "text", values=("day", "night")),
+)
+TUBE = _table("tube", None, _key("tube_id"), Column("colour", "text"))
+SAMPLE = _table(
+    "sample",
+    None,
+    _key("sample_id"),
+    Column("nurse_id", "integer"),
+    Column("tube_id", "integer", nullable=False),
+    Column("taken_at", "timestamp"),
+    Column("value", "numeric"),
+    Column("rejected_reason", "text"),
+    foreign_keys=(*_to("nurse_id", "nurse", "nurse_id"), *_to("tube_id", "tube", "tube_id")),
+)
+
+
 @pytest.mark.parametrize(
     ("question", "tables", "words"),
     [
@@ -251,6 +273,10 @@ TRAINER = _table(
         ("the snack takings for each cinema", (SALE, CINEMA), "snack_sales.amount"),  # or quantity
         ("平均每张发票多少钱", (INVOICE, LINE), "names nothing"),  # no average of days
         ("Who is the best rated trainer?", (TRAINER,), "by which figure"),  # a rate is no rating
+        ("how many samples were rejected", (SAMPLE, NURSE), "rejected"),  # not all of them
+        ("samples that were rejected", (SAMPLE, NURSE), "rejected"),
+        ("samples taken at night", (SAMPLE, NURSE), "night"),  # no shift of those who took them
+        ("revenue per nurse", (SAMPLE, NURSE), "revenue"),  # what is measured is no money
     ],
 )
 def test_what_only_looks_like_it_is_refused(
@@ -259,6 +285,21 @@ def test_what_only_looks_like_it_is_refused(
     with pytest.raises(Refusal) as refused:
         understand(Inquiry(question, language_of(question), Catalog(tables)))
     assert words in refused.value.text.en
+
+
+@pytest.mark.parametrize(
+    ("question", "part"),
+    [
+        ("how many samples have a nurse", "count(*) AS sample_count FROM sample WHERE nurse_id IS"),
+        ("how many samples have a tube", "count(*) AS sample_count FROM sample"),  # each has one
+        ("oldest nurse", "ORDER BY date_of_birth FETCH FIRST ROW WITH TIES"),  # not of a whole year
+        ("which nurse has the most samples", "DESC NULLS LAST FETCH FIRST ROW WITH TIES"),
+    ],
+)
+def test_what_a_row_may_lack_and_share_is_kept(question: str, part: str) -> None:
+    catalog = Catalog((SAMPLE, NURSE, TUBE))
+    written = " ".join(understand(Inquiry(question, "en", catalog)).sql.split())
+    assert part in written.replace("s.", "").replace("AS s ", "")
 
 
 def test_a_moment_is_no_state() -> None:

@@ -64,6 +64,7 @@ LINE = _table(
     Column("discount", "real", nullable=False),
     refers=("orders", "product"),
 )
+RATED = _table("product", Column("product_name", "text"), Column("stars", "numeric"))
 LIBRARY = Catalog((AUTHOR, BOOK, MEMBER, FINE))
 SHOP = Catalog((EMPLOYEE, PRODUCT, ORDERS, LINE))
 
@@ -136,8 +137,18 @@ def _sql(question: str, catalog: Catalog) -> str:
             {
                 "number of orders": "e.full_name, count(*)",
                 "revenue": "e.full_name, sum(ol.unit_price",
+                "quantity": "e.full_name, sum(ol.quantity)",
             },
         ),
+        (
+            "the best selling employee",
+            SHOP,
+            {
+                "revenue": "e.full_name, sum(ol.unit_price",
+                "quantity": "e.full_name, sum(ol.quantity)",
+            },
+        ),
+        ("the best product", Catalog((RATED,)), {"stars": "ORDER BY stars DESC"}),
         (
             "which member paid the most in fines",
             LIBRARY,
