@@ -1,6 +1,7 @@
-/** Which charts can show a result, and of which of its columns. */
+/** Which charts can show a result, of which of its columns, and the names and figures that these draw. */
 
 import { isNumeric } from "./cells.js";
+import { asRead } from "./periods.js";
 
 const MOST_BARS = 50;
 const MOST_SLICES = 6; // as many as there are colours
@@ -64,14 +65,15 @@ const FITS = {
   bar: (result, chart) => isGrouped(result, chart, MOST_BARS),
   horizontal: (result, chart) => isGrouped(result, chart, MOST_BARS),
   line: (result, chart) => isGrouped(result, chart, MOST_POINTS),
-  area: (result, chart) => isGrouped(result, chart, MOST_POINTS) && isNowhereNegative(result, chart),
-  pie: isWhole,
+  area: (result, chart) => !chart.others && isGrouped(result, chart, MOST_POINTS) && isNowhereNegative(result, chart),
+  pie: (result, chart) => !chart.others && isWhole(result, chart),
   scatter: (result, chart) => result.rows.length >= LEAST_DOTS && dotColumns(result, chart) !== null,
   number: (result, chart) => result.rows.length === 1 || totalOf(result, chart.y) !== null,
 };
 
 /** One figure for each value of `x`, or of `x` and `series`. */
-function isGrouped(result, { type, x, series }, most) {
+function isGrouped(result, { type, x, series, step }, most) {
+  if (step) return most === MOST_BARS; // its few steps are bars
   if (x === null || type === "scatter" || result.rows.length < 2 || distinct(result, [x]) > most) return false;
   if (series !== null && distinct(result, [series]) > MOST_SERIES) return false;
   return distinct(result, series === null ? [x] : [x, series]) === result.rows.length;
@@ -106,4 +108,73 @@ function isName(type, format) {
 function holdsFigures(result, at) {
   const known = result.rows.filter((row) => row[at] !== null);
   return known.length > 0 && known.every((row) => Number.isFinite(Number(row[at])));
+}
+
+// ---------------------------------------------------------------------------------------------------- names and figures
+
+/** A value as a chart names it. */
+export function shown(value, result, at) {
+  return value === null ? "—" : String(asRead(value, result, at));
+}
+
+/**
+ * The names along the axis and the data sets of figures: one for each value of `series`, else for `y` and each of
+ * `others`; of a histogram the steps. Null where there is no figure. Time goes forward.
+ */
+export function figuresOf(result, chart) {
+  if (chart.step) return stepsOf(result, chart);
+  const { columns, rows, column_types: types } = result;
+  const xAt = columns.indexOf(chart.x);
+  const isCourse = chart.type === "line" || isTime(types[xAt]);
+  const names = rows.map((row) => shown(row[xAt], result, xAt));
+  const xs = chart.series === null && !isCourse ? toldApart(names) : names;
+  const labels = [...new Set(xs)];
+  if (isCourse) labels.sort();
+  const places = new Map(labels.map((label, at) => [label, at]));
+  const sets = new Map();
+  const add = (row, x, label, y) => {
+    if (!sets.has(label)) sets.set(label, labels.map(() => null));
+    sets.get(label)[places.get(x)] = row[y] === null ? null : Number(row[y]);
+  };
+  for (const [at, row] of rows.entries()) for (const [label, y] of partsOf(row, result, chart)) add(row, xs[at], label, y);
+  return { labels, datasets: [...sets].map(([label, data]) => ({ label, data })) };
+}
+
+/** The data sets to which a row gives a figure, each with the figure's place. */
+function partsOf(row, result, { y, series, others = [] }) {
+  const { columns, labels: names } = result;
+  const splitAt = columns.indexOf(series);
+  if (splitAt >= 0) return [[shown(row[splitAt], result, splitAt), columns.indexOf(y)]];
+  const places = [y, ...others].map((name) => columns.indexOf(name));
+  return places.map((at) => [names?.[at] ?? columns[at], at]);
+}
+
+/** The names, with a number behind each that has come before: two customers may be called alike. */
+function toldApart(names) {
+  const often = new Map();
+  return names.map((name) => {
+    const count = (often.get(name) ?? 0) + 1;
+    often.set(name, count);
+    return count === 1 ? name : `${name} (${count})`;
+  });
+}
+
+/** The steps of a histogram from the first to the last, and what falls into each. */
+function stepsOf({ columns, rows, labels: names }, { x, y, step }) {
+  const [xAt, yAt] = [x, y].map((name) => columns.indexOf(name));
+  const sums = new Map();
+  for (const row of rows) {
+    if (row[xAt] === null) continue;
+    const place = Math.floor(Number(row[xAt]) / step);
+    sums.set(place, (sums.get(place) ?? 0) + Number(row[yAt]));
+  }
+  const first = Math.min(...sums.keys());
+  const places = Array.from({ length: Math.max(...sums.keys()) - first + 1 }, (_one, at) => first + at);
+  const written = (place) => String(Number((place * step).toPrecision(12)));
+  const labels = places.map((place) => `${written(place)}–${written(place + 1)}`);
+  return { labels, datasets: [{ label: names?.[yAt] ?? y, data: places.map((place) => sums.get(place) ?? 0) }] };
+}
+
+function isTime(type) {
+  return type === "date" || type.startsWith("timestamp");
 }

@@ -2,9 +2,9 @@
 
 import { at } from "./address.js";
 import { groupThousands, writtenNumber } from "./cells.js";
-import { columnsAs, dotColumns, namesPlace, totalOf } from "./chart_kinds.js";
+import { columnsAs, dotColumns, figuresOf, namesPlace, shown, totalOf } from "./chart_kinds.js";
 import { element } from "./dom.js";
-import { asRead, isUnfinished } from "./periods.js";
+import { isUnfinished } from "./periods.js";
 import { compactNumber, label as text, onSpeak } from "./texts.js";
 import { onColours } from "./theme.js";
 
@@ -246,7 +246,7 @@ export class ResultChart {
 
   /** `12.3%` of all figures; null where they must not be added. */
   #share(figure) {
-    const total = totalOf(this.#result, this.#chart.y);
+    const total = this.#chart.others ? null : totalOf(this.#result, this.#chart.y);
     if (!total || figure === null || figure < 0) return null;
     return `${((100 * figure) / total).toFixed(1)}%`;
   }
@@ -290,22 +290,8 @@ export class ResultChart {
 
   // --------------------------------------------------------------------------------------------------------------- data
 
-  /** A data set per value of `series`, with a figure for each value of `x`; null where there is none. Time goes forward. */
   #series() {
-    const { columns, rows, column_types: types, labels: names } = this.#result;
-    const { x, y, series: split } = this.#chart;
-    const [xAt, yAt, splitAt] = [x, y, split].map((name) => columns.indexOf(name));
-    const shownX = (row) => shown(row[xAt], this.#result, xAt);
-    const shownSeries = (row) => shown(row[splitAt], this.#result, splitAt);
-    const labels = [...new Set(rows.map(shownX))];
-    if (this.#chart.type === "line" || isTime(types[xAt])) labels.sort();
-    const sets = splitAt < 0 ? [names?.[yAt] ?? y] : [...new Set(rows.map(shownSeries))];
-    const datasets = sets.map((label) => ({ label, data: labels.map(() => null) }));
-    for (const row of rows) {
-      const set = splitAt < 0 ? datasets[0] : datasets[sets.indexOf(shownSeries(row))];
-      set.data[labels.indexOf(shownX(row))] = row[yAt] === null ? null : Number(row[yAt]);
-    }
-    return { labels, datasets };
+    return figuresOf(this.#result, this.#chart);
   }
 
   #dots() {
@@ -378,14 +364,6 @@ function placeOf(mark, kind, width) {
 function overlap(one, other) {
   const isBeside = one.left + one.width < other.left || other.left + other.width < one.left;
   return !isBeside && one.top + one.height >= other.top && other.top + other.height >= one.top;
-}
-
-function shown(value, result, at) {
-  return value === null ? "—" : String(asRead(value, result, at));
-}
-
-function isTime(type) {
-  return type === "date" || type.startsWith("timestamp");
 }
 
 function colour(name) {

@@ -6,7 +6,8 @@ table is best.
                                                       ranking; a line per group
     shares of a whole, up to six                      pie
     figures by what they belong to                    bar; coloured by the second grouping
-    numbers of rows by steps of a figure              bar, a histogram
+    several figures of one kind and unit              a line or a colour each, beside each other
+    numbers of rows by steps of a figure              bar, a histogram; many steps in wider ones
     two figures of many things                        scatter
 
 Rows that are listed, not measured, are no chart, and neither are more bars than can be read.
@@ -15,6 +16,7 @@ Rows that are listed, not measured, are no chart, and neither are more bars than
 from collections.abc import Sequence
 from decimal import Decimal
 from itertools import filterfalse
+from math import floor, log10
 from typing import Any
 
 from common.text import Lang, Text
@@ -22,12 +24,20 @@ from common.values import QueryResult
 from knowledge.results.result_columns import MOST_READ, ResultColumn
 
 Chart = dict[str, Any]
-"""A chart's `type`, `title` and `unit`; the names of its columns `x`, `y` and `series` or None."""
+"""A chart's `type`, `title` and `unit`; the names of its columns `x`, `y` and `series` or None.
+
+Where there are some, `others`: columns of further figures, drawn beside `y`. Where the steps of a
+histogram are too many to be read, `step`: figures of `x` that far apart are added up in one bar.
+"""
 
 LEAST_POINTS = 3  # of a line
 MOST_BARS = 50
 MOST_SLICES = 6
 MOST_SERIES = 12  # lines or colours
+_MOST_BESIDE = 4  # figures that are drawn beside each other
+_LEAST_PART = 0.02  # of another figure, below which bars beside it could not be seen
+_MOST_STEPS = 30  # of a histogram
+_WIDTHS = (1, 2, 5, 10)  # of steps, as people count
 _LEAST_DOTS = 12  # of a scatter chart
 _MOST_LISTED = 2  # columns of rows that are shown as they are stored, and still make a chart
 # The largest figure that is drawn: an axis of larger ones would end beyond the largest number.
@@ -36,6 +46,7 @@ _WHOLE = (99.0, 101.0)  # percent, rounding allowed
 
 OVER = Text("{y}（按{x}）", "{y} by {x}")
 SPLIT = Text("{y}（按{x}和{series}）", "{y} by {x} and {series}")
+_BETWEEN = Text("、", ", ")
 AGAINST = Text("{y}与{x}", "{y} against {x}")
 
 
@@ -136,23 +147,86 @@ def _grouped_chart(table: Roles, lang: Lang) -> Chart | None:
 
 
 def _by_one(table: Roles, x: ResultColumn, y: ResultColumn, lang: Lang) -> Chart | None:
-    # Several figures for one x can't be told apart.
-    if table.distinct(x) < table.count:
+    if table.distinct(x) < table.count and not _has_namesakes(table, x, y):
         return None
 
-    title = OVER.to(lang).format(y=y.label, x=x.label)
+    others = _beside(table, y)
+    named = _BETWEEN.to(lang).join(one.label for one in (y, *others))
+    title = OVER.to(lang).format(y=named, x=x.label)
     if x.role == "time":
         is_course = table.count >= LEAST_POINTS and _is_sorted(table.values(x))
-        return spec("line" if is_course else "bar", x, y, None, title)
+        return _with_others(spec("line" if is_course else "bar", x, y, None, title), others)
 
     if table.count <= MOST_SLICES and _is_whole(table, y):
         return spec("pie", x, y, None, title)
     if table.count >= _LEAST_DOTS and _has_two_units(table):
         return _scatter(table, lang)
     if table.count > MOST_BARS:
+        return _histogram(table, x, y, title)
+
+    return _with_others(spec("bar", x, y, None, title), others)
+
+
+def _has_namesakes(table: Roles, x: ResultColumn, y: ResultColumn) -> bool:
+    """Tell whether some things of the same name have a figure each; else which is whose?
+
+    Groups that are grouped by a key may share a name, single rows of one name are parts of it.
+    """
+    if x.role == "time" or x.output.function or not y.output.function or y.output.is_share:
+        return False
+
+    return table.count <= MOST_BARS and 2 * table.distinct(x) > table.count
+
+
+def _beside(table: Roles, y: ResultColumn) -> list[ResultColumn]:
+    """Return the figures that belong on one axis with y: of its kind, unit and size."""
+    found = []
+    for one in table.measures:
+        is_alike = one is not y and _is_same_kind(one, y) and not one.output.is_computed
+        if is_alike and _is_of_size(table, one, y):
+            found.append(one)
+
+    return found if len(found) < _MOST_BESIDE else []
+
+
+def _is_same_kind(one: ResultColumn, other: ResultColumn) -> bool:
+    first, second = one.output, other.output
+    if not first.function or first.function != second.function or one.unit != other.unit:
+        return False
+    if first.is_share or second.is_share or second.is_computed:
+        return False
+
+    is_same_column = first.column is not None and first.column == second.column
+    return one.unit is not None or first.function == "count" or is_same_column
+
+
+def _is_of_size(table: Roles, one: ResultColumn, other: ResultColumn) -> bool:
+    sizes = sorted(max(map(_size, table.values(column))) for column in (one, other))
+    return sizes[0] >= _LEAST_PART * sizes[1]
+
+
+def _size(value: Any) -> float:
+    return 0.0 if value is None else abs(float(value))
+
+
+def _with_others(chart: Chart, others: Sequence[ResultColumn]) -> Chart:
+    return {**chart, "others": [one.output.name for one in others]} if others else chart
+
+
+def _histogram(table: Roles, x: ResultColumn, y: ResultColumn, title: str) -> Chart | None:
+    """Return a chart of wider steps, if x is a figure by whose steps rows are counted."""
+    if y.output.function != "count" or not table.holds_figures(x):
         return None
 
-    return spec("bar", x, y, None, title)
+    known = [float(value) for value in table.values(x) if value is not None]
+    reach = max(known) - min(known)
+    return {**spec("bar", x, y, None, title), "step": _step_of(reach)}
+
+
+def _step_of(reach: float) -> float:
+    """Return the least width, of 1, 2 or 5 times a power of ten, with few enough steps."""
+    power = 10.0 ** floor(log10(reach / _MOST_STEPS))
+    return next(power * one for one in _WIDTHS if reach / (power * one) <= _MOST_STEPS)
 
 
 def _has_two_units(table: Roles) -> bool:

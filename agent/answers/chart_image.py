@@ -3,10 +3,11 @@
 """
 
 import io
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from importlib import import_module
 from importlib.util import find_spec
-from math import fsum, isnan
+from math import floor, fsum, isnan
 from typing import Any
 
 from common.text import Lang
@@ -126,7 +127,8 @@ def _values(
 
     The text is whole, because values are told apart by it.
     """
-    figures = (chart["y"], chart["x"] if chart["type"] == "scatter" else None)
+    is_by_figure = chart["type"] == "scatter" or "step" in chart
+    figures = (chart["y"], *chart.get("others", ()), chart["x"] if is_by_figure else None)
     charted = (*figures, chart["x"], chart["series"])
     found: dict[str, list[Any]] = {}
     for place, column in enumerate(columns):
@@ -207,13 +209,19 @@ _DRAWINGS = {"pie": _pie, "scatter": _scatter, "bar": _bars, "line": _lines}
 
 
 def _sets(chart: Mapping[str, Any], values: _Values) -> tuple[list[str], dict[str, list[float]]]:
-    """Return the places along the axis, and for each value of `series` a figure for each of
-    them.
+    """Return the places along the axis, and for each value of `series`, or each of several
+    figures, a figure for each of them.
     """
-    xs, names = (
-        values[chart["x"]],
-        values.get(chart["series"] or "") or [""] * len(values[chart["x"]]),
-    )
+    if "step" in chart:
+        return steps(values[chart["x"]], values[chart["y"]], chart["step"])
+
+    xs = values[chart["x"]]
+    if chart["series"] is None and chart["type"] == "bar":
+        xs = told_apart(xs)
+    if "others" in chart:
+        return xs, {name: values[name] for name in (chart["y"], *chart["others"])}
+
+    names = values.get(chart["series"] or "") or [""] * len(xs)
     places = sorted(set(xs)) if chart["type"] == "line" else list(dict.fromkeys(xs))
     at = {place: number for number, place in enumerate(places)}
     sets = {name: [float("nan")] * len(places) for name in dict.fromkeys(names)}
@@ -221,6 +229,32 @@ def _sets(chart: Mapping[str, Any], values: _Values) -> tuple[list[str], dict[st
         sets[name][at[x]] = figure
 
     return places, sets
+
+
+def told_apart(names: Iterable[str]) -> list[str]:
+    """Return the names, with a number behind each that has come before."""
+    often: Counter[str] = Counter()
+    found = []
+    for name in names:
+        often[name] += 1
+        found.append(name if often[name] == 1 else f"{name} ({often[name]})")
+
+    return found
+
+
+def steps(
+    xs: Iterable[float], figures: Iterable[float], width: float
+) -> tuple[list[str], dict[str, list[float]]]:
+    """Return the steps of a histogram from the first to the last, and what falls into each."""
+    sums: dict[int, float] = {}
+    for x, figure in zip(xs, figures, strict=True):
+        if not isnan(x) and not isnan(figure):
+            place = floor(x / width)
+            sums[place] = sums.get(place, 0.0) + figure
+
+    places = range(min(sums), max(sums) + 1)
+    named = [f"{place * width:.15g}–{(place + 1) * width:.15g}" for place in places]
+    return named, {"": [sums.get(place, 0.0) for place in places]}
 
 
 def _dress(axes: Any, places: list[str] | None = None) -> None:

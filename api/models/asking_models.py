@@ -125,6 +125,12 @@ class ChartModel(ReplyModel):
     series: str | None = Field(description="The column whose values have a line or a colour each")
     title: str
     unit: str | None = Field(description="Of y")
+    others: Sometimes[list[str]] = Field(
+        None, description="Columns of further figures of that unit, drawn beside y"
+    )
+    step: Sometimes[float] = Field(
+        None, description="Of a histogram: figures of x that far apart are added up in one bar"
+    )
 
 
 class CardFactModel(ReplyModel):

@@ -59,11 +59,17 @@ class _ChartRows:
             if spec.get(axis) in columns:
                 self._column_numbers[axis] = columns.index(str(spec[axis]))
 
+        self._others = [one for one in spec.get("others") or [] if one in columns]
+        self._column_numbers |= {one: columns.index(one) for one in self._others}
         self._titles = titles_of(result, lang)
         self.kind = spec.get("type")
 
     def has(self, axis: str) -> bool:
         return axis in self._column_numbers
+
+    @property
+    def has_several_sets(self) -> bool:
+        return self.has("series") or bool(self._others)
 
     def title(self, axis: str) -> str:
         if self.has(axis):
@@ -86,10 +92,12 @@ class _ChartRows:
         return self.has("x") and all(map(_is_day, self.values("x")))
 
     def traces(self, look: Mapping[str, Any], x: Sequence[Any]) -> list[_Trace]:
-        """Return a trace, or one for each value of `series`."""
+        """Return a trace, or one for each value of `series` or each of several figures."""
         points = list(zip(x, self.numbers("y"), strict=True))
         if not self.has("series"):
-            return [{**look, "name": self.title("y"), **_along(points)}]
+            others = [(one, list(zip(x, self.numbers(one), strict=True))) for one in self._others]
+            figures = [("y", points), *others]
+            return [{**look, "name": self.title(one), **_along(own)} for one, own in figures]
 
         groups: dict[str, list[tuple[Any, float | None]]] = {}
         for name, point in zip(self.names("series"), points, strict=True):
@@ -164,7 +172,7 @@ def _layout(rows: _ChartRows) -> dict[str, Any]:
         x_axis["categoryorder"] = "category ascending"
 
     y_axis = {"title": {"text": rows.title("y")}, "type": "linear", "automargin": True}
-    return {"showlegend": rows.has("series"), "xaxis": x_axis, "yaxis": y_axis}
+    return {"showlegend": rows.has_several_sets, "xaxis": x_axis, "yaxis": y_axis}
 
 
 def _scale(rows: _ChartRows) -> str:

@@ -400,6 +400,23 @@ CASES: list[tuple[str, Expected, str]] = [
         "a histogram",
     ),
     (
+        "SELECT round(monthly_rent / 1000) AS rent, count(*) AS n FROM shop GROUP BY 1 ORDER BY 1",
+        ("bar", "rent", "n", None),
+        "a histogram of many steps",
+    ),
+    (
+        "SELECT CASE WHEN shop_id % 9 < 2 THEN 'twin' ELSE 'shop ' || shop_id % 9 END AS name, "
+        "sum(monthly_rent) AS rent FROM shop GROUP BY shop_id % 9, 1",
+        ("bar", "name", "rent", None),
+        "two things of one name have a bar each",
+    ),
+    (
+        f"SELECT payment_type, sum(amount) FILTER (WHERE {TWO_DAYS}) AS before, "
+        f"sum(amount) FILTER (WHERE {WEEK}) AS after FROM daily_revenue GROUP BY 1",
+        ("bar", "payment_type", "before", None),
+        "two figures of one kind stand beside each other",
+    ),
+    (
         "SELECT parking_spaces, avg(monthly_rent) AS rent FROM shop JOIN service_area "
         "USING (service_area_id) GROUP BY 1 ORDER BY 1",
         ("bar", "parking_spaces", "rent", None),
@@ -465,6 +482,23 @@ def test_results_of_all_shapes_get_the_chart_that_a_person_would_choose(asking: 
             wrong.append((sql, got, expected, why))
     assert len(CASES) >= 72
     assert wrong == [], "\n".join(map(str, wrong))
+
+
+def test_figures_of_one_kind_and_wide_steps_are_said_beside_the_columns(asking: Asking) -> None:
+    two = _run(
+        asking,
+        f"SELECT payment_type, sum(amount) FILTER (WHERE {TWO_DAYS}) AS before, "
+        f"sum(amount) FILTER (WHERE {WEEK}) AS after FROM daily_revenue GROUP BY 1",
+    )["chart"]
+    assert two["others"] == ["after"]
+    steps = _run(
+        asking,
+        "SELECT round(monthly_rent / 1000) AS rent, count(*) AS n FROM shop GROUP BY 1 ORDER BY 1",
+    )
+    width = steps["chart"]["step"]
+    figures = [row[0] for row in steps["query_result"]["rows"] if row[0] is not None]
+    assert len(figures) > 50
+    assert (max(figures) - min(figures)) / width <= 30
 
 
 def test_places_and_years_are_no_figures() -> None:
@@ -544,7 +578,7 @@ needs_matplotlib = pytest.mark.skipif(
 )
 
 
-def _pictured(kind: str, types: dict[str, str], rows: Sequence[list[Any]], **axes: str) -> Any:
+def _pictured(kind: str, types: dict[str, str], rows: Sequence[list[Any]], **axes: Any) -> Any:
     """What is drawn of the rows, whose columns have these types; by default of `x` and `y`."""
     columns = tuple(types)
     sql = f"SELECT {', '.join(columns)} FROM t"
@@ -556,6 +590,17 @@ def _pictured(kind: str, types: dict[str, str], rows: Sequence[list[Any]], **axe
 
 
 NAMED = {"x": "text", "y": "int8"}
+
+
+@needs_matplotlib
+def test_namesakes_several_figures_and_steps_are_drawn_apart() -> None:
+    twins = _pictured("bar", NAMED, [["Ann", 1], ["Bob", 2], ["Ann", 3]])
+    assert [tick.get_text() for tick in twins.get_xticklabels()] == ["Ann", "Bob", "Ann (2)"]
+    two = _pictured("line", {**NAMED, "z": "int8"}, [["a", 1, 5], ["b", 2, 6]], others=["z"])
+    assert [list(line.get_ydata()) for line in two.lines] == [[1, 2], [5, 6]]
+    steps = _pictured("bar", {"x": "int8", "y": "int8"}, [[11, 1], [19, 2], [31, 4]], step=10)
+    assert [bar.get_height() for bar in steps.patches] == [3, 0, 4]
+    assert steps.get_xticklabels()[0].get_text() == "10–20"
 
 
 @needs_matplotlib

@@ -75,6 +75,42 @@ def test_a_line_goes_forward_in_time_whatever_the_order_of_rows(page: Page) -> N
     assert page.evaluate(f"{data}.datasets[0].data") == [7, 5, 9]
 
 
+@pytest.mark.parametrize(
+    ("chart", "types", "rows", "labels", "figures"),
+    [
+        ({}, ["text", "int8"], [["Ann", 1], ["Ann", 2]], ["Ann", "Ann (2)"], [[1, 2]]),
+        (
+            {"others": ["m"]},
+            ["text", "int8", "int8"],
+            [["a", 1, 5], ["b", 2, 6]],
+            ["a", "b"],
+            [[1, 2], [5, 6]],
+        ),
+        (
+            {"step": 10},
+            ["int8", "int8"],
+            [[31, 4], [11, 1], [19, 2]],
+            ["10–20", "20–30", "30–40"],
+            [[3, 0, 4]],
+        ),
+    ],
+)
+def test_namesakes_several_figures_and_steps_are_drawn_apart(
+    page: Page,
+    chart: dict[str, Any],
+    types: list[str],
+    rows: list[list[Any]],
+    labels: list[str],
+    figures: list[list[int]],
+) -> None:
+    columns = ["c", "n", "m"][: len(types)]
+    _answer(page, _bars(**chart), columns=columns, column_types=types, rows=rows)
+    expect(ask(page, "?").locator("canvas")).to_be_visible()
+    wait_until(page, f"globalThis.Chart && {_DRAWN}")
+    assert page.evaluate(f"{_DRAWN}.data.labels") == labels
+    assert page.evaluate(f"{_DRAWN}.data.datasets.map((set) => set.data)") == figures
+
+
 _DRAWN = "Chart.getChart(document.querySelector('canvas'))"
 _SHARES = {"columns": ["c", "n"], "labels": ["类别", "数量"], "totals": [None, 4]}
 
