@@ -46,9 +46,11 @@ def exports_blueprint(service: ExportService, slots: QuestionSlots) -> Blueprint
             response = Response(picture.content, content_type="image/png")
             return _named(response, wanted.run_id, picture.question, query.format)
 
-        opened = result_of(service.open(wanted, reader.lang), slots, request.environ)
+        is_stored = query.values == STORED_VALUES
+        opening = service.open(wanted, reader.lang, with_names=not is_stored)
+        opened = result_of(opening, slots, request.environ)
         rows, columns = opened.content.rows, opened.content.columns
-        if query.values == STORED_VALUES:
+        if is_stored:
             columns = stored_columns(rows.columns, rows.column_types)
 
         file = FORMATS[query.format](columns)

@@ -2,9 +2,10 @@
 
 import asyncio
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Any
 
 from common.errors import CituError
 from common.ports import Database
@@ -23,6 +24,9 @@ _log = logging.getLogger(__name__)
 _MOST_COLUMNS = 3
 _MOST_KEYS = 200  # of one column
 _PATIENCE_S = 0.5
+_MOST_IN_FILE = 10_000  # rows of a referred table
+_PATIENCE_WITH_FILE_S = 2.0
+_WITHOUT_ROWS = "SELECT * FROM (\n{}\n) AS described LIMIT 0"
 
 
 @dataclass(frozen=True)
@@ -81,6 +85,53 @@ async def reference_names(
     return {place: rows for place, rows in found.items() if rows.names}
 
 
+async def names_for_file(sql: str, database: Database, lang: Lang) -> NamesByColumn:
+    """Return what the rows are called to which keys of a result of any length may refer.
+
+    All rows of a referred table are read at once: a column has names in each of its rows, or, where
+    these are more than `_MOST_IN_FILE` or take long, keys in all. To be called before the result
+    is read: each takes a connection for streams, of which there may be one.
+    """
+    catalog = await database.catalog()
+    if not any(table.foreign_keys and table.name in sql for table in catalog.tables):
+        return {}
+
+    found: dict[int, ReferredRows] = {}
+    try:
+        async with asyncio.timeout(_PATIENCE_WITH_FILE_S):
+            described = await database.run(_WITHOUT_ROWS.format(sql))
+            columns = result_columns(sql, described, catalog, lang)
+            for reference in _references(columns, catalog):
+                label = _label(columns[reference.place], reference.table, lang)
+                found[reference.place] = ReferredRows(label, await _all_names(reference, database))
+    except (CituError, TimeoutError) as error:
+        _log.info("some keys stay without the names of their rows: %r", error)
+
+    return {place: rows for place, rows in found.items() if rows.names}
+
+
+async def _all_names(reference: _Reference, database: Database) -> Mapping[str, str]:
+    rows = await database.stream(_select(reference), _MOST_IN_FILE)
+    try:
+        called: dict[str, str] = {}
+        while page := await rows.page():
+            called |= _called(page)
+
+        return {} if rows.is_limited else called
+    finally:
+        await rows.aclose()
+
+
+def column_labels(columns: Sequence[ResultColumn], referred: NamesByColumn) -> list[str]:
+    """Return the columns' labels: of keys that are told by names, what these are names of."""
+    labels = [column.label for column in columns]
+    for place, rows in referred.items():
+        if rows.label is not None and rows.label not in labels:
+            labels[place] = rows.label
+
+    return labels
+
+
 def _label(column: ResultColumn, table: Table, lang: Lang) -> str | None:
     """Return what a row is called for a column that is called after its keys alone."""
     assert column.output.column is not None
@@ -137,14 +188,20 @@ async def _names(
     wanted = ", ".join(
         str(key) if isinstance(key, int | Decimal) else literal(str(key)) for key in keys
     )
-    table, key = reference.table, quoted(reference.key)
-    names = ", ".join(map(quoted, reference.names))
-    found = await database.run(
-        f"SELECT {key}, {names}\nFROM {quoted(table.schema)}.{quoted(table.name)}\n"
-        f"WHERE {key} IN ({wanted})"
-    )
+    found = await database.run(f"{_select(reference)}\nWHERE {quoted(reference.key)} IN ({wanted})")
+    return _called(found.rows)
+
+
+def _select(reference: _Reference) -> str:
+    table = reference.table
+    columns = ", ".join(map(quoted, (reference.key, *reference.names)))
+    return f"SELECT {columns}\nFROM {quoted(table.schema)}.{quoted(table.name)}"
+
+
+def _called(rows: Iterable[Sequence[Any]]) -> dict[str, str]:
+    """Return what rows of a key and names are called, by the key."""
     called = {}
-    for value, *parts in found.rows:
+    for value, *parts in rows:
         name = " ".join(str(part) for part in parts if part is not None)
         if name:
             called[str(value)] = name

@@ -9,7 +9,7 @@ from math import isfinite
 from typing import Any
 
 from agent.answers.chart import chart_of
-from agent.answers.reference_rows import NamesByColumn
+from agent.answers.reference_rows import NamesByColumn, column_labels
 from agent.answers.said_conditions import conditions_said
 from common.text import Lang
 from common.values import Catalog, QueryResult
@@ -38,7 +38,7 @@ def shown_result(
     body = {
         "columns": list(result.columns),
         "column_types": list(result.column_types),
-        "labels": _column_labels(columns, referred),
+        "labels": column_labels(columns, referred),
         "units": [column.unit for column in columns],
         "periods": [column.period for column in columns],
         "formats": [
@@ -66,16 +66,6 @@ def shown_result(
         body["cut_columns"] = list(result.cut_columns)
 
     return {"query_result": body} | ({"chart": chart} if chart else {})
-
-
-def _column_labels(columns: Sequence[ResultColumn], referred: NamesByColumn) -> list[str]:
-    """Return the columns' labels: of keys that are told by names, what these are names of."""
-    labels = [column.label for column in columns]
-    for place, rows in referred.items():
-        if rows.label is not None and rows.label not in labels:
-            labels[place] = rows.label
-
-    return labels
 
 
 def _labels_shown(

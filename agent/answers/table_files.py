@@ -18,6 +18,7 @@ from xml.sax.saxutils import escape
 
 import xlsxwriter
 
+from agent.answers.reference_rows import NamesByColumn, column_labels
 from common.envelope import to_json
 from common.text import Lang
 from common.values import QueryResult
@@ -47,16 +48,24 @@ class FileColumn:
 
 
 def file_columns(
-    columns: Sequence[ResultColumn], result: QueryResult, lang: Lang
+    columns: Sequence[ResultColumn], result: QueryResult, lang: Lang, names: NamesByColumn
 ) -> tuple[FileColumn, ...]:
-    """Return the columns of a result for a file that people read."""
+    """Return the columns of a result for a file that people read.
+
+    Args:
+        names: what the rows are called to which columns of keys refer.
+    """
     found = []
-    for column, kind in zip(columns, result.column_types, strict=True):
-        header = column.label
+    headers = column_labels(columns, names)
+    for place, (column, kind) in enumerate(zip(columns, result.column_types, strict=True)):
+        header = headers[place]
         if column.unit is not None:
-            header = f"{column.label} ({column.unit})"
+            header = f"{header} ({column.unit})"
 
         labels = value_labels(column.output, lang)
+        if place in names:
+            labels = names[place].names
+
         shown_as = format_of(column, kind)
         found.append(FileColumn(column.output.name, kind, header, labels, shown_as))
 

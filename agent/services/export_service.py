@@ -10,6 +10,7 @@ from typing import Any, Generic, TypeVar
 
 from agent.answers.chart import Chart, chart_of
 from agent.answers.chart_image import can_draw, drawn
+from agent.answers.reference_rows import names_for_file
 from agent.answers.requested_chart import ChartRequest, requested_chart_of
 from agent.answers.table_files import FileColumn, file_columns
 from agent.runs.past_answers import PastAnswers
@@ -99,8 +100,13 @@ class ExportService:
         self._open_database = open_database
         self.max_rows = max_rows
 
-    async def open(self, wanted: WantedRows, lang: Lang) -> Exported[LabelledRows]:
+    async def open(
+        self, wanted: WantedRows, lang: Lang, *, with_names: bool = True
+    ) -> Exported[LabelledRows]:
         """Return the answer's rows as they are now; the caller closes the stream.
+
+        Args:
+            with_names: keys are told by the names of the rows to which they refer.
 
         Raises:
             NotFound: the user has no such answer or call, it is no longer kept, or it has no SQL.
@@ -112,10 +118,11 @@ class ExportService:
 
         async def opening(database: Database, sql: str) -> LabelledRows:
             catalog = await database.catalog()
+            names = await names_for_file(sql, database, lang) if with_names else {}
             rows = await database.stream(sql, self.max_rows)
             without_rows = QueryResult(rows.columns, rows.column_types, ())
             columns = result_columns(sql, without_rows, catalog, lang)
-            return LabelledRows(rows, file_columns(columns, without_rows, lang))
+            return LabelledRows(rows, file_columns(columns, without_rows, lang, names))
 
         return await self._of_answer(wanted, shown, opening)
 

@@ -115,7 +115,8 @@ async def _answer(services: McpServices, caller: McpCaller, parts: Mapping[str, 
 
 async def _rows(services: McpServices, caller: McpCaller, parts: Mapping[str, str]) -> Contents:
     run_id = parse_run_id(parts["run_id"])
-    opened = await services.exports.open(WantedRows(run_id, caller.actor), caller.lang)
+    wanted = WantedRows(run_id, caller.actor)
+    opened = await services.exports.open(wanted, caller.lang, with_names=False)
     rows = opened.content.rows
     try:
         file = FORMATS[parts["format"]](stored_columns(rows.columns, rows.column_types))

@@ -255,7 +255,7 @@ async def _export(services: McpServices, call: McpCall) -> Json:
     file_format = ExportQuery.read({"format": call.arguments.get("format", "csv")}).format
     # Opened to learn whether there are rows, which whoever fetches the file reads.
     wanted = WantedRows(run_id, call.caller.actor)
-    opened = await services.exports.open(wanted, call.caller.lang)
+    opened = await services.exports.open(wanted, call.caller.lang, with_names=False)
     await opened.content.rows.aclose()
     url = f"{call.caller.address}/api/v0/runs/{run_id}/export?format={file_format}"
     return _result({"url": url, "max_rows": services.exports.max_rows}, url)

@@ -152,14 +152,18 @@ def test_files_say_what_people_call_columns_and_values(
 ) -> None:
     url = make_database(
         """
-        CREATE TABLE member (id int PRIMARY KEY, level int, joined_on date, paid numeric(9,2));
+        CREATE TABLE shop (shop_id int PRIMARY KEY, shop_name text NOT NULL);
+        CREATE TABLE member (id int PRIMARY KEY, level int, joined_on date, paid numeric(9,2),
+            shop_id int REFERENCES shop);
         COMMENT ON COLUMN member.level IS '会员等级：1=普通 2=银卡';
         COMMENT ON COLUMN member.paid IS '消费金额（元）';
         COMMENT ON TABLE member IS '会员';
-        INSERT INTO member VALUES (1, 2, '2026-02-28', 1234.5);
+        COMMENT ON TABLE shop IS '门店';
+        INSERT INTO shop VALUES (7, '东湖店');
+        INSERT INTO member VALUES (1, 2, '2026-02-28', 1234.5, 7);
         """
     )
-    sql = "SELECT id, level, joined_on, paid FROM member"
+    sql = "SELECT id, level, joined_on, paid, shop_id FROM member"
     settings = Settings(database_url=url, enable_result_summary=False)
     with Asking(settings, model) as asking:
         run_id = _asked(asking, sql)["run_id"]
@@ -174,12 +178,17 @@ def test_files_say_what_people_call_columns_and_values(
         "银卡",
         "2026-02-28",
         "1234.50",
+        "东湖店",
     ]
-    assert labelled[0][3] == "消费金额 (元)"
-    assert stored == [["id", "level", "joined_on", "paid"], ["1", "2", "2026-02-28", "1234.50"]]
+    assert labelled[0][3:] == ["消费金额 (元)", "门店"]
+    assert stored == [
+        ["id", "level", "joined_on", "paid", "shop_id"],
+        ["1", "2", "2026-02-28", "1234.50", "7"],
+    ]
     assert sheet is not None
-    key, level, day, paid = sheet[2]
+    key, level, day, paid, shop = sheet[2]
     assert (level.value, day.value, paid.value) == ("银卡", datetime(2026, 2, 28), 1234.5)
+    assert (shop.value, sheet["E1"].value) == ("东湖店", "门店")
     assert (key.number_format, paid.number_format) == ("General", "#,##0.00")
     assert sheet.column_dimensions["C"].width >= len("2026-02-28")
 
