@@ -13,7 +13,6 @@ from rules.composing.asked import Asked
 from rules.linking.mark import Mark
 from rules.query.query import ColumnRef, Condition, Either, Query, touched
 from rules.query.refusals import unclear_state, unused_words
-from rules.reading.cover import is_weak_verb
 from rules.reading.words import Word
 from rules.schema.table_facts import is_due, tells_end
 from rules.words import WORDS
@@ -78,7 +77,7 @@ def _refuse_passed_states(asked: Asked, query: Query) -> None:
     used.update(_restricted(query))
     for word in asked.question.words:
         named = {(one.table, one.column) for one in word.mark.links if one.kind == "column"}
-        if is_weak_verb(word) and used.isdisjoint(named):
+        if word.is_weak_verb and used.isdisjoint(named):
             states = [one for one in named if _may_be_empty(asked, query, *one)]
             if states and word.text.lower().endswith(_PAST):
                 raise unused_words([word.text])

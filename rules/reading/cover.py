@@ -17,12 +17,10 @@ from rules.reading.parts import Fragment, Parts, Reading
 from rules.reading.value_conditions import value_or_flag
 from rules.reading.words import Match, QuestionWords, Word
 from rules.words import WORDS
-from rules.words.speech import part_of_speech
 
 _BEFORE_NOUNS = frozenset(WORDS.english.phrases("questions.before_things"))
 _NAMES = frozenset(("tab", "mcol", "dcol", "tcol", "val", "flag"))
 _NAMES_BUT_FLAGS = _NAMES - {"flag"}
-_NOUN_LIKE = ("noun", "proper noun", "adjective", "number", "unknown")
 
 
 def _fragments(question: QuestionWords, patterns: Patterns) -> dict[int, list[Fragment]]:
@@ -134,7 +132,7 @@ def _passing(question: QuestionWords, place: int) -> tuple[float, bool]:
         # another word has taken it up
         return costs.TIE, False
 
-    says_nothing = word.mark.is_skippable or is_weak_verb(word)
+    says_nothing = word.mark.is_skippable or word.is_weak_verb
     if says_nothing or _is_measure_word(question, place):
         return costs.SKIPPED, False
 
@@ -187,16 +185,3 @@ def _is_measure_word(question: QuestionWords, place: int) -> bool:
 
     is_counted = before.mark.means("count") or before.mark.number is not None
     return is_counted and before.mark.end == mark.start
-
-
-def is_weak_verb(word: Word) -> bool:
-    """Tell whether an English verb or particle is only like a part of some column's name.
-
-    Examples are "registered" and "up".
-    """
-    if word.mark.intent is not None or not word.text.isascii():
-        return False
-    if not 0 < word.mark.quality < costs.WHOLE:
-        return False
-
-    return part_of_speech(word.text, "en") not in _NOUN_LIKE

@@ -27,6 +27,7 @@ from rules.words import WORDS
 from rules.words.speech import part_of_speech
 from rules.words.vocabulary import Intent
 
+_NOUN_LIKE = ("noun", "proper noun", "adjective", "number", "unknown")
 _WHO = WORDS.english.text("questions.who")
 _PEOPLE = frozenset(WORDS.both("questions.people"))
 _DONE = WORDS.chinese.text("questions.done")
@@ -98,6 +99,19 @@ class Word:
 
         table = self.link_as("tab")
         return table is None or figure.quality > table.quality
+
+    @property
+    def is_weak_verb(self) -> bool:
+        """Tell whether an English verb or particle is only like a part of some column's name.
+
+        Examples are "registered" and "up".
+        """
+        if self.mark.intent is not None or not self.text.isascii():
+            return False
+        if not 0 < self.mark.quality < costs.WHOLE:
+            return False
+
+        return part_of_speech(self.text, "en") not in _NOUN_LIKE
 
 
 class QuestionWords:

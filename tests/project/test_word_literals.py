@@ -46,6 +46,10 @@ SQL = {
     "FETCH",
     "FIRST",
     "NEXT",
+    "FETCH FIRST ROW WITH TIES",
+    "ROW",
+    "WITH",
+    "TIES",
 }
 SQL |= {"row", "number", "rank", "real", "int", "double precision"}
 ENDINGS = {
