@@ -184,9 +184,9 @@ def _first_paint(
 
 def _protocols(database_url: str, folder: Path, options: argparse.Namespace) -> None:
     found = protocols.run(database_url, folder, rounds=options.rounds * 20)
-    own = found["ask_agent"]
-    for name, milliseconds in found.items():
-        print(f"{name:22}{milliseconds:>8.2f} ms{milliseconds - own:>+8.2f}")
+    for name, cost in found.items():
+        times = f"{cost.elapsed:>8.2f} ms{cost.added:>+8.2f}"
+        print(f"{name:24}{times}, processor {cost.cpu:>6.2f} ms")
     print(f"budget above ask_agent: {protocols.BUDGET_MS:g} ms")
 
 

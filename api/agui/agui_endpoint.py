@@ -60,17 +60,18 @@ def agui_blueprint(
 
 async def _events(
     runs: RunService, given: RunInput, actor: Actor, held: HeldSlot, lang: Lang
-) -> AsyncGenerator[Json, None]:
+) -> AsyncGenerator[list[Json], None]:
+    """Yield the events of each frame together, because each piece wakes the thread that writes."""
     translation = AguiEvents(given.thread_id, given.run_id)
-    yield translation.started()
+    yield [translation.started()]
     try:
         async with aclosing(await _frames(runs, given, actor, held)) as frames:
             async for frame in frames:
-                for event in translation.of(stored_event(frame.data).data):
-                    yield event
+                events = translation.of(stored_event(frame.data).data)
+                if events:
+                    yield events
     except CituError as error:  # an answer that can't be taken
-        for event in translation.of({"type": "error", **error_data(error, lang)}):
-            yield event
+        yield translation.of({"type": "error", **error_data(error, lang)})
 
 
 async def _frames(runs: RunService, given: RunInput, actor: Actor, held: HeldSlot) -> Frames:
@@ -84,5 +85,5 @@ async def _frames(runs: RunService, given: RunInput, actor: Actor, held: HeldSlo
     return await frames_after(runs, actor, asked.waiting, lambda _asked: asked.payload, held.give())
 
 
-def _written(event: Json) -> bytes:
-    return sse.data(to_bytes(event))
+def _written(events: list[Json]) -> bytes:
+    return b"".join(sse.data(to_bytes(event)) for event in events)

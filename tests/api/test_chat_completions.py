@@ -101,7 +101,7 @@ def test_an_answer_is_that_of_the_other_endpoints(
 
 
 def test_the_official_client_reads_every_kind_of_run(
-    client: openai.OpenAI, talking: Asking
+    client: openai.OpenAI, talking: Asking, model: OpenAiServer
 ) -> None:
     """Runs that end, fail, wait, are cut or cancelled, whole and as a stream."""
     refused: Any = chat("DELETE FROM company")
@@ -122,6 +122,15 @@ def test_the_official_client_reads_every_kind_of_run(
             cut = other.chat.completions.create(model="citu", messages=messages, stream=True)
             assert next(iter(cut)).object == "chat.completion.chunk"
             cut.close()
+            gate = Gate()
+            with scripted(model, Reply(pieces=["Hel", gate, "lo"])):
+                stream = other.chat.completions.create(model="citu", messages=messages, stream=True)
+                run_id = next(iter(stream)).id.removeprefix("chatcmpl-")
+                talking.client.post(f"/api/v0/runs/{run_id}/cancel", json={}, buffered=True)
+                with pytest.raises(openai.APIError) as cancelled:
+                    list(stream)
+            assert cancelled.value.code == "cancelled"
+            gate.open()
 
 
 def test_text_comes_as_the_model_writes_it(talking: Asking, model: OpenAiServer) -> None:
