@@ -1,6 +1,6 @@
 """Writes answers as Markdown, for clients that show nothing but text."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from api.given_answers import choice_text
@@ -17,6 +17,7 @@ _MORE = Text("（共 {} 行，只显示前 {} 行）", "({} rows, of which the f
 _CUT = Text("（还有更多行）", "(there are more rows)")
 _CHOICES = Text("可选回答：{}", "Possible answers: {}")
 _NOTE = Text("注意：{}", "Note: {}")
+_ALSO = Text("文中的其他数字来自：", "Other figures of the text come from:")
 
 
 def answer_text(data: Mapping[str, Any], lang: Lang) -> str:
@@ -28,13 +29,30 @@ def answer_text(data: Mapping[str, Any], lang: Lang) -> str:
     for card in data.get("cards") or ():
         parts.append(card_text(card))
     if data.get("sql"):
-        parts.append(f"```sql\n{data['sql']}\n```")
+        parts.append(_fenced(data["sql"]))
+
+    other_statements = list(_behind_other_figures(data))
+    if other_statements:
+        parts.append(_ALSO.to(lang))
+        parts.extend(map(_fenced, other_statements))
 
     parts.extend(_NOTE.to(lang).format(warning) for warning in data.get("warnings") or ())
     if data.get("choices"):
         parts.append(choices_text(data["choices"], lang))
 
     return "\n\n".join(parts)
+
+
+def _fenced(sql: str) -> str:
+    return f"```sql\n{sql}\n```"
+
+
+def _behind_other_figures(data: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the statements that figures of the text come from, but for that of the shown rows."""
+    named = {figure["call_id"] for figure in data.get("figures") or ()}
+    for source in data.get("sources") or ():
+        if source["call_id"] in named and source["sql"] != data.get("sql"):
+            yield source["sql"]
 
 
 def rows_text(result: Mapping[str, Any], lang: Lang) -> str:
