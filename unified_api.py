@@ -66,9 +66,9 @@ from api.health import Found, health_blueprint
 from api.lineage import lineage_blueprint
 from api.mcp.citu_content import INSTRUCTIONS, CituContent
 from api.mcp.endpoint import mcp_blueprint
+from api.mcp.mcp_services import McpServices
 from api.mcp.sealed_state import StateSeal
 from api.mcp.server import McpServer
-from api.mcp.tools import McpServices
 from api.me import me_blueprint
 from api.metrics_page import metrics_blueprint
 from api.openapi import VERSION, openapi_blueprint

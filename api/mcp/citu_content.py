@@ -4,10 +4,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 
 from api.fields import wrong
+from api.mcp.caller_reports import open_reports, report_label
 from api.mcp.content import Json, McpCall, McpCaller, Result, Steps
 from api.mcp.mcp_resources import listed_resources, read_resource, resource_templates
+from api.mcp.mcp_services import McpServices
 from api.mcp.messages import INVALID_PARAMS, McpError
-from api.mcp.tools import TOOLS, McpServices, open_reports, report_label, tool_of
+from api.mcp.tools import TOOLS, tool_of
 from common.errors import InvalidRequest
 from common.meanings import Report
 from common.text import Text

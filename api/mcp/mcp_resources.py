@@ -10,9 +10,10 @@ from agent.answers.table_files import FORMATS, stored_columns
 from agent.services.export_service import WantedRows
 from api.answer_fields import answer_fields
 from api.mcp import answer_view
+from api.mcp.caller_reports import open_reports, report_label
 from api.mcp.content import Json, McpCaller
+from api.mcp.mcp_services import McpServices
 from api.mcp.messages import INVALID_PARAMS, McpError
-from api.mcp.tools import McpServices, open_reports, report_label
 from api.requests import parse_database, parse_run_id, parse_table_name
 from common.envelope import to_json
 from common.errors import InvalidRequest, NotFound

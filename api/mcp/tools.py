@@ -3,26 +3,24 @@
 A tool that models of this service may use as well is open to the same groups (TOOL_GROUPS).
 """
 
-import asyncio
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 
 from agent.analysis.analysing import AnalysisRequest
-from agent.asked_databases import AskedDatabases
 from agent.question import Question
 from agent.runs.events import stored_event
-from agent.runs.run_service import RunService
-from agent.services.analysis_service import AnalysisService, WantedAnalysis
-from agent.services.database_services import ServedDatabases
-from agent.services.export_service import ExportService, WantedRows
+from agent.services.analysis_service import WantedAnalysis
+from agent.services.export_service import WantedRows
 from agent.services.sql_service import GivenSql
 from agent.tools.registry import ToolRegistry
 from api.answer_fields import answer_fields
 from api.answer_markdown import rows_text
 from api.mcp import answer_view
 from api.mcp.answers import given_answer, step_of, texts
+from api.mcp.caller_reports import reports_of
 from api.mcp.content import Json, McpCall, McpCaller, Result, Steps
+from api.mcp.mcp_services import McpServices
 from api.mcp.messages import INVALID_PARAMS, McpError
 from api.models.request_models import AnalyzeBody, ExportQuery, SearchQuery, SqlBody
 from api.requests import (
@@ -36,30 +34,9 @@ from api.requests import (
 from api.run_frames import Frames, WaitingRun, frames_after, frames_of, last_frame
 from common.actor import Actor
 from common.envelope import to_json
-from common.errors import InvalidSql, StatementRejected, ValidationFailed
-from common.meanings import Report
 from common.text import Lang, Text, language_of
 
 _DECLINED = Text("用户没有回答，运行已取消。", "The user did not answer; the run was cancelled.")
-
-
-@dataclass(frozen=True)
-class McpServices:
-    """The services behind the tools.
-
-    Attributes:
-        agents: names of the flows that can be asked.
-        registry: knows who may use which tool.
-    """
-
-    runs: RunService
-    databases: ServedDatabases
-    asked: AskedDatabases
-    exports: ExportService
-    analyses: AnalysisService
-    registry: ToolRegistry
-    agents: Collection[str]
-    max_question_chars: int
 
 
 Run = Callable[[McpServices, McpCall], Steps]
@@ -267,68 +244,11 @@ async def _list_reports(services: McpServices, call: McpCall) -> Json:
         services.databases.checked(database, call.caller.actor)
 
     listed = []
-    for one in await _reports_of(services, call.caller):
-        if database in (None, one.database):
-            listed.append(_shown_report(one, call.caller))
+    for report in await reports_of(services, call.caller):
+        if database in (None, report.database):
+            listed.append(report.shown_to(call.caller))
 
     return _result({"reports": listed})
-
-
-def _shown_report(one: "_OpenReport", caller: McpCaller) -> Json:
-    report = one.report
-    shown = {
-        "question": report_label(report, caller),
-        "description": report.description.to(caller.lang) if report.description else "",
-        "database": one.database,
-    }
-    if one.problem is not None:
-        shown["problem"] = one.problem.to(caller.lang)
-
-    return shown
-
-
-def report_label(report: Report, caller: McpCaller) -> str:
-    """Return the question by which users ask for a report."""
-    return report.names.label(caller.lang) or report.name
-
-
-async def open_reports(services: McpServices, caller: McpCaller) -> Sequence[tuple[str, Report]]:
-    """Return the reports whose SQL a caller may run, each with its database."""
-    found = await _reports_of(services, caller)
-    return [(one.database, one.report) for one in found if one.problem is None]
-
-
-@dataclass(frozen=True)
-class _OpenReport:
-    """A report whose data the caller may see, and why it can't be run now, if it can't."""
-
-    database: str
-    report: Report
-    problem: Text | None = None
-
-
-async def _reports_of(services: McpServices, caller: McpCaller) -> Sequence[_OpenReport]:
-    listed = [
-        (database.name, report)
-        for database in services.asked.open_to(caller.actor)
-        for report in database.reports
-    ]
-    found = await asyncio.gather(*(_opened(services, caller, *one) for one in listed))
-    return [one for one in found if one is not None]
-
-
-async def _opened(
-    services: McpServices, caller: McpCaller, name: str, report: Report
-) -> _OpenReport | None:
-    """Return a report, None if it reads what the caller may not."""
-    try:
-        await services.asked.database(name, caller.actor).explain(report.sql)
-    except (InvalidSql, ValidationFailed) as error:
-        return _OpenReport(name, report, error.text) if report.is_broken else None
-    except StatementRejected:
-        return None
-
-    return _OpenReport(name, report)
 
 
 def _run_id(call: McpCall) -> str:
