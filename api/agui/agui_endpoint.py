@@ -1,5 +1,6 @@
 """`POST /api/agui`: a run as a stream of AG-UI's events."""
 
+import logging
 from collections.abc import AsyncGenerator, Collection
 from contextlib import aclosing
 from dataclasses import replace
@@ -22,9 +23,10 @@ from api.streaming import event_stream
 from common import sse
 from common.actor import Actor
 from common.envelope import error_data, to_bytes
-from common.errors import CituError
+from common.errors import INTERNAL_ERROR_TEXT, CituError, InternalError
 from common.text import Lang
 
+_log = logging.getLogger(__name__)
 Json = dict[str, Any]
 
 
@@ -72,6 +74,10 @@ async def _events(
                     yield events
     except CituError as error:  # an answer that can't be taken
         yield translation.of({"type": "error", **error_data(error, lang)})
+    except Exception:  # noqa: BLE001 - a client must see that the run has ended
+        _log.exception("unexpected failure in a run over AG-UI")
+        broken = error_data(InternalError(INTERNAL_ERROR_TEXT), lang)
+        yield translation.of({"type": "error", **broken})
 
 
 async def _frames(runs: RunService, given: RunInput, actor: Actor, held: HeldSlot) -> Frames:

@@ -1,5 +1,6 @@
 """`GET /v1/models` and `POST /v1/chat/completions`."""
 
+import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection
 from contextlib import aclosing
 from typing import Any
@@ -30,11 +31,18 @@ from api.streaming import event_stream
 from api.waiting import WAIT_S, queue_of
 from common import sse
 from common.actor import Actor
-from common.envelope import error_data, to_bytes
-from common.errors import CANCELLED_TEXT, Cancelled, CituError
+from common.envelope import to_bytes
+from common.errors import (
+    CANCELLED_TEXT,
+    INTERNAL_ERROR_TEXT,
+    Cancelled,
+    CituError,
+    InternalError,
+)
 from common.runtime import NoItem
 from common.text import language_of
 
+_log = logging.getLogger(__name__)
 _DONE = sse.data(b"[DONE]")
 Written = dict[str, Any]
 
@@ -123,8 +131,10 @@ async def _pieces(
                 if asked.streams and piece:
                     yield completion.chunk({"role": "assistant", "content": piece})
     except CituError as error:
-        completion.status = error.code
-        completion.error = error_data(error, completion.lang)
+        completion.fail(error)
+    except Exception:  # noqa: BLE001 - a client must see that there will be no answer
+        _log.exception("unexpected failure in a completion")
+        completion.fail(InternalError(INTERNAL_ERROR_TEXT))
 
     for last in _ending(asked, completion):
         yield last

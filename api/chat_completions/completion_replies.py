@@ -13,6 +13,8 @@ from typing import Any
 
 from api.answer_markdown import answer_text, choices_text
 from api.run_frames import WaitingRun
+from common.envelope import error_data
+from common.errors import CituError
 from common.text import Lang, Text
 
 Json = dict[str, Any]
@@ -51,6 +53,11 @@ class ChatCompletion:
         piece = make(self, event) if make is not None else ""
         self._said += piece
         return piece
+
+    def fail(self, error: CituError) -> None:
+        """Note an error that is no event of the run."""
+        self.status = error.code
+        self.error = error_data(error, self.lang)
 
     @property
     def text(self) -> str:

@@ -66,6 +66,13 @@ def test_calls_of_tools_have_arguments_results_and_rows(
     assert rows["query_result"]["rows"][0] == ["gauge 1"]
 
 
+def test_a_fault_of_the_program_ends_the_run_visibly(
+    ruled: Asking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("api.agui.agui_endpoint.stored_event", lambda _: {}["no such key"])
+    assert [one["type"] for one in events(ruled, "你好")] == ["RUN_STARTED", "RUN_ERROR"]
+
+
 @pytest.mark.parametrize(
     ("body", "said"),
     [

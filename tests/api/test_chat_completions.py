@@ -247,6 +247,16 @@ def test_mistakes_are_named_in_the_shape_of_the_protocol(
     assert (error["type"], error["param"]) == ("invalid_request", param)
 
 
+def test_a_fault_of_the_program_is_an_error(ruled: Asking, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = "api.chat_completions.completion_endpoints.stored_event"
+    monkeypatch.setattr(place, lambda _: {}["no such key"])
+    response = ruled.client.post(
+        PATH, json={"model": "citu", "messages": chat("你好")}, buffered=True
+    )
+    assert response.status_code == 500
+    assert response.get_json()["error"]["code"] == "internal_error"
+
+
 def test_keys_are_asked_for_and_errors_of_a_run_have_its_status(
     make_database: Callable[[str], str], model: OpenAiServer, tmp_path: Any
 ) -> None:
