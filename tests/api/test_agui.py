@@ -69,7 +69,8 @@ def test_calls_of_tools_have_arguments_results_and_rows(
 def test_a_fault_of_the_program_ends_the_run_visibly(
     ruled: Asking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("api.agui.agui_endpoint.stored_event", lambda _: {}["no such key"])
+    # Nothing is as the translator takes it.
+    monkeypatch.setattr("api.agui.agui_endpoint.stored_event", lambda _: None)
     assert [one["type"] for one in events(ruled, "你好")] == ["RUN_STARTED", "RUN_ERROR"]
 
 
