@@ -177,7 +177,9 @@ def rewrites(
 
     # Of "sold the most", a figure in its place would leave no ranking.
     ranks = refusal.missing is not None and refusal.missing.kind == "figure"
-    for choice in refusal.choices:
+    # Of which things there are rows is no group: "books by German authors by books".
+    said_of = refusal.choices if ranks or refusal.words else ()
+    for choice in said_of:
         lang = language_of(inquiry.question)
         words = () if ranks else refusal.words
         for text in _with_choice(inquiry.question, words, choice.to(lang)):

@@ -20,6 +20,7 @@ _LIKE_NAME = 0.7  # quality below which a word is only like a column's name
 _COUNTS = ("count", "count_distinct")
 _SELLS = re.compile(WORDS.any_of("questions.sells"), re.IGNORECASE)
 _QUANTITY = WORDS.chinese.pattern("columns.counted", end="$")
+_TOTAL_OF = WORDS.english.text("questions.total_of")
 _HAVE = frozenset(WORDS.both("questions.have"))
 
 
@@ -30,6 +31,7 @@ def refuse_unaccounted_figures(asked: Asked, query: Query) -> None:
         Refusal: names the words, or asks what they mean.
     """
     _refuse_counted_amounts(asked, query)
+    _refuse_counted_totals(asked, query)
     _refuse_unsaid_averages(asked, query)
     _refuse_other_units(asked, query)
     _refuse_counts_of_likeness(asked, query)
@@ -57,6 +59,19 @@ def _refuse_counted_amounts(asked: Asked, query: Query) -> None:
         is_count = measure.function == "count" and measure.column is None
         if is_count and facts.keeps_amounts and any(map(facts.is_count, facts.measures)):
             raise missing_measure(called(facts.table), facts)
+
+
+def _refuse_counted_totals(asked: Asked, query: Query) -> None:
+    """Refuse to count rows with amounts for "the total of": it may be that of the amounts."""
+    question = asked.question
+    totals = [text for text in question.texts("sum") if text.lower().endswith(_TOTAL_OF)]
+    if not totals or question.has("count"):
+        return
+
+    for measure in query.measures:
+        is_count = measure.function == "count" and measure.column is None
+        if is_count and amount_of(question, measure.table) is not None:
+            raise unused_words(totals)
 
 
 def _refuse_unsaid_averages(asked: Asked, query: Query) -> None:

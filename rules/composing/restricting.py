@@ -138,13 +138,15 @@ def _with_existence(asked: Asked, query: Query) -> Query:
             known |= graph.above(one.table).keys()
 
     for named in asked.tables:
-        before = asked.question.nearest(named.at - 1, -1, "noise", "of", "unit")
-        if before is None or not before.mark.means("with", "and", "verb", "which"):
+        table = named.link.table
+        if table in known:
+            is_passed = table not in used and bool(query.measures)
+            conditions += _has_reference(asked, query.base, table) if is_passed else []
             continue
-        if named.link.table not in known:
-            related.append(Related(named.link.table))
-        elif named.link.table not in used and query.measures:
-            conditions += _has_reference(asked, query.base, named.link.table)
+
+        before = asked.question.nearest(named.at - 1, -1, "noise", "of", "unit")
+        if before is not None and before.mark.means("with", "and", "verb", "which"):
+            related.append(Related(table))
 
     return replace(query, related=tuple(related), conditions=tuple(conditions))
 

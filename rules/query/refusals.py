@@ -277,11 +277,11 @@ def several_people(word: str, tables: Sequence[TableKey], lexicon: Lexicon) -> R
 def several_things(choices: Sequence[Choice], lexicon: Lexicon) -> Refusal:
     """Refuse a question whose answer may have a row for each of several things or groups."""
     kinds = [_called_thing(lexicon, key, column) for key, column in choices]
-    listed = Text("、".join(kind.zh for kind in kinds), " or ".join(kind.en for kind in kinds))
+    listed = Text("、".join(kind.zh for kind in kinds), " or for ".join(kind.en for kind in kinds))
     return _unclear(
         Text(
             f"这个问题可以按不同的对象回答：{listed.zh}。请说明要看哪一个。",
-            f"The question can be answered for each {listed.en}. Please say which one.",
+            f"The question can be answered for {listed.en}. Please say which one.",
         ),
         choices=kinds,
         missing=Missing("choice", tuple(choices)),

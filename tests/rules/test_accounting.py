@@ -276,6 +276,7 @@ SAMPLE = _table(
         ("how many samples were rejected", (SAMPLE, NURSE), "rejected"),  # not all of them
         ("samples that were rejected", (SAMPLE, NURSE), "rejected"),
         ("samples taken at night", (SAMPLE, NURSE), "night"),  # no shift of those who took them
+        ("total of invoices in 2024", (INVOICE, LINE), "total of"),  # their number, or amount
         ("revenue per nurse", (SAMPLE, NURSE), "revenue"),  # what is measured is no money
     ],
 )
@@ -291,6 +292,7 @@ def test_what_only_looks_like_it_is_refused(
     ("question", "part"),
     [
         ("how many samples have a nurse", "count(*) AS sample_count FROM sample WHERE nurse_id IS"),
+        ("how many samples belong to a nurse", "nurse_id IS NOT NULL"),
         ("how many samples have a tube", "count(*) AS sample_count FROM sample"),  # each has one
         ("oldest nurse", "ORDER BY date_of_birth FETCH FIRST ROW WITH TIES"),  # not of a whole year
         ("which nurse has the most samples", "DESC NULLS LAST FETCH FIRST ROW WITH TIES"),

@@ -179,6 +179,13 @@ def test_two_likely_meanings_are_choices_that_are_read_as_what_they_say(
         assert part in " ".join(completed.text.split()).replace('"', "")
 
 
+def test_things_are_chosen_and_not_written_behind_the_question() -> None:
+    written = draft("books by German authors", (), LIBRARY)
+    assert isinstance(written, NoSql)
+    assert written.choices
+    assert not written.rewrites  # "books by German authors by books"
+
+
 BRANCH = _table("shop", Column("shop_name", "text"))
 REPORT = replace(
     _table(
