@@ -2,6 +2,7 @@
 
 import { request, Refusal } from "./api.js";
 import { element, glyph, setTranslatedAttribute } from "./dom.js";
+import { resultView } from "./result_view.js";
 import { label, setLabel } from "./texts.js";
 
 /** A `<div>` that asks whether the answer of that run is right. */
@@ -9,7 +10,13 @@ export function feedback({ run_id: runId, conversation_id: conversationId, sql }
   const said = label("feedback_question");
   const status = element("span", { class: "feedback-status", role: "status" }, said);
   const place = element("div", { class: "feedback" }, status);
-  const give = (rating, more = {}) => send(status, { run_id: runId, conversation_id: conversationId, rating, ...more });
+  const corrected = element("div", { class: "corrected" });
+  const give = async (rating, more = {}) => {
+    const data = await send(status, { run_id: runId, conversation_id: conversationId, rating, ...more });
+    if (data?.query_result) corrected.replaceChildren(resultView(data.query_result, {}));
+    if (data?.query_result) place.after(corrected);
+    return data !== null;
+  };
   const right = rateButton("up", "feedback_right", () => give("satisfied"));
   const wrong = rateButton("down", "feedback_wrong", () => {
     if (!place.querySelector("form")) place.append(correction(sql, give));
@@ -57,18 +64,19 @@ function field(key, text) {
   return element("label", {}, label(key), area);
 }
 
-/** Resolves to whether it was taken; says so, or why not. */
+/** Resolves to the reply, null where it was not taken; says what was learnt, or why it was not taken. */
 async function send(status, body) {
   try {
     const data = await request("feedback", { method: "POST", body });
-    const lines = [label("feedback_thanks"), ...(data.warnings ?? []).map((text) => element("span", {}, ` ${text}`))];
-    status.replaceChildren(...lines);
-    return true;
+    const learnt = data.example ? label("feedback_learnt", { question: data.example.question }) : null;
+    const lines = [label("feedback_thanks"), learnt, ...(data.warnings ?? []).map((text) => element("span", {}, ` ${text}`))];
+    status.replaceChildren(...lines.filter((line) => line !== null));
+    return data;
   } catch (refusal) {
     if (!(refusal instanceof Refusal)) throw refusal;
     const reason = refusal.envelope.data.error ?? refusal.envelope.message;
     if (reason) status.replaceChildren(element("span", { class: "refused" }, reason));
     else setLabel(status.firstElementChild, "feedback_failed");
-    return false;
+    return null;
   }
 }

@@ -362,6 +362,7 @@ const TEXTS = {
   feedback_sql: ["正确的 SQL（可选）", "The SQL that would be right (optional)"],
   feedback_send: ["提交", "Send"],
   feedback_thanks: ["感谢反馈。", "Thank you."],
+  feedback_learnt: [({ question }) => `已记为这个问题的示例：${question}`, ({ question }) => ` Kept as an example for: ${question}`],
   feedback_failed: ["反馈未能保存，请重试。", "It could not be kept. Try again."],
   views: ["显示方式", "Shown as"],
   view_bar: ["柱形图", "Bars"],

@@ -321,13 +321,24 @@ def test_one_figure_is_written_large(page: Page) -> None:
     expect(turn.locator(".big-number")).to_have_text("1,234,567")
 
 
+_CORRECTED = {
+    "columns": ["n"],
+    "column_types": ["int4"],
+    "rows": [[22]],
+    "row_count": 1,
+    "is_limited": False,
+}
+
+
 def test_an_answer_can_be_rated_and_corrected(page: Page) -> None:
     said: list[Any] = []
 
     def take(route: Route) -> None:
         said.append(route.request.post_data_json)
         data: dict[str, Any] = (
-            {"warnings": []} if len(said) > 1 else {"type": "error", "error": "SQL 不可用"}
+            {"warnings": [], "example": {"question": MONTHS}, "query_result": _CORRECTED}
+            if len(said) > 1
+            else {"type": "error", "error": "SQL 不可用"}
         )
         code = 200 if len(said) > 1 else 422
         envelope = {"code": code, "success": code == 200, "message": "", "data": data}
@@ -341,11 +352,13 @@ def test_an_answer_can_be_rated_and_corrected(page: Page) -> None:
     turn.get_by_role("button", name="提交").click()
     expect(turn.locator(".feedback-status")).to_have_text("SQL 不可用")
     turn.get_by_role("button", name="提交").click()
-    expect(turn.locator(".feedback-status")).to_have_text("感谢反馈。")
+    expect(turn.locator(".feedback-status")).to_have_text(
+        f"感谢反馈。已记为这个问题的示例：{MONTHS}"
+    )
+    expect(turn.locator(".corrected td")).to_have_text("22")
     expect(turn.locator(".correction")).to_have_count(0)
     turn.get_by_role("button", name="对", exact=True).click()
     wait_until(page, "document.querySelectorAll('.rate[aria-pressed=true]').length === 1")
-    expect(turn.locator(".feedback-status")).to_have_text("感谢反馈。")
     assert [one["rating"] for one in said] == [
         "need_modification",
         "need_modification",
