@@ -340,11 +340,20 @@ def _sold(asked: Asked, amount: Link | None, table: TableKey) -> list[Text]:
         is_column = amount.factor is None
         names.append(called(asked.question.column_of(amount)) if is_column else _MONEY)
 
-    quantity = concept_column(asked.question, table, _QUANTITY)
+    quantity = _quantity_of(asked, table)
     if quantity is not None:
         names.append(called(asked.question.column_of(quantity)))
 
     return list(dict.fromkeys(names))
+
+
+def _quantity_of(asked: Asked, table: TableKey) -> Link | None:
+    """Return the table's column that says how many there were; an amount of money is none."""
+    link = concept_column(asked.question, table, _QUANTITY)
+    if link is None or not asked.question.facts(table).is_count(asked.question.column_of(link)):
+        return None
+
+    return link
 
 
 def _with_thing(asked: Asked, named: Figure | None, meant: Figure) -> Asked:
@@ -710,8 +719,7 @@ def _ask_what_was_sold(asked: Asked, ranking: Ranking, entity: Dimension) -> Non
     """
     below = asked.question.graph.below(entity.table)
     for key in sorted(below, key=lambda one: (below[one], one)):
-        keeps_stock = asked.question.facts(key).keeps_amounts
-        if keeps_stock or concept_column(asked.question, key, _QUANTITY) is None:
+        if asked.question.facts(key).keeps_amounts or _quantity_of(asked, key) is None:
             continue
 
         said = asked.question.words[ranking.at].mark.text

@@ -261,8 +261,7 @@ class Graph:
         scores = [self._default_score(path) for path in paths]
         best = max(scores)
         if scores.count(best) > 1:
-            choices = tuple((path[0].child, path[0].columns[0]) for path in paths)
-            raise AmbiguousPath(target, choices)
+            raise AmbiguousPath(target, _told_apart(paths))
 
         return paths[scores.index(best)]
 
@@ -300,3 +299,14 @@ def _default_names(table: str) -> set[str]:
     names = (table.lower(), *("_".join(words[start:]) for start in range(len(words))))
     bases = {base for name in names for base in (name, singular(name))}
     return {f"{base}{tail}" for base in bases for tail in _ID_ENDS}
+
+
+def _told_apart(paths: list[Path]) -> tuple[tuple[TableKey, str], ...]:
+    """Return by what the paths differ: the reference that they begin with, else the table before
+    the last one.
+    """
+    first = dict.fromkeys((path[0].child, path[0].columns[0]) for path in paths)
+    if len(first) > 1:
+        return tuple(first)
+
+    return tuple(dict.fromkeys((path[-1].child, "") for path in paths))

@@ -251,6 +251,15 @@ NURSE = _table(
     Column("date_of_birth", "date"),
     Column("shift", "text", values=("day", "night")),
 )
+KEEPER = _table("keeper", None, _key("keeper_id"), Column("keeper_name", "text"))
+FINE = _table(
+    "fine",
+    None,
+    _key("fine_id"),
+    Column("keeper_id", "integer"),
+    Column("amount", "numeric"),
+    foreign_keys=_to("keeper_id", "keeper", "keeper_id"),
+)
 TUBE = _table("tube", None, _key("tube_id"), Column("colour", "text"))
 SAMPLE = _table(
     "sample",
@@ -276,6 +285,7 @@ SAMPLE = _table(
         ("how many samples were rejected", (SAMPLE, NURSE), "rejected"),  # not all of them
         ("samples that were rejected", (SAMPLE, NURSE), "rejected"),
         ("samples taken at night", (SAMPLE, NURSE), "night"),  # no shift of those who took them
+        ("best selling keeper", (KEEPER, FINE), "by which figure"),  # not by what they were fined
         ("total of invoices in 2024", (INVOICE, LINE), "total of"),  # their number, or amount
         ("revenue per nurse", (SAMPLE, NURSE), "revenue"),  # what is measured is no money
     ],

@@ -179,7 +179,7 @@ BILLING = Catalog((CUSTOMER, PLANS, INVOICES))
     ("question", "part"),
     [
         ("number of invoices in 2025", "WHERE issued_on >= DATE '2025-01-01'"),
-        ("total of invoices per month", "date_trunc('month', issued_on)"),
+        ("invoices per month", "date_trunc('month', issued_on)"),
         ("paid invoices in 2025", "WHERE paid_on >= DATE '2025-01-01'"),
         ("total invoiced in 2025", "SELECT sum(total)"),
         ("cumulative invoice total in 2025", "OVER (ORDER BY date_trunc('month', issued_on)"),
