@@ -1,6 +1,7 @@
 # make run    serves Citu at http://127.0.0.1:8084 (HOST, PORT, DATA_DIR … : docs/configuration.md); the first time it
 #             makes .venv and installs into it. make PYTHON=python3.12 run: with that Python.
 # make test   the tests            make lint     ruff and mypy
+# make test-slow  the tests that take long: rare events, and further variants of what `make test` tries
 # make coverage  how much of the lines of some rooms their own tests run, as a figure
 # CITU_TEST_EXPLORE=1 make test    tries properties with many random examples, where it usually takes the same few
 # make bench  the measurements     make postman  the Postman collection against a server of its own
@@ -29,7 +30,7 @@ INSTALL = @command -v "$(PYTHON)" >/dev/null || { echo "Citu needs Python 3.11 o
 LOCK = $(VENV_PYTHON) -m uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-strip-extras
 EXTRAS = requirements-analysis.txt requirements-charts.txt requirements-telemetry.txt requirements-dev.txt
 
-.PHONY: run install install-dev telemetry etl test coverage lint postman bench pictures clean lock licences sbom wheelhouse
+.PHONY: run install install-dev telemetry etl test test-slow coverage lint postman bench pictures clean lock licences sbom wheelhouse
 
 run: install
 	@exec $(VENV_PYTHON) unified_api.py
@@ -48,13 +49,17 @@ etl:
 	$(INSTALL) requirements-etl.txt
 
 # Even where Python is told to keep no compiled files: else every process of the tests would compile all of them again.
-test: install-dev
-	@unset PYTHONDONTWRITEBYTECODE; exec $(VENV_PYTHON) -m pytest -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder
+test: SELECTED = not slow
+test-slow: SELECTED = slow
+test test-slow: install-dev
+	@unset PYTHONDONTWRITEBYTECODE; \
+		exec $(VENV_PYTHON) -m pytest -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder -m "$(SELECTED)"
 
 coverage: install-dev
 	@unset PYTHONDONTWRITEBYTECODE; \
 		$(VENV_PYTHON) -m coverage run --source=$(subst $() ,$(comma),$(COVERED)) -m pytest \
-			-n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder $(addprefix tests/,$(COVERED)); status=$$?; \
+			-n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder -m "not slow" \
+			$(addprefix tests/,$(COVERED)); status=$$?; \
 		$(VENV_PYTHON) -m coverage combine -q && \
 		echo "coverage of $(COVERED): $$($(VENV_PYTHON) -m coverage report --format=total) % of the lines"; \
 		exit $$status

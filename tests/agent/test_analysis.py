@@ -455,6 +455,7 @@ def test_statements_are_audited_as_the_caller_s(asking: Asking, audit_path: Path
     assert [line["sql"] for line in analyzed] == [MONTHLY, data["findings"][0]["sql"]]
 
 
+@pytest.mark.slow
 def test_many_rows_take_no_memory(asking: Asking) -> None:
     sql = (
         "SELECT 'name ' || x AS name, sum(x * 1.0) AS v FROM generate_series(1, 200000) "

@@ -212,6 +212,7 @@ def test_a_run_may_go_on_without_its_client(
     summarizing.open()
 
 
+@pytest.mark.slow
 def test_two_hundred_clients_leave_nothing_behind(
     wide: Citu, watch: Watch, model: OpenAiServer
 ) -> None:

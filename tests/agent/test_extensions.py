@@ -530,6 +530,7 @@ def test_callbacks_of_graphs_are_told_of_every_node(
     assert told.ended == len(told.begun)
 
 
+@pytest.mark.slow
 def test_the_variables_of_langsmith_send_its_traces(
     demo_url: str, openai_server: OpenAiServer, tmp_path: Path
 ) -> None:

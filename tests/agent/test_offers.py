@@ -22,6 +22,7 @@ from rules.answering.offers import example_questions
 from rules.skills import OfflineSkills
 from tests.support.asking import Asking
 from tests.support.databases import demo_meant
+from tests.support.effort import slow_beyond
 from tests.support.offline_questions import FIXTURES, cases_of
 from tests.support.question_databases import QuestionDatabase, foreign_databases
 
@@ -161,7 +162,7 @@ def _check_examples(asked: QuestionDatabase) -> None:
             assert isinstance(written, Sql) and _finds_rows(asked, written.text), example
 
 
-@pytest.mark.parametrize("name", SCHEMAS)
+@pytest.mark.parametrize("name", slow_beyond(2, SCHEMAS))
 def test_whatever_is_offered_over_foreign_databases_gives_rows(
     foreign: Callable[[str], QuestionDatabase], name: str
 ) -> None:

@@ -232,6 +232,7 @@ def test_tables_of_similar_questions_are_shown() -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_monstrous_table_fits_the_budget() -> None:
     column = Column(
         "c", "text", "评" * 5000, values=tuple(f"值{n}" * 300 for n in range(50)), is_complete=True

@@ -228,6 +228,7 @@ def _lost(name: str, sql: str) -> bool:
     )
 
 
+@pytest.mark.slow
 def test_queries_survive_their_wrapping() -> None:
     names, step = (
         list(WRAPPINGS),

@@ -31,6 +31,7 @@ from rules.skills import OfflineSkills
 from store import Runs, Store
 from store.journal import Journal
 from tests.support.databases import Opener
+from tests.support.effort import slow_beyond
 from tests.support.live import GAUGES
 from tests.support.mortal_workers import (
     Fate,
@@ -71,7 +72,7 @@ class DurableSurveyFlow(SurveyFlow):
     durability = Durability(1)
 
 
-@pytest.mark.parametrize("kind", [SurveyFlow, DurableSurveyFlow])
+@pytest.mark.parametrize("kind", slow_beyond(1, [DurableSurveyFlow, SurveyFlow]))
 def test_no_answer_is_lost_or_given_twice_wherever_a_worker_dies(
     place: StoreServer, opened: Opener, make_database: Callable[[str], str], kind: type[SurveyFlow]
 ) -> None:

@@ -215,6 +215,7 @@ def test_a_result_without_columns_is_a_file_all_the_same(asking: Asking) -> None
     assert not any(sheet.iter_rows())
 
 
+@pytest.mark.slow
 def test_rows_beyond_those_of_the_answer_take_no_memory(asking: Asking) -> None:
     """The worker holds a page, not the result."""
     sql = (

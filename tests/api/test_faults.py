@@ -514,6 +514,7 @@ def test_whoever_finds_no_place_is_told_at_once(small: Citu, model: OpenAiServer
     eventually(lambda: post_json(small.port, SYNC, CHAT)[0] == 200)
 
 
+@pytest.mark.slow
 def test_a_client_that_stops_reading_holds_nothing(
     small: Citu, watch: Watch, model: OpenAiServer
 ) -> None:

@@ -225,6 +225,7 @@ def test_rows_are_replaced_and_appended_with_the_differences_shown_first(
     assert (status, late["error_type"]) == (409, "conflict")
 
 
+@pytest.mark.slow
 def test_keys_and_references_are_proposed_and_made(callers: Callable[..., Caller]) -> None:
     alice = callers("alice")
     alice.load("customer_id,name\n1,Ann\n2,Bob\n", "customer.csv")
@@ -246,6 +247,7 @@ def test_keys_and_references_are_proposed_and_made(callers: Callable[..., Caller
     assert "orders.customer_id" in replaced["loaded"][0]["notes"][0]
 
 
+@pytest.mark.slow
 def test_readers_see_the_old_rows_or_the_new_ones(callers: Callable[..., Caller]) -> None:
     alice = callers("alice")
     file = alice.load("n,v\n" + "1,a\n" * 100)
@@ -320,6 +322,7 @@ def test_nobody_sees_anything_of_anothers_files(
     assert not any(canary in everything for canary in CANARIES)
 
 
+@pytest.mark.slow
 def test_what_is_learnt_about_a_file_is_its_owners_and_goes_stale_with_its_columns(
     callers: Callable[..., Caller],
 ) -> None:

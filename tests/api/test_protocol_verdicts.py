@@ -13,7 +13,7 @@ import pytest
 from app_config import Settings
 from tests.support.asking import Asking
 from tests.support.cases import all_cases
-from tests.support.effort import EXPLORES
+from tests.support.effort import EXPLORES, slow_beyond
 from tests.support.guarded_statements import ALLOWED, REJECTED, SCHEMA
 from tests.support.openai_server import OpenAiServer, Reply
 from tests.support.protocol_ways import WAYS, Asked, called, differences
@@ -72,7 +72,7 @@ def test_the_guard_judges_alike_by_every_protocol(guarded: Asking, model: OpenAi
     assert refused >= len(some(REJECTED, 90))
 
 
-@pytest.fixture(params=["policies", "rules"])
+@pytest.fixture(params=slow_beyond(1, ["rules", "policies"]))
 def ruled(
     request: pytest.FixtureRequest,
     model: OpenAiServer,

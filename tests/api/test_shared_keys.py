@@ -124,6 +124,7 @@ def test_while_the_store_is_away_keys_hold_and_none_is_made(
     play(scenario, clean.open(timeout_s=0.5))
 
 
+@pytest.mark.slow
 def test_a_service_follows_what_a_command_on_another_host_changes(
     make_app_database: Callable[[], str], demo_url: str, tmp_path: Path
 ) -> None:

@@ -227,6 +227,7 @@ def total(server: DemoServer) -> int:
     )
 
 
+@pytest.mark.slow
 def test_a_build_killed_half_way_is_made_anew_by_whoever_comes_next(growing: DemoServer) -> None:
     command = [sys.executable, "-c", BUILD, growing.admin_url, str(SOME_DAY)]
     with subprocess.Popen(command, cwd=PROJECT) as build:

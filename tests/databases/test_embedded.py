@@ -29,6 +29,7 @@ from databases.embedded.home import Home
 from databases.embedded.place import ELSEWHERE
 from databases.embedded.supervisor import BoundedLog
 from databases.execution.statement_errors import translate
+from tests.support.effort import slow_beyond
 from tests.support.folders import reachable_folder
 from tests.support.live import eventually
 
@@ -183,6 +184,7 @@ def test_a_killed_user_leaves_no_process(data_dir: Path, processes: ExitStack) -
     wait_for_end(*ended)
 
 
+@pytest.mark.slow
 def test_a_user_killed_while_starting_leaves_no_process(
     new_dir: Path, processes: ExitStack
 ) -> None:
@@ -224,6 +226,7 @@ def test_ctrl_c_in_the_first_users_terminal_spares_the_others(
         server.release()
 
 
+@pytest.mark.slow
 def test_first_users_at_once_share_one_server_in_whatever_folder(
     new_dir: Path, processes: ExitStack
 ) -> None:
@@ -244,7 +247,7 @@ def test_first_users_at_once_share_one_server_in_whatever_folder(
     wait_for_end(*ended)
 
 
-@pytest.mark.parametrize("victim", ["supervisor", "postgres", "both", "a backend"])
+@pytest.mark.parametrize("victim", slow_beyond(1, ["postgres", "supervisor", "both", "a backend"]))
 def test_a_killed_server_is_started_again_at_the_same_address(data_dir: Path, victim: str) -> None:
     server = EmbeddedServer.acquire(data_dir)
     try:
@@ -272,6 +275,7 @@ def test_a_killed_server_is_started_again_at_the_same_address(data_dir: Path, vi
     wait_for_end(*ended)
 
 
+@pytest.mark.slow
 def test_a_newcomer_waits_for_a_server_that_is_being_stopped(
     data_dir: Path, processes: ExitStack
 ) -> None:
@@ -327,6 +331,7 @@ def closed_programs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(programs, "_is_open_to_all", lambda _files: False)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("closed_programs")
 def test_programs_that_the_account_may_not_read_are_copied(new_dir: Path) -> None:
     server = EmbeddedServer.acquire(new_dir)
@@ -416,6 +421,7 @@ def test_the_log_cannot_grow_without_bound(new_dir: Path) -> None:
     assert (new_dir / "server.log").read_text().endswith("the end\n")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not IS_ROOT, reason="only root runs the server as somebody else")
 def test_as_root_an_unreachable_data_dir_is_left_closed(new_dir: Path) -> None:
     new_dir.parent.chmod(0o700)
@@ -434,6 +440,7 @@ def test_as_root_an_unreachable_data_dir_is_left_closed(new_dir: Path) -> None:
         shutil.rmtree(home)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not IS_ROOT, reason="only root runs the server as somebody else")
 def test_data_kept_elsewhere_goes_after_its_temporary_data_dir(
     monkeypatch: pytest.MonkeyPatch,
@@ -477,6 +484,7 @@ def test_as_root_without_any_reachable_folder_the_reason_is_given(
     assert one_sentence(str(failure.value))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not IS_ROOT, reason="already an ordinary user in all other tests")
 def test_an_ordinary_users_server_can_be_used_by_root_in_between(new_dir: Path) -> None:
     account = pwd.getpwnam("nobody")
@@ -544,6 +552,7 @@ def copy_readable_by_all(parent: Path) -> Path:
     return target
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="macOS bounds no address space")
 def test_a_statement_that_takes_too_much_memory_fails_alone(data_dir: Path) -> None:
     """Each would take a gigabyte or more; the server and the connection live on, and what is

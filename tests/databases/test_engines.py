@@ -79,6 +79,7 @@ def test_what_must_hold_is_proven_before_anything_is_asked(
         run(database, "SELECT name FROM person")
 
 
+@pytest.mark.slow
 def test_neither_timeout_nor_cancel_is_found_in_time(engine: Engines) -> None:
     place = engine(_NO_TIMEOUT, loses_cancels=True)
     began = time.monotonic()

@@ -101,6 +101,7 @@ def test_what_the_source_declares_is_known_in_the_hub(world: HubWorld, opened: O
     assert ("shop_archive", "old_sale") in tables
 
 
+@pytest.mark.slow
 def test_a_column_refers_to_another_source_where_names_and_values_agree(
     server: DemoServer, opened: Opener, capsys: pytest.CaptureFixture[str]
 ) -> None:

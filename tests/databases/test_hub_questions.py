@@ -107,6 +107,7 @@ def _attach_files(world: HubWorld, workspace: str) -> None:
     assert world.hub(*attach) == 0
 
 
+@pytest.mark.slow
 def test_statements_over_several_sources_give_what_one_database_gives(
     asking: Asking, whole: str, opened: Opener
 ) -> None:

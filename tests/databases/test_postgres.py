@@ -408,6 +408,7 @@ def test_long_error_messages_are_cut(database: GuardedDatabase, method: str, len
     assert growth.megabytes < 20
 
 
+@pytest.mark.slow
 def test_long_notices_and_hints_are_not_kept(
     make_database: Callable[[str], str], opened: Opener
 ) -> None:

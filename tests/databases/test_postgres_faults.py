@@ -513,6 +513,7 @@ def _kill(server: EmbeddedServer) -> None:
     os.kill(int(record.read_text().split()[0]), signal.SIGQUIT)
 
 
+@pytest.mark.slow
 def test_while_the_server_is_away_the_error_is_retryable(
     own_server: EmbeddedServer, opened: Opener
 ) -> None:

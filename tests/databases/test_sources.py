@@ -34,6 +34,7 @@ def test_configured_databases_need_no_server() -> None:
         assert not (folder / "var").exists()
 
 
+@pytest.mark.slow
 def test_one_hold_for_all_that_is_embedded() -> None:
     with reachable_folder() as folder:
         sources = database_sources("postgresql:///asked", "", folder / "var")

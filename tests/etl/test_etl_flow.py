@@ -14,6 +14,7 @@ from werkzeug.test import TestResponse
 from app_config import Settings
 from tests.support.artefact_files import dbt_path
 from tests.support.asking import Asking, frames
+from tests.support.effort import slow_beyond
 from tests.support.etl_requests import INTENT, SHOP, TESTED
 
 ASK = "/api/v0/etl/ask"
@@ -191,7 +192,7 @@ CONVERSATIONS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("lang", ["zh", "en"])
+@pytest.mark.parametrize("lang", slow_beyond(1, ["zh", "en"]))
 def test_a_follow_up_changes_the_request_before(asking: Asking, lang: str) -> None:
     options = {**QUICK, "feedback": False}
     first = f"从订单表按月汇总销售额，写入 sales_{lang}"

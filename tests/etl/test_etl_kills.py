@@ -11,6 +11,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
+import pytest
+
 from agent.flows.etl.context import EtlContext
 from agent.flows.etl.draft_learning import DraftLearning
 from agent.flows.etl.etl_flow import EtlFlow
@@ -140,6 +142,7 @@ async def ends(workshop: Workshop) -> list[DraftTold]:
     return [told for told in ended if told.answer is not None]
 
 
+@pytest.mark.slow
 def test_a_draft_is_finished_and_learnt_from_once_wherever_its_worker_dies(
     place: StoreServer, opened: Opener, make_database: Callable[[str], str], scratch_url: str
 ) -> None:

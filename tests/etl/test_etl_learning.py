@@ -330,6 +330,7 @@ def test_a_changed_schema_makes_a_draft_stale_with_a_reason(
     assert kept()["example_id"] == example["example_id"]
 
 
+@pytest.mark.slow
 def test_drafts_are_exported_and_imported(makers: Makers) -> None:
     makers.satisfied("alice")
     makers.rated("alice", makers.built("alice"), "unsatisfied", comment="wrong total")

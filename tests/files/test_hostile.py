@@ -192,6 +192,7 @@ def test_what_looks_harmful_is_text_and_nothing_else(
     assert not list(tmp_path.rglob("evil.csv"))
 
 
+@pytest.mark.slow
 def test_broken_files_are_read_or_refused(
     draft: Callable[[list[tuple[str, bytes]]], list[object]],
 ) -> None:

@@ -33,6 +33,7 @@ from rules.schema import lexicon
 from rules.schema.lexicon import LEXICON, Lexicon
 from rules.skills import OfflineSkills
 from tests.support.databases import Opener, as_admin, execute
+from tests.support.effort import slow_beyond
 from tests.support.live import ROOT
 from tests.support.work import calls
 
@@ -50,6 +51,7 @@ def ask(question: str, catalog: Catalog) -> None:
     asyncio.run(OfflineSkills().write_sql(Inquiry(question, "en", catalog)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("made", [Lexicon, TableIndex])
 def test_an_index_takes_time_in_proportion_to_the_tables(made: Callable[[Catalog], Any]) -> None:
     small, large = synthetic_catalog(100), synthetic_catalog(400)
@@ -57,7 +59,7 @@ def test_an_index_takes_time_in_proportion_to_the_tables(made: Callable[[Catalog
     assert calls(lambda: made(large)) < 6 * calls(lambda: made(small)), "four times the tables"
 
 
-@pytest.mark.parametrize("question", QUESTIONS)
+@pytest.mark.parametrize("question", slow_beyond(1, QUESTIONS))
 def test_a_question_over_more_tables_takes_hardly_longer(question: str) -> None:
     costs = []
     for catalog in (LARGE, HUGE):

@@ -14,6 +14,8 @@ import uuid
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import pytest
+
 from store import Learned, Learning, Retention, Store
 from store.learned_repository import LearnedRepository
 from store.postgres_records import PostgresRecords
@@ -169,6 +171,7 @@ def test_a_verdict_is_whole(place: StoreServer) -> None:
     asyncio.run(scenario())
 
 
+@pytest.mark.slow
 def test_a_killed_process_leaves_no_half_of_anything(place: StoreServer) -> None:
     store = place.open()
     kept_most = 0

@@ -408,6 +408,7 @@ def test_what_was_found_for_one_catalogue_is_not_shown_for_another(url: str, sho
 # large columns
 
 
+@pytest.mark.slow
 def test_a_large_column_is_compared_as_its_index_allows(
     make_database: Callable[[str], str],
 ) -> None:

@@ -198,6 +198,7 @@ def test_that_lives_with_a_refusal(openai_server):
 """
 
 
+@pytest.mark.slow
 def test_a_refusal_fails_the_test_that_swallowed_it(tmp_path: Path) -> None:
     path = tmp_path / "test_swallowing.py"
     path.write_text(_SWALLOWING)

@@ -17,13 +17,14 @@ from tests.page.browsing import (
     load_axe,
     opened,
 )
+from tests.support.effort import slow_beyond
 
 
 def test_axe_is_the_file_that_its_readme_names() -> None:
     assert hashlib.sha256(AXE.read_bytes()).hexdigest() in (AXE.parent / "README.md").read_text()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", slow_beyond(1, ["light", "dark"]))
 def test_axe_finds_nothing(browser: Browser, live_server: str, scheme: str) -> None:
     with opened(browser, live_server, color_scheme=scheme) as page:
         load_axe(page)

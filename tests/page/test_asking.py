@@ -16,6 +16,7 @@ from tests.page.browsing import (
     port_of,
     progress,
 )
+from tests.support.effort import slow_beyond
 from tests.support.faulty_proxy import Fault, FaultyProxy
 
 STEP_NODES = ["classify_question", "agent_sql_generation", "agent_sql_execution", "format_response"]
@@ -83,7 +84,7 @@ def test_an_example_is_asked_with_one_click(page: Page) -> None:
     expect(page.locator("#welcome")).to_be_hidden()
 
 
-@pytest.mark.parametrize("lang", ["zh", "en"])
+@pytest.mark.parametrize("lang", slow_beyond(1, ["zh", "en"]))
 def test_every_example_has_an_answer(browser: Browser, live_server: str, lang: str) -> None:
     with opened(browser, live_server, locale={"zh": "zh-CN", "en": "en-GB"}[lang]) as page:
         expect(page.locator(".example").first).to_be_visible()

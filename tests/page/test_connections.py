@@ -21,6 +21,7 @@ from tests.page.browsing import (
     port_of,
     progress,
 )
+from tests.support.effort import slow_beyond
 from tests.support.faulty_proxy import Fault, FaultyProxy
 from tests.support.live import eventually
 
@@ -48,7 +49,7 @@ def broken_off(*frames: str) -> dict[str, Any]:
     return {"headers": EVENT_STREAM, "body": "".join(frames)}
 
 
-@pytest.mark.parametrize("node", ["classify_question", "agent_sql_execution"])
+@pytest.mark.parametrize("node", slow_beyond(1, ["agent_sql_execution", "classify_question"]))
 def test_a_lost_connection_is_taken_up_where_it_broke(
     browser: Browser, live_server: str, node: str
 ) -> None:
@@ -78,6 +79,7 @@ def test_a_silent_connection_is_made_anew(browser: Browser, live_server: str) ->
         expect_state(turn, "done")
 
 
+@pytest.mark.slow
 def test_only_what_is_missing_is_asked_for_until_it_comes(page: Page) -> None:
     first, second = (
         frame(progress(display_name="一")),
@@ -175,6 +177,7 @@ def test_a_question_goes_on_after_a_reload(
     ).to_be_visible()  # conversation c was never kept, and nothing runs any more
 
 
+@pytest.mark.slow
 def test_a_run_that_has_expired_meanwhile_is_said(page: Page, held: list[str]) -> None:
     expect(ask(page, "还在吗")).to_contain_text("正在恢复")
     # Only who has lost everything asks for events from the first on.
@@ -185,6 +188,7 @@ def test_a_run_that_has_expired_meanwhile_is_said(page: Page, held: list[str]) -
     expect(page.get_by_role("alert")).to_contain_text("run_gone")
 
 
+@pytest.mark.slow
 def test_a_new_conversation_leaves_the_question_to_itself(page: Page, held: list[str]) -> None:
     cancelled: list[str] = []
     page.route("**/cancel", lambda route: cancelled.append(route.request.url))

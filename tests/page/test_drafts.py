@@ -23,7 +23,10 @@ def _choose_agent(page: Page) -> None:
 
 @pytest.mark.parametrize(
     ("locale", "width", "scheme", "period"),
-    [("zh-CN", 1280, "light", "月"), ("en-GB", 390, "dark", "年")],
+    [
+        ("zh-CN", 1280, "light", "月"),
+        pytest.param("en-GB", 390, "dark", "年", marks=pytest.mark.slow),
+    ],
 )
 def test_a_draft_is_asked_about_judged_and_taken_along(
     browser: Browser,

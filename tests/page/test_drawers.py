@@ -152,6 +152,7 @@ def test_others_see_no_reviews(page: Page) -> None:
     expect(page.locator("#show-reviews")).to_be_hidden()
 
 
+@pytest.mark.slow
 def test_a_theme_is_chosen_kept_and_shown_in_what_is_there(
     browser: Browser, live_server: str
 ) -> None:

@@ -29,7 +29,9 @@ def address(
         yield f"http://127.0.0.1:{citu.port}"
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
+@pytest.mark.parametrize(
+    ("width", "scheme"), [(1280, "light"), pytest.param(390, "dark", marks=pytest.mark.slow)]
+)
 def test_a_file_is_checked_loaded_asked_and_deleted(
     browser: Browser, address: str, tmp_path: Path, width: int, scheme: str
 ) -> None:

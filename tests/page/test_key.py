@@ -4,6 +4,7 @@ out.
 
 import json
 
+import pytest
 from playwright.sync_api import Locator, Page, Route, expect
 
 from tests.page.browsing import RANKING, ask, axe_violations, expect_state, load_axe
@@ -61,6 +62,7 @@ def test_a_key_is_asked_for_and_a_wrong_one_said_to_be_wrong(page: Page) -> None
     )  # read with the key, which is not asked for again
 
 
+@pytest.mark.slow
 def test_giving_no_key_is_an_answer_too(page: Page) -> None:
     guard(page)
     turn = ask(page, RANKING)
@@ -74,6 +76,7 @@ def test_giving_no_key_is_an_answer_too(page: Page) -> None:
     expect_state(page.locator(".turn"), "done")
 
 
+@pytest.mark.slow
 def test_the_key_is_kept_as_long_as_the_reader_says(page: Page, live_server: str) -> None:
     guard(page)
     turn = ask(page, RANKING)
@@ -92,6 +95,7 @@ def test_the_key_is_kept_as_long_as_the_reader_says(page: Page, live_server: str
     expect_state(ask(third, RANKING), "done")
 
 
+@pytest.mark.slow
 def test_the_settings_say_whose_key_it_is(page: Page) -> None:
     guard(page)
     me = {"code": 200, "success": True, "message": "处理完成", "data": {"user_id": "<b>王芳</b>"}}

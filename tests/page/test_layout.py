@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.page.browsing import RANKING, ask, expect_state, opened
+from tests.support.effort import slow_beyond
 from tests.support.live import ROOT
 
 
@@ -70,7 +71,7 @@ def test_everything_can_be_reached_by_keyboard(page: Page) -> None:
     assert {"question", "ask", "example", "quiet"} <= reached
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", slow_beyond(1, ["light", "dark"]))
 def test_a_narrow_window_does_not_scroll_sideways(
     browser: Browser, live_server: str, scheme: str
 ) -> None:
@@ -86,6 +87,7 @@ def test_a_narrow_window_does_not_scroll_sideways(
         assert box["x"] + box["width"] <= 360
 
 
+@pytest.mark.slow
 def test_text_has_enough_contrast_in_both_schemes(browser: Browser, live_server: str) -> None:
     for scheme in ("light", "dark"):
         with opened(browser, live_server, color_scheme=scheme) as page:

@@ -213,6 +213,7 @@ def test_a_chart_of_hostile_names_is_only_drawn(page: Page) -> None:
     expect_no_markup(page)
 
 
+@pytest.mark.slow
 def test_ten_thousand_cells_are_a_table_that_sorts(browser: Browser, live_server: str) -> None:
     columns = [f"c{number}" for number in range(10)]
     rows = [[row * 10 + column for column in range(10)] for row in range(1000)]

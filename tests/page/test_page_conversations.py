@@ -284,6 +284,7 @@ def test_earlier_questions_come_when_wanted(page: Page) -> None:
     expect(page.get_by_role("button", name="更早的问题")).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_without_the_store_the_page_says_so_and_asking_works(page: Page) -> None:
     answered(page, RANKING)
     page.route(

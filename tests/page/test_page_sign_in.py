@@ -85,6 +85,7 @@ def test_a_question_is_answered_once_its_reader_has_signed_in(
     expect(page.locator(".turn")).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_why_nobody_is_signed_in_is_said(page: Page, issuer: TokenIssuer) -> None:
     issuer.refuses = "access_denied"
     page.get_by_role("button", name="登录").click()

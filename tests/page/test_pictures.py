@@ -25,6 +25,7 @@ def size_of(picture: Path) -> tuple[int, int]:
     return width, height
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "lang"), SHOWN)
 def test_every_scene_can_be_pictured(
     browser: Browser, live_server: str, tmp_path: Path, name: str, lang: str

@@ -7,7 +7,8 @@ from tests.page.browsing import axe_violations, load_axe, opened
 
 
 @pytest.mark.parametrize(
-    ("locale", "width", "scheme"), [("zh-CN", 1280, "light"), ("en-GB", 390, "dark")]
+    ("locale", "width", "scheme"),
+    [("zh-CN", 1280, "light"), pytest.param("en-GB", 390, "dark", marks=pytest.mark.slow)],
 )
 def test_the_semantic_file_is_searched_and_a_change_proposed(
     browser: Browser, live_server: str, locale: str, width: int, scheme: str

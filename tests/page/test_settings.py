@@ -45,7 +45,14 @@ def test_the_routing_mode_is_sent_and_kept(page: Page) -> None:
     expect(page.locator(".turn").last).not_to_contain_text("SELECT")
 
 
-@pytest.mark.parametrize(("locale", "lang"), [("zh-TW", "zh"), ("en-GB", "en"), ("fr-FR", "en")])
+@pytest.mark.parametrize(
+    ("locale", "lang"),
+    [
+        ("zh-TW", "zh"),
+        pytest.param("en-GB", "en", marks=pytest.mark.slow),
+        ("fr-FR", "en"),
+    ],
+)
 def test_the_language_is_the_browsers(
     browser: Browser, live_server: str, locale: str, lang: str
 ) -> None:
@@ -81,6 +88,7 @@ def test_examples_are_the_connected_database_s_in_the_language_of_the_page(page:
     )  # so that what goes wrong is said in it too
 
 
+@pytest.mark.slow
 def test_without_examples_the_page_shows_none_and_asks_for_nothing(page: Page) -> None:
     expect(
         page.locator(".example").first

@@ -69,6 +69,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]
     return checkout, spoken
 
 
+@pytest.mark.slow
 def test_it_installs_once(installed: tuple[Path, list[str]]) -> None:
     checkout, spoken = installed
     assert "".join(spoken).count("Installing") == 1
@@ -93,6 +94,7 @@ def _lock(checkout: Path, *lines: str) -> None:
     (checkout / "locks/requirements.txt").write_text("".join(f"{line}\n" for line in lines))
 
 
+@pytest.mark.slow
 def test_a_machine_without_network_takes_wheels_that_were_tested_and_no_others(
     installed: tuple[Path, list[str]],
 ) -> None:

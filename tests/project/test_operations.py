@@ -133,6 +133,7 @@ def _succeeds(*command: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_container_files_are_as_their_tools_want_them() -> None:
     programs = Path(sys.executable).parent
     _succeeds(str(programs / "hadolint"), "Dockerfile")

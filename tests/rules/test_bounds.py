@@ -28,7 +28,7 @@ from rules.query.refusals import Refusal
 from rules.schema.lexicon import LEXICON, lexicon_of
 from rules.skills import OfflineSkills
 from rules.words.limits import shortened
-from tests.support.effort import tries
+from tests.support.effort import EXPLORES, tries
 from tests.support.hostile_questions import LONGEST, PLAIN_UNITS, hostile_questions, units_of
 from tests.support.offline_catalogs import SHOP
 from tests.support.work import calls
@@ -109,7 +109,7 @@ def test_no_step_over_a_hostile_question_takes_long() -> None:
     LEXICON.of(LARGE)
     slow_steps(asked("hello", LARGE))  # examples to offer are looked for once
     slow = []
-    for question in hostile_questions(LARGE):
+    for question in hostile_questions(LARGE)[:: 1 if EXPLORES else 3]:
         slow += slow_steps(asked(question, LARGE))
     assert slow == []
 
@@ -211,6 +211,7 @@ def wide(count: int, comment: str = "") -> tuple[Catalog, QueryResult]:
     )
 
 
+@pytest.mark.slow
 def test_a_wide_result_has_labels_and_no_chart_at_little_cost() -> None:
     costs = []
     for count in (800, 1_600):

@@ -20,7 +20,7 @@ from rules.skills import OfflineSkills
 from rules.words.vocabulary import INTENTS
 from tests.support.catalogs import CATALOG, wide_catalog
 from tests.support.databases import open_asked
-from tests.support.effort import tries
+from tests.support.effort import slow_beyond, tries
 from tests.support.offline_catalogs import AIR, CHINESE, SHOP
 
 SKILLS = OfflineSkills()
@@ -147,7 +147,7 @@ def test_summaries_state_no_figure_of_their_own(rows: list[tuple[str, object]], 
 FIXED = (CATALOG, SHOP, AIR, CHINESE, wide_catalog(60), Catalog(()))
 
 
-@pytest.mark.parametrize("number", range(len(FIXED)))
+@pytest.mark.parametrize("number", slow_beyond(2, range(len(FIXED))))
 def test_fixed_catalogues_survive_intent_words(number: int) -> None:
     """Each catalogue other words than the others: together they are asked a sixth of all."""
     catalog = FIXED[number]
@@ -194,7 +194,7 @@ def _spoken(catalog: Catalog) -> list[str]:
     return spoken
 
 
-@pytest.mark.parametrize("name", MEASURED)
+@pytest.mark.parametrize("name", slow_beyond(2, MEASURED))
 def test_every_statement_can_be_planned(foreign: dict[str, tuple[Catalog, str]], name: str) -> None:
     catalog, url = foreign[name]
     words = (

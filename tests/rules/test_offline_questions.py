@@ -121,6 +121,7 @@ def _is_said(line: str, question: str) -> bool:
     )
 
 
+@pytest.mark.slow
 def test_the_tables_of_a_question_are_shown_among_hundreds(
     foreign: Callable[[str], QuestionDatabase],
 ) -> None:

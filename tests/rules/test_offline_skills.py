@@ -20,6 +20,7 @@ from rules.answering.offers import example_questions
 from rules.composing.understanding import Understanding, understand
 from rules.query.pending import Settled
 from rules.skills import OfflineSkills
+from tests.support.effort import slow_beyond
 from tests.support.offline_catalogs import AIR, CHINESE, ITEMS, SHOP, STORES
 
 SKILLS = OfflineSkills()
@@ -371,7 +372,7 @@ ABOUT_PEOPLE = (
 )
 
 
-@pytest.mark.parametrize("number", range(len(ABOUT_PEOPLE)))
+@pytest.mark.parametrize("number", slow_beyond(2, range(len(ABOUT_PEOPLE))))
 def test_nobody_is_read_out_of_a_longer_or_shorter_name(number: int) -> None:
     """Each way of asking with other characters behind the name than the others."""
     said = ABOUT_PEOPLE[number]

@@ -172,6 +172,7 @@ def test_a_year_before_is_asked_of_series_that_have_one() -> None:
     ] == [None] * 3
 
 
+@pytest.mark.slow
 def test_all_words_are_used() -> None:
     """Reading is watched while everything is imported; what is read with a question only is named
     in the code.

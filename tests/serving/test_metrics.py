@@ -244,6 +244,7 @@ def test_the_line_of_a_stream_says_how_long_it_was_and_how_it_ended(
     eventually(lambda: not ends().isdisjoint(("client_left", "cancelled")))
 
 
+@pytest.mark.slow
 def test_what_a_killed_worker_held_is_gone_and_what_it_counted_stays(
     measured: Measured, model: OpenAiServer
 ) -> None:

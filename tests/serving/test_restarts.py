@@ -196,7 +196,13 @@ def stopped(place: StoreServer, how: signal.Signals) -> Iterator[None]:
         place.start()
 
 
-@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL], ids=["stopped", "killed"])
+@pytest.mark.parametrize(
+    "how",
+    [
+        pytest.param(signal.SIGTERM, id="stopped", marks=pytest.mark.slow),
+        pytest.param(signal.SIGKILL, id="killed"),
+    ],
+)
 def test_no_answer_of_a_time_without_store_is_lost(
     how: signal.Signals, deployment: Deployment
 ) -> None:
@@ -282,6 +288,7 @@ def _kept(deployment: Deployment, run_id: str) -> int:
     return asyncio.run(look())
 
 
+@pytest.mark.slow
 def test_a_silent_store_is_waited_for_once(deployment: Deployment) -> None:
     asks = [talk() for _ in range(8)]
     with deployment.place.silent():
@@ -376,6 +383,7 @@ def _ended(deployment: Deployment, run_id: str) -> str | None:
     return state if state not in ("", "running") else None
 
 
+@pytest.mark.slow
 def test_workers_and_store_killed_together(frail: Deployment) -> None:
     """After that only the store knows the runs."""
     gate, ask = Gate(), talk()
@@ -599,6 +607,7 @@ def _holds(deployment: Deployment, told: list[Told], seed: str) -> None:
         )
 
 
+@pytest.mark.slow
 def test_whatever_clients_do(deployment: Deployment) -> None:
     seed = int(os.environ.get("CITU_TEST_SEED") or random.randrange(10**6))
     chaos(deployment, seed, clients=6, times=8, faults=lambda _: None)

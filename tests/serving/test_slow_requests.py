@@ -147,6 +147,7 @@ def _answer(port: int, data: bytes) -> tuple[int, dict[str, Any]]:
 # whoever stalls holds no thread
 
 
+@pytest.mark.slow
 def test_stalled_connections_keep_nobody_out_and_leave_nothing_behind(keyed: Keyed) -> None:
     """Heads and bodies that never get whole, and answers that nobody takes."""
     worker = keyed.citu.worker()
@@ -222,6 +223,7 @@ def test_who_takes_nothing_of_an_answer_is_dropped(hasty: Keyed) -> None:
     assert "Traceback" not in hasty.citu.log.read_text()
 
 
+@pytest.mark.slow
 def test_answers_that_wait_are_bounded_all_together(keyed: Keyed) -> None:
     """Those who have taken longest are dropped first."""
     with ExitStack() as held:
@@ -515,6 +517,7 @@ def _unless_let_in(port: int, data: bytes) -> tuple[int, dict[str, Any]] | None:
 # encrypted connections
 
 
+@pytest.mark.slow
 def test_encrypted_connections_are_waited_for_in_the_same_way(
     demo_url: str, tmp_path: Path
 ) -> None:

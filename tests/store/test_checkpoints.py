@@ -602,6 +602,7 @@ def test_a_failure_names_no_server(
     )
 
 
+@pytest.mark.slow
 def test_a_worker_killed_at_any_moment_leaves_a_whole_checkpoint(
     place: StoreServer, thread: RunnableConfig
 ) -> None:
@@ -670,6 +671,7 @@ async def _closed(store: Store) -> None:
     await store.aclose()
 
 
+@pytest.mark.slow
 def test_nothing_is_opened_or_imported_before_the_first_use() -> None:
     script = (
         "import sys\n"

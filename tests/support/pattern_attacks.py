@@ -58,8 +58,9 @@ class Found:
 def patterns() -> list[Found]:
     """Return every pattern of the product, each once."""
     found: dict[re.Pattern[Any], Found] = {}
+    seen: dict[int, object] = {}
     for module in modules():
-        for place, pattern in _held(module):
+        for place, pattern in _held(module, seen):
             found.setdefault(pattern, Found(place, pattern))
         for one in _written(module):
             found.setdefault(one.pattern, one)
@@ -76,15 +77,20 @@ def modules() -> Iterator[types.ModuleType]:
     yield from map(importlib.import_module, _PROGRAMS)
 
 
-def _held(module: types.ModuleType) -> Iterator[tuple[str, re.Pattern[Any]]]:
-    """Yield the patterns that are kept in the module, however deep."""
-    seen: set[int] = set()
+def _held(
+    module: types.ModuleType, seen: dict[int, object]
+) -> Iterator[tuple[str, re.Pattern[Any]]]:
+    """Yield the patterns that are kept in the module, however deep, and in none before it.
+
+    Args:
+        seen: what was looked at, by identity, of this module and those before it.
+    """
     todo = [(f"{module.__name__}.{name}", value) for name, value in vars(module).items()]
     while todo:
         place, value = todo.pop()
         if id(value) in seen:
             continue
-        seen.add(id(value))
+        seen[id(value)] = value
         if isinstance(value, re.Pattern):
             yield place, value
         else:
@@ -130,8 +136,10 @@ def _written(module: types.ModuleType) -> Iterator[Found]:
     """Yield the patterns that the module's functions write where they use them."""
     if module.__file__ is None:
         return
-    source = Path(module.__file__)
-    for node in ast.walk(ast.parse(source.read_text(encoding="utf-8"))):
+    source = Path(module.__file__).read_text(encoding="utf-8")
+    if "re." not in source:
+        return
+    for node in ast.walk(ast.parse(source)):
         if _is_call_of_re(node):
             assert isinstance(node, ast.Call)
             text = _evaluated(node.args[0], vars(module))

@@ -12,7 +12,7 @@ from agent.progress import StepResult
 from common.envelope import to_bytes
 from common.errors import StateTooLarge
 from common.values import QueryResult
-from etl.archive import Archive
+from etl.archive import Archive, ArchivedFile
 from etl.evidence.proof import DraftProof
 from etl.meaning.bound import BoundIntent
 from etl.planning.draft_model import Draft
@@ -55,8 +55,8 @@ async def keep_files(
         StateTooLarge: they are more than is kept.
         StoreUnavailable: they can't be kept.
     """
-    archive = await asyncio.to_thread(_written, draft, bound, proof, analysis, state)
-    if len(archive.data) > _MOST_BYTES or len(archive.files) > _MOST_FILES:
+    archive, files = await asyncio.to_thread(_written, draft, bound, proof, analysis, state)
+    if len(archive.data) > _MOST_BYTES or len(files) > _MOST_FILES:
         raise StateTooLarge(_MOST_BYTES)
 
     question = context.question
@@ -76,7 +76,7 @@ async def keep_files(
         "files_url": f"{address}/files",
         "bytes": len(archive.data),
         "sha256": archive.sha256,
-        "files": [file.listed() for file in archive.files],
+        "files": files,
         "target": {
             "node": target.name,
             "relation": target.relation,
@@ -91,12 +91,18 @@ def _written(
     proof: DraftProof,
     analysis: AnalysisResult,
     state: EtlState,
-) -> Archive:
+) -> tuple[Archive, list[Json]]:
+    """Return the archive, and its files as answers list them.
+
+    The list is made of what was written: reading hundreds of files out of the archive again takes
+    longer than making it.
+    """
     asked = state.get("clarifications", [])
     artefact = make_artefact(
         draft, bound, analysis, proof.tests, proof.report, state["lang"], asked
     )
-    return Archive(zip_bytes(artefact))
+    files = [ArchivedFile(file.path, file.data).listed() for file in artefact.files]
+    return Archive(zip_bytes(artefact)), files
 
 
 async def _preview(
