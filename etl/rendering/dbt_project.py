@@ -36,15 +36,37 @@ _PROFILE: Mapping[str, Any] = {
 }
 
 
-# The safe dumper; libyaml's, where PyYAML has it, takes a tenth of the time.
-_DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+# libyaml's, where PyYAML has it, takes a tenth of the time.
+_SAFE_DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+
+
+class _FileDumper(_SAFE_DUMPER):  # type: ignore[misc]
+    """The safe dumper, which writes a text of several lines as these lines.
+
+    Quoted, each of them would be followed by an empty one. No value refers to another.
+    """
+
+    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002
+        return True
+
+
+def _represented_text(dumper: Any, text: str) -> yaml.ScalarNode:
+    # Other line ends and controls are kept by quotes alone.
+    is_plain = text.replace("\n", "").isprintable()
+    style = "|" if is_plain and "\n" in text else None
+    node: yaml.ScalarNode = dumper.represent_scalar(_TEXT_TAG, text, style=style)
+    return node
+
+
+_TEXT_TAG = "tag:yaml.org,2002:str"
+_FileDumper.add_representer(str, _represented_text)
 
 
 def yaml_text(content: Mapping[str, Any]) -> str:
     """Return a YAML file."""
     text: str = yaml.dump(
         dict(content),
-        Dumper=_DUMPER,
+        Dumper=_FileDumper,
         allow_unicode=True,
         sort_keys=False,
         default_flow_style=False,

@@ -26,25 +26,31 @@ def together(selects: Sequence[str], indent: str = "") -> str:
 
 def row_selects(rows: TypedRows) -> list[str]:
     """Return a SELECT for each row; of no rows, one that gives none."""
-    ends = [f" AS {_type_text(type_)}) AS {_name_text(name)}" for name, type_ in rows.columns]
+    given = rows.rows or [[None] * len(rows.columns)]
+    columns = []
+    for (name, type_), values in zip(rows.columns, zip(*given, strict=True), strict=True):
+        columns.append(_cells(values, f" AS {_type_text(type_)}) AS {_name_text(name)}"))
+
+    selects = [f"SELECT {', '.join(cells)}" for cells in zip(*columns, strict=True)]
     if not rows.rows:
-        nothing_there = [None] * len(ends)
-        return [f"SELECT {_cells(nothing_there, ends)} WHERE FALSE"]
+        return [f"{selects[0]} WHERE FALSE"]
 
-    return [f"SELECT {_cells(row, ends)}" for row in rows.rows]
+    return selects
 
 
-def _cells(row: Sequence[Any], ends: Sequence[str]) -> str:
+def _cells(values: Sequence[Any], end: str) -> list[str]:
+    """Return the cells of a column, each of which ends with its type and name."""
+    null = f"CAST(NULL{end}"
     cells = []
-    for value, end in zip(row, ends, strict=True):
-        cells.append(f"CAST({_value_text(value)}{end}")
+    for value in values:
+        if value is None:
+            cells.append(null)
+            continue
 
-    return ", ".join(cells)
+        write = _WRITERS.get(type(value), _of_other)
+        cells.append(f"CAST({write(value)}{end}")
 
-
-def _value_text(value: Any) -> str:
-    write = _WRITERS.get(type(value), _of_other)
-    return write(value)
+    return cells
 
 
 def _of_other(value: Any) -> str:
@@ -63,7 +69,6 @@ def _of_moment(value: datetime) -> str:
 
 
 _WRITERS: Mapping[type, Callable[[Any], str]] = {
-    type(None): lambda _: "NULL",
     bool: lambda value: str(value).upper(),
     int: str,
     Decimal: _of_decimal,

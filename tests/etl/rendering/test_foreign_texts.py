@@ -61,6 +61,7 @@ def test_a_value_and_a_name_come_through_dbt_and_psql(
         assert identifier_text(name) in sql
 
 
+@example("{{\r\n{\r")
 @given(TEXTS)
 def test_a_text_comes_through_yaml_and_jinja(text: str) -> None:
     stored = yaml.safe_load(yaml_text({"description": raw_text(text)}))["description"]
