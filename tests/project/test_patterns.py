@@ -181,10 +181,12 @@ def _is_surely_slow(found: Found, attack: Attack, rounds: int) -> bool:
 def test_every_pattern_is_linear() -> None:
     known = patterns()
     assert len(known) > 400, "patterns are no longer found"
+    suspects = [(found, _slow(found)) for found in known]
+    # Asked once more after all the others: what slowed the machine meanwhile is over by then.
     slow = {
         found.place: (found.pattern.pattern[:80], attack)
-        for found in known
-        if (attack := _slow(found)) is not None
+        for found, attack in suspects
+        if attack is not None and _is_surely_slow(found, attack, _ROUNDS)
     }
     assert slow == {}
 
