@@ -106,7 +106,11 @@ CANARIES = re.compile(
     r"zanzicanary|canary|987654|900001|(?<![\w.])765432[12]|2041-12-24|(?<!\d)412(39|51)(?!\d)|41,2(39|51)|9[15]\d{4}(?!\d)",
     re.IGNORECASE,
 )
-_IDS = re.compile(r"(citu|run|ex|ls|key|req)_[0-9A-Za-z_]+|[0-9a-f]{12,}|\d{4}-\d\d-\d\dT[\d:.+Z]+")
+# Ids and times of answers, whose digits may look like those of hidden rows.
+_IDS = re.compile(
+    r"(citu|run|ex|ls|key|req)_[0-9A-Za-z_]+|[0-9a-f]{12,}|\d{4}-\d\d-\d\dT[\d:.+Z]+"
+    r'|"created": ?\d+'
+)
 
 
 def told(data: bytes | str) -> list[str]:
