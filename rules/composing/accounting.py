@@ -51,6 +51,7 @@ def refuse_unaccounted(asked: Asked, query: Query) -> None:
     _refuse_kinds_as_conditions(asked, query)
     _refuse_states_as_dates(asked, query)
     _refuse_hours_of_others(asked, query)
+    _refuse_listed_groups(asked, query)
 
 
 def _refuse_unasked_states(asked: Asked, query: Query) -> None:
@@ -416,3 +417,15 @@ def _refuse_hours_of_others(asked: Asked, query: Query) -> None:
             continue
         if (value.table, value.column) in restricted:
             raise unused_words([word.text])
+
+
+def _refuse_listed_groups(asked: Asked, query: Query) -> None:
+    """Refuse to list what is grouped by: "women per ward" asks for a number, not which wards."""
+    if query.measures or query.top_per:
+        return
+
+    above = asked.question.graph.above(query.base)
+    others = [one for one in _conditions_related(query) if one.table not in above]
+    for group in asked.parts.groups:
+        if group.dimension.table == query.base and (others or query.related):
+            raise unused_words([asked.question.words[group.at].text])

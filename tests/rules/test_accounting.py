@@ -270,6 +270,7 @@ SAMPLE = _table(
     Column("taken_at", "timestamp"),
     Column("value", "numeric"),
     Column("rejected_reason", "text"),
+    Column("colour", "text", values=("white", "red")),
     foreign_keys=(*_to("nurse_id", "nurse", "nurse_id"), *_to("tube_id", "tube", "tube_id")),
 )
 
@@ -284,6 +285,7 @@ SAMPLE = _table(
         ("Who is the best rated trainer?", (TRAINER,), "by which figure"),  # a rate is no rating
         ("how many samples were rejected", (SAMPLE, NURSE), "rejected"),  # not all of them
         ("samples that were rejected", (SAMPLE, NURSE), "rejected"),
+        ("white per nurse", (SAMPLE, NURSE), "nurse"),  # a number is asked for, not which nurses
         ("samples taken at night", (SAMPLE, NURSE), "night"),  # no shift of those who took them
         ("best selling keeper", (KEEPER, FINE), "by which figure"),  # not by what they were fined
         ("total of invoices in 2024", (INVOICE, LINE), "total of"),  # their number, or amount
