@@ -1,4 +1,4 @@
-"""The target of an intent, bound: its names, its columns, how it is written."""
+"""Binds the target of an intent: its names, its columns, how it is written."""
 
 import hashlib
 import re
@@ -314,7 +314,10 @@ class TargetBinding:
         return Watermark(column, days)
 
     def _watermark_column(self, text: str) -> BoundColumn:
-        """Return the source's column that a watermark names, itself or by a key of the grain."""
+        """Return the source's column that a watermark means by `text`.
+
+        A name of a grouping key or of a result's column stands for the column behind it.
+        """
         for key in self._keys():
             if key.name == text:
                 return key.column
@@ -342,7 +345,7 @@ def _layer_of(steps: Sequence[Step]) -> Layer:
 
 
 def primary_key_names(scope: IntentScope, source: str) -> tuple[str, ...]:
-    """Return what the columns of a source's primary key are called in the result.
+    """Return the result's names of the columns of a source's primary key.
 
     Empty when it has none, or not all of it is there.
     """

@@ -1,4 +1,4 @@
-"""Reads clauses with conditions: on rows, or on the groups of the figures before."""
+"""Reads clauses with conditions: on source rows, or on groups and figures of the result."""
 
 from collections.abc import Sequence
 
@@ -57,50 +57,50 @@ class FilterClauses(ClauseReader):
         return any(token.table != own for token in table_words(tokens))
 
     def _add(self, conditions: Sequence[Json]) -> None:
-        """Add conditions where what they compare is: in the rows, or in the result."""
+        """Add conditions on columns of the result to a filter of it, others to one of the rows."""
         rows: list[Json] = []
         groups: list[Json] = []
         for condition in conditions:
-            named = self._of_result(condition)
-            if named is None:
+            on_result = self._on_result(condition)
+            if on_result is None:
                 rows.append(condition)
             else:
-                groups.append(named)
+                groups.append(on_result)
 
         if rows:
             self._draft.add_row_filter(rows)
         if groups:
             self._draft.add("filter", {"conditions": groups})
 
-    def _of_result(self, condition: Json) -> Json | None:
-        """Return the condition with names of the result; None where it is about rows."""
+    def _on_result(self, condition: Json) -> Json | None:
+        """Return the condition on a column of the result; None where it compares source rows."""
         if "any" in condition:
-            return self._any_of_result(condition["any"])
+            return self._any_on_result(condition["any"])
 
         column = condition["column"]
-        for one in (*self._draft.measures, *self._keys()):
-            if column in (one.get("column"), one["as"]):
-                return {**condition, "column": one["as"]}
+        for output in (*self._draft.measures, *self._filterable_keys()):
+            if column in (output.get("column"), output["as"]):
+                return {**condition, "column": output["as"]}
 
         return None
 
-    def _any_of_result(self, alternatives: Sequence[Json]) -> Json | None:
-        """Return alternatives with names of the result; None where one is about rows."""
-        named: list[Json] = []
+    def _any_on_result(self, alternatives: Sequence[Json]) -> Json | None:
+        """Return the alternatives on columns of the result; None where one compares source rows."""
+        found: list[Json] = []
         for condition in alternatives:
-            one = self._of_result(condition)
-            if one is None:
+            on_result = self._on_result(condition)
+            if on_result is None:
                 return None
 
-            named.append(one)
+            found.append(on_result)
 
-        return {"any": named}
+        return {"any": found}
 
-    def _keys(self) -> Sequence[Json]:
-        """Return the keys by which groups may be left out.
+    def _filterable_keys(self) -> Sequence[Json]:
+        """Return the grouping keys on which a condition may filter groups.
 
-        A period is not the date that it cuts. In a follow-up rows are meant: what is left out then
-        is not ranked and adds nothing either.
+        Periods are none of them: a condition on a date is not one on the period it falls in. A
+        follow-up has none, as its conditions filter rows before these are added up and ranked.
         """
         if self._reading.is_follow_up:
             return ()

@@ -1,6 +1,6 @@
-"""A request in words → a bound intent, or what is open: reads the sentence, then binds its intent.
+"""Turns a request in words into a bound intent, or into questions where it is ambiguous.
 
-Reading asks first, binding when reading is done.
+Questions about the sentence come first. The intent is bound once these are answered.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from etl.clauses.sentence_reading import read_sentence
 from etl.schemas.requirement import UserIntent
 from rules.schema.lexicon import LEXICON, Lexicon
 
-_READING_S = 0.25  # of processor time: a request has many clauses, a question has one
+_READING_S = 0.25  # of processor time; more than for a question, as a request has many clauses
 _TOO_LONG = Text(
     "这段描述太长，无法按规则读完：请分成几次，或直接给出 intent。",
     "The request is too long to be read by rules: ask for less at once, or give an intent.",
@@ -30,7 +30,7 @@ class EarlierTurns:
 
     Attributes:
         intent: of the last request, which a follow-up changes.
-        decisions: what was chosen.
+        chosen: what the user chose, which is not asked again.
     """
 
     intent: UserIntent | None = None
@@ -84,7 +84,7 @@ def _analysed(
     bound = None
     try:
         bound = bind_intent(intent, catalog, {}, options, findings).bound
-    except InvalidRequest as exc:  # words have no fields that could be named
+    except InvalidRequest as exc:  # its field is one of the intent, which the user did not write
         findings.refuse("unsupported", exc.text)
 
     analysis = findings.analysis(intent, "rules")

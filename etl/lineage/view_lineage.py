@@ -1,4 +1,4 @@
-"""The lineage of views: tables by what PostgreSQL notes, columns by the views' queries."""
+"""The lineage of views: source tables as `pg_depend` has them, columns as queries use them."""
 
 from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
@@ -12,8 +12,10 @@ from databases.catalog.view_sources import ViewSources
 from etl.schemas.knowledge_context import TableLineage
 from guard.facts import Key
 
-_NOTED = 1.0  # what the server notes of a table is so
-_WORKED_OUT = 0.9  # a column's way through a query
+# Confidence of an edge: the server records the tables that a view reads; which columns become which
+# is worked out of the query.
+_RECORDED = 1.0
+_WORKED_OUT = 0.9
 _MOST_DEFINITION = 100_000
 
 _Columns = tuple[tuple[Key, tuple[str, ...]], ...]
@@ -68,7 +70,7 @@ def _edge(
         target_columns=targets,
         kind=view.kind,
         origin="sqlglot" if is_followed else "pg_depend",
-        confidence=_WORKED_OUT if is_followed else _NOTED,
+        confidence=_WORKED_OUT if is_followed else _RECORDED,
     )
 
 
@@ -93,8 +95,8 @@ def column_pairs(definition: str, known: _Columns, search_path: tuple[str, ...])
 
     pairs: dict[tuple[Key, str], dict[str, None]] = {}
     for target, node in nodes.items():
-        for place in _origins(node):
-            pairs.setdefault(place, {})[target] = None
+        for source_column in _source_columns(node):
+            pairs.setdefault(source_column, {})[target] = None
 
     return {place: tuple(targets) for place, targets in pairs.items()}
 
@@ -115,14 +117,14 @@ def _with_schemas(definition: str, known: _Columns, search_path: tuple[str, ...]
     return tree
 
 
-def _origins(node: Node) -> list[tuple[Key, str]]:
-    """Return the columns of tables that the output is made of."""
+def _source_columns(output: Node) -> list[tuple[Key, str]]:
+    """Return the tables' columns that an output column is computed from."""
     found = []
-    for one in node.walk():
-        is_last = not one.downstream
-        source = one.source
-        if is_last and isinstance(source, exp.Table) and source.db:
-            column = one.name.rpartition(".")[2].strip('"')
+    for node in output.walk():
+        is_leaf = not node.downstream  # sqlglot calls sources downstream
+        source = node.source
+        if is_leaf and isinstance(source, exp.Table) and source.db:
+            column = node.name.rpartition(".")[2].strip('"')
             found.append(((source.db, source.name), column))
 
     return found

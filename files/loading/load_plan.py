@@ -1,4 +1,4 @@
-"""What is to be done to an owner's tables in one transaction, as values for another process."""
+"""The changes of an owner's tables in one transaction, as plain values for another process."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -61,7 +61,7 @@ class PlannedTable:
 
 @dataclass(frozen=True)
 class LoadPlan:
-    """All that is to be done.
+    """The changes of one transaction, and its limits.
 
     Attributes:
         schema: of the owner.
@@ -101,14 +101,21 @@ class LoadedTable:
 
 
 def plan_of(values: Mapping[str, Any]) -> LoadPlan:
-    """Return a plan from what `dataclasses.asdict` gave, after it went through JSON."""
-    tables = tuple(map(_table, values["tables"]))
-    return LoadPlan(**{**values, "tables": tables, "dropped": tuple(values["dropped"])})
+    """Return the plan from its JSON: `dataclasses.asdict`, in which tuples have become lists."""
+    fields = dict(values)
+    fields["tables"] = tuple(map(_table, values["tables"]))
+    fields["dropped"] = tuple(values["dropped"])
+    return LoadPlan(**fields)
 
 
 def _table(values: Mapping[str, Any]) -> PlannedTable:
-    columns = tuple(
-        PlannedColumn(**{**one, "forms": tuple(one["forms"])}) for one in values["columns"]
-    )
-    references = tuple(PlannedReference(**one) for one in values["references"])
-    return PlannedTable(**{**values, "columns": columns, "references": references})
+    fields = dict(values)
+    fields["columns"] = tuple(map(_column, values["columns"]))
+    fields["references"] = tuple(PlannedReference(**one) for one in values["references"])
+    return PlannedTable(**fields)
+
+
+def _column(values: Mapping[str, Any]) -> PlannedColumn:
+    fields = dict(values)
+    fields["forms"] = tuple(values["forms"])
+    return PlannedColumn(**fields)

@@ -31,7 +31,7 @@ class DraftMemory:
         bindings: by the answers that they were made with.
         drafts: by the plan and the SQL that are not the rules'; "" is the rules' own.
         cases: worlds of a model's test cases.
-        leg: names the leg; what a dead worker builds has another name.
+        leg: a random name, so that an earlier worker of the run can't build under the same one.
     """
 
     bindings: dict[str, BindingResult] = field(default_factory=dict)
@@ -42,7 +42,7 @@ class DraftMemory:
 
 @dataclass(frozen=True)
 class EtlRoles:
-    """The model behind the roles, and what it is told."""
+    """The model that works for the roles, and its prompts."""
 
     model: RoleModel
     prompts: RolePrompts
@@ -78,7 +78,7 @@ class EtlContext:
     memory: DraftMemory = field(default_factory=DraftMemory)
 
     def with_use(self, update: EtlUpdate, state: EtlState) -> EtlUpdate:
-        """Return the update with what the model has used so far, and what is to be said of it."""
+        """Return the update with the model's usage so far, and with its warnings."""
         if self.roles is None:
             return update
 

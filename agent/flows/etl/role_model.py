@@ -1,6 +1,6 @@
 """Asks the model on behalf of the roles: by one tool for each role, within the run's limits.
 
-Whatever goes wrong with the model ends in the rules' own work, with a warning.
+Where the model fails, the rules do the work, and the answer has a warning.
 """
 
 import logging
@@ -80,7 +80,7 @@ class RoleModel:
     async def attempt(self, task: RoleTask, state: EtlState) -> bool:
         """Let the model work on the task once; tell whether it is done.
 
-        Failures of the model are no exceptions: they are warnings.
+        Failures of the model raise nothing; they are added to the warnings.
         """
         if self.is_away:
             return False
@@ -106,7 +106,7 @@ class RoleModel:
             self.warn(filled(MODEL_GAVE_NOTHING, Text(task.role, task.role)))
 
     def warn(self, text: Text) -> None:
-        """Have the answer say something; once for each text."""
+        """Add a warning to the answer, each text once."""
         if text not in self._warnings:
             self._warnings.append(text)
 

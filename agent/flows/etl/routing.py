@@ -1,4 +1,4 @@
-"""What follows on the nodes with several successors."""
+"""Chooses the next node after those with several successors."""
 
 from agent.flows.etl.state import MOST_MODIFICATIONS, EtlState
 
@@ -60,11 +60,11 @@ def _has_code(state: EtlState, method: str) -> bool:
 
 
 def after_feedback(state: EtlState) -> str:
-    """Test what the user has changed, as often as that is allowed."""
+    """Test SQL that the user has modified, unless too often; else learn from the rating."""
     is_modified = state["feedback"]["rating"] == "need_modification"
     has_sql = bool(state["feedback"].get("modified_sql"))
-    has_tries = state.get("attempts", {}).get("modified", 0) <= MOST_MODIFICATIONS
-    if is_modified and has_sql and has_tries:
+    is_allowed = state.get("attempts", {}).get("modified", 0) <= MOST_MODIFICATIONS
+    if is_modified and has_sql and is_allowed:
         return "modified"
 
     return "rated"
