@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 from agent.asked_databases import AskedDatabase, AskedDatabases
-from agent.database_fit import DatabaseEvidence, databases_that_fit, ranked
+from agent.database_fit import DatabaseEvidence, databases_that_fit, word_scores
 from agent.question import Question
 from agent.thinking import DatabaseOption, DatabasePicking
 from common.errors import (
@@ -360,7 +360,7 @@ def _about(question: Question, database: str, source: str) -> Question:
 
 def _worth_reading(evidence: Mapping[str, DatabaseEvidence]) -> Sequence[str]:
     """Return the databases in which the rules should read the question, the likeliest first."""
-    score = ranked(evidence)
+    score = word_scores(evidence)
     if not score:
         return list(evidence)[:_MOST_READ]
 

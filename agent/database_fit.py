@@ -1,8 +1,8 @@
-"""Which of several databases fit a question, by what is known of each: numbers, no input or output.
+"""Scores how well each of several databases fits a question, without input or output.
 
-Two signs are added up: how well a database's texts say the words of the question, and how well the
-rules' lexicon of it explains them. Where the rules can read the question as a whole, a database
-fits better.
+A score adds up how well a database's texts cover the words of the question, and how well the rules'
+lexicon of it explains them. A database for which the rules can read the whole question gets a
+bonus.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,12 +11,14 @@ from dataclasses import dataclass
 from knowledge.tables.question_coverage import QuestionCoverage, scores
 from rules.linking.explained import ExplainedWords, explained_scores
 
-_READABLE = 0.5  # of the best score, for a database in which the rules can read the question
-_NEAR = 0.95  # of the best score; what reaches it may be meant as well
-_NEAR_UNREAD = 0.6  # the same, where the best one can't be read: then only single words speak
-_LEAST = 0.6  # of the best score, of what explains the question as well
-_CERTAIN = 0.6  # how well a word is explained at least that tells for certain
-_AS_WELL = 0.9  # of how well the best one explains it
+# Parts of the best score.
+_READABLE = 0.5  # bonus of a database for which the rules can read the whole question
+_NEAR = 0.95  # from here on, another database may be meant as well
+_NEAR_UNREAD = 0.6  # the same where the best one is not readable: single words are weak evidence
+_LEAST = 0.6  # needed by a database that explains the question as well as the best one
+
+_CERTAIN = 0.6  # least degree to which a word is explained that counts as certain
+_AS_WELL = 0.9  # least part of the best one's explanation that counts as equally good
 
 
 @dataclass(frozen=True)
@@ -34,11 +36,8 @@ class DatabaseEvidence:
     is_readable: bool = False
 
 
-def ranked(evidence: Mapping[str, DatabaseEvidence]) -> dict[str, float]:
-    """Return the scores of the databases that know anything of the question, the best first.
-
-    What can be read does not count yet.
-    """
+def word_scores(evidence: Mapping[str, DatabaseEvidence]) -> dict[str, float]:
+    """Return the scores above zero, the best first, without the bonus for what is readable."""
     said = scores({name: one.coverage for name, one in evidence.items()})
     explained = explained_scores({name: one.explained for name, one in evidence.items()})
     total = {name: said[name] + explained[name] for name in evidence}
@@ -49,7 +48,7 @@ def ranked(evidence: Mapping[str, DatabaseEvidence]) -> dict[str, float]:
 def databases_that_fit(evidence: Mapping[str, DatabaseEvidence]) -> Sequence[str]:
     """Return the databases that the question may be about, the likeliest first."""
     readable = [name for name, one in evidence.items() if one.is_readable]
-    score = ranked(evidence)
+    score = word_scores(evidence)
     if not score:
         return readable
 

@@ -11,9 +11,9 @@ from knowledge.language.cutting import pieces
 from knowledge.language.inflection import root, singular
 from knowledge.language.thesaurus import ABBREVIATIONS
 
-_READ_OF_COMMENT = 60  # characters in which a name ends
+_MOST_NAME_CHARS = 60
 _NAME_END = re.compile(r"[,，:：;；.。(（\[【\n]")
-_LAST_LATIN = "\u303f"  # characters of the scripts that write no blanks are behind it
+_LAST_LATIN = "\u303f"  # kana, Han and Hangul characters have greater code points
 
 
 def terms(text: str) -> Iterator[str]:
@@ -33,12 +33,12 @@ def is_han(term: str) -> bool:
     return term[:1] > _LAST_LATIN
 
 
-def called(comment: str | None) -> str:
-    """Return a comment's name for the thing: its words before punctuation."""
+def name_in_comment(comment: str | None) -> str:
+    """Return the name that a comment begins with: all before the first punctuation mark."""
     if not comment:
         return ""
 
-    beginning = comment[:_READ_OF_COMMENT].strip()
+    beginning = comment[:_MOST_NAME_CHARS].strip()
     return _NAME_END.split(beginning, maxsplit=1)[0]
 
 

@@ -18,7 +18,7 @@ from knowledge.language.atoms import key_of, normalise
 from knowledge.language.codes import before_labels, labels_of
 from knowledge.language.inflection import singular
 from knowledge.language.spoken_names import core_words, english_words, spoken_name
-from knowledge.language.terms import called
+from knowledge.language.terms import name_in_comment
 from knowledge.language.thesaurus import TRANSLATED_EN, TRANSLATED_ZH
 from knowledge.values.personal_data import Privacy, open_values, privacy_of
 from knowledge.words import WORDS
@@ -55,7 +55,7 @@ def table_name_of(comment: str | None) -> str | None:
 def name_of(comment: str | None) -> str | None:
     """Return the name that a comment gives to its table or column, if it is a short one."""
     without_brackets = _BRACKETED.sub("", normalise(comment or ""))
-    name = called(before_labels(without_brackets)).strip(" .。:：,，;；-")
+    name = name_in_comment(before_labels(without_brackets)).strip(" .。:：,，;；-")
     if len(name) > _LONGEST_NAME or not any(map(str.isalnum, name)):
         return None
 
@@ -183,7 +183,7 @@ def _is_recorded(column: Column) -> bool:
     if words & _EN.one_of("columns.recorded"):
         return True
 
-    return called(column.comment).startswith(_ZH.phrases("columns.recorded"))
+    return name_in_comment(column.comment).startswith(_ZH.phrases("columns.recorded"))
 
 
 def deletion_filter(table: Table) -> str | None:
@@ -203,7 +203,7 @@ def _marks_deleted(column: Column) -> bool:
     if " ".join(english_words(column.name)) in _EN.one_of("columns.deleted"):
         return True
 
-    return called(column.comment).startswith(_ZH.phrases("columns.deleted"))
+    return name_in_comment(column.comment).startswith(_ZH.phrases("columns.deleted"))
 
 
 def values_of(table: Table, column: Column) -> Sequence[tuple[str, str | None]]:

@@ -22,7 +22,7 @@ from math import log
 from common.meanings import TableKey
 from common.values import Catalog, Table
 from knowledge.language.question_terms import Form, forms
-from knowledge.language.terms import called, has_root, is_han, roots_of, spelled_out, terms
+from knowledge.language.terms import has_root, is_han, name_in_comment, roots_of, spelled_out, terms
 from knowledge.tables.table_graph import TableGraph
 from knowledge.tables.table_texts import Said, ShownValues, all_values, metrics_of, texts_of
 from knowledge.words import WORDS
@@ -398,7 +398,7 @@ _TABLE = WORDS.chinese.phrases("tables.ends")[0]
 
 
 def _name_terms(table: Table) -> tuple[frozenset[str], ...]:
-    texts = [table.name, called(table.comment).removesuffix(_TABLE)]
+    texts = [table.name, name_in_comment(table.comment).removesuffix(_TABLE)]
     if table.meaning:
         texts.extend(table.meaning.names.all)
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from common.values import Catalog, Column, Table
 from knowledge.language.cutting import ALONE, pieces
 from knowledge.language.inflection import singular
-from knowledge.language.terms import called, terms
+from knowledge.language.terms import name_in_comment, terms
 from knowledge.values.personal_data import Privacy, is_private_value, privacy_of
 from knowledge.values.stored_values import NAME_TAILS
 from knowledge.words import WORDS
@@ -420,7 +420,7 @@ def _schema_phrases(tables: Iterable[Table]) -> Iterator[str]:
     for table in tables:
         things: tuple[Table | Column, ...] = (table, *table.columns)
         for thing in things:
-            said = called(thing.comment)
+            said = name_in_comment(thing.comment)
             without_end = said.removesuffix(_TABLE).removesuffix(_INFORMATION)
             for text in (thing.name, said, without_end):
                 words: list[str] = []

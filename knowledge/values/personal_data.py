@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from common.values import Column, Table
 from common.word_files import Words
-from knowledge.language.terms import called, terms
+from knowledge.language.terms import name_in_comment, terms
 from knowledge.values.identity import GIVEN_NAMES
 from knowledge.words import WORDS
 
@@ -87,7 +87,7 @@ def privacy_of(table: Table, column: Column) -> Privacy:
     if said is not None:
         return said
 
-    calls = (column.name, called(column.comment))
+    calls = (column.name, name_in_comment(column.comment))
     if any(map(_is_private, calls)) or looks_private(column.values):
         return Privacy.PRIVATE
 
@@ -260,11 +260,11 @@ def _names_owner(table: Table, column: Column) -> bool:
     """Tell whether it is the `name` of the persons that the table is about."""
     own = _words(column.name).split()
     is_bare = bool(own) and _NAME_NOUNS.issuperset(own)
-    is_bare_in_han = _HAN_NAME_NOUN in (column.name, called(column.comment))
+    is_bare_in_han = _HAN_NAME_NOUN in (column.name, name_in_comment(column.comment))
     if not is_bare and not is_bare_in_han:
         return False
 
-    return _about_persons(table.name, called(table.comment))
+    return _about_persons(table.name, name_in_comment(table.comment))
 
 
 @lru_cache(maxsize=4_000)

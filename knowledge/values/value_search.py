@@ -18,6 +18,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
+from typing import NamedTuple
 
 from common.errors import CituError, CostExceeded, QueryTimeout, StatementRejected
 from common.inquiry import StoredValue
@@ -49,8 +50,8 @@ _MOST_BYTES = 4 * _LONGEST
 _SURELY_SMALL = 100_000  # rows; a pattern is tried on so many without asking the planner
 # Of a plan, in the planner's units: to read about 200,000 short rows, or to use an index
 _CHEAP = 8_000.0
-_SAMPLE_ROWS = 40  # rows from which is judged what a column holds
-_KEPT_S = 60.0  # what was found is used again for so long
+_SAMPLE_ROWS = 40  # rows that tell whether a column is personal
+_KEPT_S = 60.0  # how long results are used again
 _LEFT_ALONE_S = 10.0  # a table that took too long
 _MOST_KEPT = 500  # answers for callers who see the same rows
 _MOST_VIEWERS = 50  # kinds of such callers, of one catalogue
@@ -72,30 +73,41 @@ class ValueRequest:
     places: Callable[[], Iterable[Place]] = tuple
 
 
+_Rows = tuple[tuple[int, str], ...]
+"""Found values, each with the number of its column."""
+
+
+class _KeptRows(NamedTuple):
+    rows: _Rows
+    expires_at: float
+
+
 @dataclass
 class _Known:
-    """Facts about one catalogue's columns, and values found in them."""
+    """Facts about one catalogue's columns, and values found in them.
 
-    rows: "OrderedDict[str, tuple[float, tuple[tuple[int, str], ...]]]" = field(
-        default_factory=OrderedDict
-    )
-    # Whether a way of comparing is cheap.
+    Attributes:
+        results: of statements, by their SQL.
+        ways: whether a way of comparing a column is cheap.
+        slow: for tables that took too long, until when they are left alone.
+    """
+
+    results: OrderedDict[str, _KeptRows] = field(default_factory=OrderedDict)
     ways: dict[tuple[Place, str], bool] = field(default_factory=dict)
     samples: dict[Place, tuple[str, ...]] = field(default_factory=dict)
-    # Tables, until when they are left alone.
     slow: dict[tuple[str, str], float] = field(default_factory=dict)
 
-    def found(self, sql: str) -> tuple[tuple[int, str], ...] | None:
-        kept = self.rows.get(sql)
-        if kept is not None and kept[0] > time.monotonic():
-            return kept[1]
+    def found(self, sql: str) -> _Rows | None:
+        kept = self.results.get(sql)
+        if kept is not None and kept.expires_at > time.monotonic():
+            return kept.rows
 
         return None
 
-    def keep(self, sql: str, rows: tuple[tuple[int, str], ...]) -> None:
-        self.rows[sql] = (time.monotonic() + _KEPT_S, rows)
-        while len(self.rows) > _MOST_KEPT:
-            self.rows.popitem(last=False)
+    def keep(self, sql: str, rows: _Rows) -> None:
+        self.results[sql] = _KeptRows(rows, time.monotonic() + _KEPT_S)
+        while len(self.results) > _MOST_KEPT:
+            self.results.popitem(last=False)
 
     def is_slow(self, held: Held) -> bool:
         return self.slow.get(held.table.key, 0.0) > time.monotonic()
@@ -303,7 +315,7 @@ class _Lookup:
         column = replace(held.column, values=tuple(dict.fromkeys(sample)))
         return Held(held.table, column)
 
-    async def _rows(self, sql: str) -> tuple[tuple[int, str], ...]:
+    async def _rows(self, sql: str) -> _Rows:
         rows = self._known.found(sql)
         if rows is None:
             result = await self._database.run(sql)
