@@ -1,4 +1,4 @@
-"""What rows are worth grouping by, and what one group is called."""
+"""Finds columns worth grouping by, and names for one row of a table."""
 
 from common.text import Lang
 from common.values import Column, Table
@@ -8,7 +8,7 @@ from rules.schema.table_facts import kind_of
 from rules.words import WORDS
 
 _MOST_GROUPS = 12
-_ROWS_PER_GROUP = 2  # at least, else a column rather names its rows
+_ROWS_PER_GROUP = 2  # with fewer, the values are likely names of single rows
 _PROSE = WORDS.english.one_of("columns.prose")
 _PROSE_HAN = WORDS.chinese.pattern("columns.prose", end="$")
 
@@ -32,7 +32,7 @@ def _is_prose(column: Column) -> bool:
 
 
 def row_name(table: Table, lang: Lang) -> str:
-    """Return what one row of a table is called: "customer" of `customers`."""
+    """Return the name of one row of a table: "customer" of `customers`."""
     name = spoken_name(table, lang)
     *before, last = name.split(" ")
     if lang == "en" and last.islower():

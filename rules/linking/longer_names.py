@@ -1,9 +1,9 @@
-"""Stored names in a question that are only a part of the name that was said.
+"""Finds stored names that are only a part of a longer name in the question.
 
 A word is cut where letters meet digits, so PX100 can be read out of PX100A. A capitalised word
 beside a capitalised name may belong to it: New Old Mill. Chinese has no blanks, so 冯晨 can be read
-out of 冯晨明, who is somebody else. What directly follows a name must be a word that may follow
-one; else it belongs to the name, and nothing of that longer name is stored.
+out of 冯晨明, who is somebody else. A word that directly follows a name and can't stand there by
+itself belongs to the name, so that the question asks for a longer name, which is not stored.
 """
 
 from collections.abc import Sequence
@@ -13,9 +13,9 @@ from rules.linking.mark import Mark
 from rules.words import WORDS
 from rules.words.vocabulary import Kind
 
-_ENDS, _JOINS, _GOVERNS, _VERBS_IN_NAMES, _PLACES, _ADVERBS = (
+_ENDS, _JOINS, _GOVERNS, _VERBS_IN_NAMES, _LOCATIVES, _ADVERBS = (
     frozenset(WORDS.chinese.text(f"names.{kind}"))
-    for kind in ("ends", "joins", "governs", "verbs", "places", "adverbs")
+    for kind in ("ends", "joins", "governs", "verbs", "locatives", "adverbs")
 )
 _TITLES, _HAS = WORDS.chinese.one_of("names.titles"), WORDS.chinese.phrases("names.has")
 _MOST_ADDED = 2
@@ -129,7 +129,7 @@ def longer_name(
         return None
 
     may_belong = of_person or following.number is not None or following.means("verb")
-    if not may_belong or _is_explained(marks, place + 1, is_named):
+    if not may_belong or _may_follow_name(marks, place + 1, is_named):
         return None
 
     added = following.text
@@ -141,23 +141,23 @@ def longer_name(
     return mark.text + added
 
 
-def _is_explained(marks: Sequence[Mark], place: int, is_named: Sequence[bool]) -> bool:
-    """Tell whether the word at `place`, which follows a name, is one that may follow it."""
+def _may_follow_name(marks: Sequence[Mark], place: int, is_named: Sequence[bool]) -> bool:
+    """Tell whether the word at `place` may follow a name without belonging to it."""
     mark = marks[place]
     if mark.is_unknown:
         return mark.text in _TITLES
     if len(mark.text) > 1:
-        begins_with_place = mark.text[0] in _PLACES
-        return not (begins_with_place and mark.means("like", "noise"))
+        begins_with_locative = mark.text[0] in _LOCATIVES
+        return not (begins_with_locative and mark.means("like", "noise"))
 
     if mark.text in _ENDS or is_named[place]:
         return True
 
-    return _is_explained_character(marks, place, is_named)
+    return _may_character_follow_name(marks, place, is_named)
 
 
-def _is_explained_character(marks: Sequence[Mark], place: int, is_named: Sequence[bool]) -> bool:
-    """Tell whether the single character at `place` may follow a name, by the word behind it."""
+def _may_character_follow_name(marks: Sequence[Mark], place: int, is_named: Sequence[bool]) -> bool:
+    """Tell whether one character may follow a name without belonging to it, by the next word."""
     mark = marks[place]
     beyond = _directly_after(marks, place)
     if mark.text in _JOINS:

@@ -1,4 +1,4 @@
-"""What was worked out lately, for as many keys as there is room for."""
+"""A bounded cache that threads may share."""
 
 from contextlib import suppress
 from typing import TypeVar
@@ -8,8 +8,9 @@ V = TypeVar("V")
 
 
 class Remembered(dict[K, V]):
-    """The latest `most` values by their keys. Threads may share it: at worst, one works out a value
-    again.
+    """The `most` values added last, by their keys.
+
+    Threads may share it without a lock: the worst case is a value that is computed twice.
     """
 
     def __init__(self, most: int) -> None:

@@ -13,12 +13,12 @@ _DIGITS = {
     for value, chars in WORDS.chinese.under("numbers.words").items()
     for char in chars
 }
-_PLACES = {
+_PLACE_VALUES = {
     char: int(value)
     for value, chars in WORDS.chinese.under("numbers.places").items()
     for char in chars
 }
-_NUMERALS = frozenset(_DIGITS.keys() | _PLACES.keys())
+_NUMERALS = frozenset(_DIGITS.keys() | _PLACE_VALUES.keys())
 _SCALES = WORDS.numbers("numbers.scales")
 _GLUED, _PERCENT = WORDS.both("numbers.glued"), WORDS.both("numbers.percent")
 ENGLISH_NUMBERS = {
@@ -62,14 +62,14 @@ def chinese_number(text: str) -> int | None:
             digit = _DIGITS[char]
             continue
 
-        place = _PLACES[char]
-        if place < 10**4:
-            section += (digit or 1) * place
+        place_value = _PLACE_VALUES[char]
+        if place_value < 10**4:
+            section += (digit or 1) * place_value
         elif section + digit > 0:
-            total += (section + digit) * place
+            total += (section + digit) * place_value
             section = 0
         else:
-            total = (total or 1) * place
+            total = (total or 1) * place_value
             section = 0
 
         digit = 0
@@ -111,7 +111,7 @@ def _is_negative(atoms: tuple[Atom, ...], start: int) -> bool:
 
 
 def _chinese_at(atoms: tuple[Atom, ...], start: int) -> Numeral | None:
-    """Give the Chinese numeral that begins at `start`."""
+    """Return the Chinese numeral that begins at `start`; None where none begins there."""
     is_within = start > 0 and _is_numeral(atoms[start - 1])
     if is_within or not _is_numeral(atoms[start]):
         return None
@@ -125,13 +125,17 @@ def _chinese_at(atoms: tuple[Atom, ...], start: int) -> Numeral | None:
     if value is None:
         return None
 
-    scale = 1
-    if len(text) > 1:
-        scale = _PLACES.get(text[-1], 1)
-    if scale <= 10:
-        scale = 1
+    return Numeral(start, end, Decimal(value), scale=_final_scale(text))
 
-    return Numeral(start, end, Decimal(value), scale=scale)
+
+def _final_scale(text: str) -> int:
+    """Return the place value that a Chinese numeral ends with; 1 where it has no scale.
+
+    十 is no scale: 三到五百 is 300 to 500, but 三到五十 is 3 to 50.
+    """
+    place_value = _PLACE_VALUES.get(text[-1], 1)
+    is_scale = len(text) > 1 and place_value > 10
+    return place_value if is_scale else 1
 
 
 def _glued_to_word(atoms: tuple[Atom, ...], index: int) -> bool:
