@@ -1,12 +1,12 @@
-"""Names that others have made up, as ids."""
+"""Ids for names that clients of other protocols and models have chosen."""
 
 import hashlib
 
 from api.fields import ID
 
 
-def plain_name(name: str) -> str:
-    """Return the name itself where it has the form of an id, else one that is always made of it."""
+def id_for(name: str) -> str:
+    """Return the name if it is a valid id, else an id that is always the same for that name."""
     if ID.fullmatch(name):
         return name
 

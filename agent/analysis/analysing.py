@@ -29,10 +29,9 @@ from agent.analysis.series_periods import (
 from agent.analysis.subject import Subject, SubjectColumn, described_columns, subject_of
 from common.ports import Database
 from common.text import Lang, Text
-from common.values import ANALYSIS_KINDS, AnalysisKind, PeriodUnit
+from common.values import AnalysisKind, PeriodUnit
 from knowledge.results.result_columns import result_columns
 
-WHATS = ANALYSIS_KINDS
 _OVER_TIME: tuple[AnalysisKind, ...] = ("change", "forecast")
 _BY_DEFAULT: tuple[AnalysisKind, ...] = ("describe", "shares", "change", "outliers")
 

@@ -10,9 +10,9 @@ from typing import Any
 
 from agent.question import Question
 from api.chat_messages import is_object, texts_of
+from api.external_ids import id_for
 from api.fields import short_text, wrong
 from api.models.request_models import question_text
-from api.plain_names import plain_name
 from api.requests import ETL, parse_ask, parse_etl_ask
 from api.run_frames import WaitingRun
 from common.errors import InvalidRequest
@@ -88,7 +88,7 @@ def parse_run_input(body: object, max_question_chars: int, agents: Collection[st
         raise InvalidRequest(_NO_QUESTION, field="messages")
 
     question = question_text("messages", said[-1], max_question_chars)
-    fields = {**chosen, "question": question, "conversation_id": plain_name(thread_id)}
+    fields = {**chosen, "question": question, "conversation_id": id_for(thread_id)}
     if chosen.get("agent") == ETL:
         given = parse_etl_ask(fields, max_question_chars)
     else:

@@ -8,9 +8,9 @@ from typing import Any
 
 from agent.question import new_conversation_id
 from api.chat_messages import texts_of
+from api.external_ids import id_for
 from api.fields import flag, short_text
 from api.models.request_models import question_text
-from api.plain_names import plain_name
 from api.run_frames import WaitingRun
 from common.errors import InvalidRequest
 from common.text import Text
@@ -116,7 +116,7 @@ def _conversation_id(headers: Mapping[str, str], first: str) -> str:
     for name in CONVERSATION_HEADERS:
         given = headers.get(name, "").strip()
         if given:
-            return plain_name(given)
+            return id_for(given)
 
     if not first.strip():
         return new_conversation_id()

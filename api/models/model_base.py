@@ -1,4 +1,4 @@
-"""The base of all answers' models, and types that several of them use."""
+"""The base class of the models of answers, and types that several of them use."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 def without_null(schema: JsonSchemaValue) -> JsonSchemaValue:
-    """Return the JSON Schema of a value that may be null for one that may not."""
+    """Return a JSON Schema that allows the same values except null."""
     described = dict(schema)
     if "enum" in described:
         described["enum"] = _without(None, described["enum"])

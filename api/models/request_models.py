@@ -8,7 +8,6 @@ from typing import Annotated, Any, ClassVar, Literal, Self, cast, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
-from agent.analysis.analysing import WHATS
 from agent.analysis.analysis_limits import MOST_HORIZON
 from agent.answers.table_files import FORMATS
 from agent.flows.ask.routing import ROUTING_MODES
@@ -30,7 +29,7 @@ from api.fields import (
 from common.errors import InvalidRequest
 from common.learning import MAX_SENTENCE_CHARS, MAX_SQL_CHARS, Rating, Trust
 from common.text import Lang, Text
-from common.values import AnalysisKind
+from common.values import ANALYSIS_KINDS, AnalysisKind
 from etl.lineage.lineage_graph import Direction
 from store import State
 
@@ -141,10 +140,11 @@ def _chat_name(field: str, value: object) -> str:
 
 def _kinds_of_analysis(field: str, value: object) -> tuple[AnalysisKind, ...]:
     if not isinstance(value, list) or not value:
-        zh, en = "、".join(WHATS), ", ".join(WHATS)
+        zh, en = "、".join(ANALYSIS_KINDS), ", ".join(ANALYSIS_KINDS)
         raise wrong(field, f"非空列表，元素为 {zh}", f"a list, not empty, of {en}")
 
-    return tuple(cast(AnalysisKind, choice(*WHATS)(field, one)) for one in value)
+    check = choice(*ANALYSIS_KINDS)
+    return tuple(cast(AnalysisKind, check(field, one)) for one in value)
 
 
 def _horizon(field: str, value: object) -> int:
@@ -312,7 +312,7 @@ class SqlBody(RequestFields):
 
 
 class ChatRequestBody(RequestFields):
-    # Its absence is judged with the message's meaning, in `api.vanna.chat_requests`.
+    # `api.vanna.chat_requests` refuses a missing message where the request needs one.
     model_config = ConfigDict(frozen=True, json_schema_extra={"required": ["message"]})
 
     conversation_id: Annotated[str, Checked(_chat_name, _CHAT_NAME)] | None = Field(
@@ -450,7 +450,7 @@ class AnalyzeBody(RequestFields):
             tuple[AnalysisKind, ...],
             Checked(
                 _kinds_of_analysis,
-                {"type": "array", "minItems": 1, "items": {"enum": list(WHATS)}},
+                {"type": "array", "minItems": 1, "items": {"enum": list(ANALYSIS_KINDS)}},
             ),
         ]
         | None

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from agent.question import new_conversation_id
+from api.external_ids import id_for
 from api.fields import ID
 from api.models.request_models import ChatRequestBody, question_text
-from api.plain_names import plain_name
 from common.errors import InvalidRequest
 from common.text import Text
 
@@ -68,12 +68,12 @@ class ChatRequest:
     @property
     def kept_conversation_id(self) -> str:
         """Return the id under which Citu keeps the conversation."""
-        return plain_name(self.conversation_id)
+        return id_for(self.conversation_id)
 
     @property
     def kept_request_id(self) -> str:
         """Return the id under which Citu keeps the request."""
-        return plain_name(self.request_id)
+        return id_for(self.request_id)
 
     @property
     def key(self) -> str | None:

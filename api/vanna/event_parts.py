@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from api.external_ids import id_for
 from api.given_answers import choice_text
-from api.plain_names import plain_name
 from api.vanna import components
 from api.vanna.charts import chart
 from api.vanna.chat_requests import feedback_message, reply_message
@@ -319,8 +319,8 @@ class EventParts:
 
     def _name(self, *words: str) -> str:
         # Models make up the ids of calls.
-        plain_words = map(plain_name, words)
-        return "-".join((self.prefix, *plain_words))
+        ids = map(id_for, words)
+        return "-".join((self.prefix, *ids))
 
     def _lifecycle(self, name: str) -> components.Lifecycle:
         if name in self._made:
