@@ -1,5 +1,4 @@
-"""Tell the guard about the connected server: its functions, types, operators and system
-relations.
+"""Facts about the connected server: its functions, types, operators and system relations.
 
 They are read from the server's catalogue; until there is a connection, `BUILTIN` holds what
 PostgreSQL 15 to 18 ship. `functions.txt` lists the built-in functions without side effects.
@@ -49,11 +48,11 @@ column's number."""
 
 
 class CodeEdge(NamedTuple):
-    """Runs what the edge belongs to.
+    """One step of the graph: the code it belongs to is run by `runner`.
 
     Attributes:
-        runner: what runs it.
-        way: `view` or `policy` where the owner of a relation wrote down what reading it runs.
+        way: `view` or `policy` where the code is in a relation's view query or policy, which its
+            owner wrote.
     """
 
     runner: CodeNode
@@ -62,13 +61,13 @@ class CodeEdge(NamedTuple):
 
 @dataclass(frozen=True)
 class CodeGraph:
-    """Maps the code that PostgreSQL may run although no statement names it to what runs it.
+    """Maps code that PostgreSQL may run without a statement naming it to what runs the code.
 
     Attributes:
         functions: those that are not IMMUTABLE or not the caller's own: `v` VOLATILE, `d` SECURITY
             DEFINER, `s` STABLE, `b` built-in ones that an operator, cast or domain of the user's
             calls.
-        edges: for functions and whatever runs them, what runs that.
+        edges: for each function, and for each thing that runs code, what runs it in turn.
         names: of all of these: schema and name, and the column's.
         makers: for types, and casts from them, the functions and symbols of which a value may be of
             that type.

@@ -1,9 +1,8 @@
 """SQL that the operator writes: one expression each, parsed by PostgreSQL's parser, with places for
 the actor's values.
 
-`:user_id`, `:groups` and `:attribute.name` are no SQL. Before parsing they become parameters (`$1`,
-`$2` …), and in the tree these become constants. So no value of an actor is ever part of a text that
-is parsed.
+`:user_id`, `:groups` and `:attribute.name` are not SQL. They become parameters (`$1`, `$2` …)
+before parsing, and constants in the tree, so that no value of an actor is ever parsed.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,9 +21,8 @@ ATTRIBUTE = "attribute"
 _PLACEHOLDERS = "there are :user_id, :groups and :attribute.name"
 _LISTING = frozenset(("AEXPR_OP_ANY", "AEXPR_OP_ALL"))
 
-_SELECT_KEYS = frozenset(
-    ("targetList", "limitOption", "op")
-)  # of a SELECT with nothing but its list
+# Of a SELECT that has only a list of expressions.
+_SELECT_KEYS = frozenset(("targetList", "limitOption", "op"))
 _COMMENTS = frozenset(("SQL_COMMENT", "C_COMMENT"))
 _NOT_ONE = "it is not one SQL expression"
 _HINT = "NULL, a text as \"'***'\", or an expression such as left(phone, 3) || '****'"
@@ -152,9 +150,8 @@ def _parsed(text: str) -> OperatorSql:
         statements = parse(f"SELECT ({sql})")
         walk(statements[0].kind, statements[0].node)
         tree = _only_value(f"SELECT {sql}")
-        _only_value(
-            f"SELECT ({sql})"
-        )  # as it stands in a statement: `ALL x`, `x;` and the like are no operands
+        # Statements have it in parentheses, in which `ALL x`, `x;` and the like are no operands.
+        _only_value(f"SELECT ({sql})")
     except InvalidSql as error:
         raise NotASql(f"it is no SQL expression ({error.detail})") from None
     except CituError as error:
@@ -167,8 +164,8 @@ def _parsed(text: str) -> OperatorSql:
 def _name_parameters(tree: Node, placeholders: Sequence[str]) -> set[str]:
     """Write into each parameter which placeholder it is, and whether it stands for a list.
 
-    An attribute does in `ANY (:attribute.name)` and where it is cast to an array. Returns the
-    attributes that stand for one value.
+    An attribute stands for a list in `ANY (:attribute.name)` and where it is cast to an array.
+    Return the attributes that stand for one value.
     """
     lists = {id(parameter) for parameter in _listed(tree)}
     single = set()
@@ -263,12 +260,13 @@ def _is_name(word: bytes) -> bool:
 
 
 def _end_of_attribute(data: bytes, tokens: Sequence[Any]) -> int:
-    """Return where `attribute.name` ends, of which these are the first tokens."""
-    ends = [token.end for token in tokens]
-    starts = [token.start for token in tokens]
-    is_whole = len(tokens) == 3 and starts[1:] == ends[:2]
-    if is_whole and data[starts[1] : ends[1]] == b"." and _is_name(data[starts[2] : ends[2]]):
-        return int(ends[2])
+    """Return where `attribute.name` ends; `tokens` are `attribute` and at most two more."""
+    if len(tokens) == 3:
+        word, dot, name = tokens
+        is_unbroken = word.end == dot.start and dot.end == name.start
+        has_dot = data[dot.start : dot.end] == b"."
+        if is_unbroken and has_dot and _is_name(data[name.start : name.end]):
+            return int(name.end)
 
     raise NotASql("an attribute is written :attribute.name, for example :attribute.region")
 
