@@ -1,4 +1,4 @@
-"""Creates Citu's own database in the embedded server; the first process that needs it does so.
+"""Creates Citu's own database in the embedded server when a process first needs it.
 
 It belongs to a role that may write there and nowhere else. The role that questions are asked with
 can't connect to it.
@@ -10,7 +10,7 @@ from databases.owned_database import owned_database
 DATABASE = "citu_app"
 ROLE = "citu_app"
 
-_LOCK = 0x43697477  # advisory lock number, arbitrary but ours
+_LOCK = 0x43697477  # number of an advisory lock, which nothing else uses
 
 
 def ensure_app_database(server: DemoServer, database: str = DATABASE) -> str:

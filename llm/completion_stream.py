@@ -21,7 +21,7 @@ from llm.tokens import fitting, weight
 from llm.tool_calls import ToolCall
 
 _MAX_LINE_BYTES = 2_000_000  # of one event of a stream
-_DATA = b"data:"  # how lines of an event stream begin that say something
+_DATA = b"data:"  # prefix of the lines that carry an event's data
 _UNFINISHED = ("content_filter", "length")  # why a reply may end before the model was finished
 # How long to wait after `[DONE]` for the end of the body, so that the connection can be used again
 _DRAIN_S = 0.1
@@ -146,7 +146,7 @@ class _StreamedReply:
         self, on_token: OnToken | None, calls: CallAssembly | None, limit: ReplyLimit
     ) -> None:
         self._on_token = on_token
-        self._quarters = limit.quarters  # of a token, that the text may still have
+        self._quarters = limit.quarters  # quarters of tokens that the text may still have
         self._calls = calls
         self._parts: list[str] = []
         self._size = self._reasoning_size = 0
@@ -156,7 +156,7 @@ class _StreamedReply:
         self._usage: Any = None
         self._events = 0
         self.is_done = False
-        self.is_cut = False  # more was said than is taken
+        self.is_cut = False  # the text or the reasoning is longer than its limit
 
     def take(self, line: bytes) -> None:
         """Read one line; skip comments, other fields and all that follows `[DONE]`."""
@@ -223,7 +223,7 @@ class _StreamedReply:
         return self._completion(self._finish_reason)
 
     def cut_off(self) -> Completion:
-        """Return the reply of a stream that would not end."""
+        """Return what a stream had said when its limit was reached."""
         return self._completion("length")
 
     def _completion(self, finish_reason: Any) -> Completion:

@@ -1,4 +1,4 @@
-"""Reads fields of replies whose type nobody vouches for."""
+"""Reads fields of replies, whose types can't be relied on."""
 
 import json
 import re

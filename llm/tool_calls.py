@@ -11,7 +11,7 @@ from typing import Any
 from llm.loose_fields import encodable
 
 MAX_TOOLS = 128  # what endpoints take at most
-_MAX_NESTING = 50  # of arguments; whoever walks through a value by recursion can rely on it
+_MAX_NESTING = 50  # levels of arguments, so that walking them by recursion is safe
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _NO_NAME_CHARACTER = re.compile(r"[^A-Za-z0-9_-]")
 _CHOICES = ("auto", "none", "required")

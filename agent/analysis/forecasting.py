@@ -16,18 +16,17 @@ from agent.analysis.analysis_limits import MOST_FITTED
 from common.text import Text
 
 LEAST_PERIODS = 8
-_SEASONS = 2  # whole ones before a season is believed
-_MOST_SEASON = 24  # periods; longer ones have more parameters than such series can tell
+_SEASONS = 2  # complete ones that a seasonal model needs
+_MOST_SEASON = 24  # periods; a longer season has too many parameters to estimate
 _ORIGINS = 8  # of the back-test
 _LEAST_TRAINING = 5
 _LEAST_ORIGINS = 3
-_LEAST_HEURISTIC = (
-    10  # figures, from which the first level, trend and season are worked out and not estimated
-)
+# From so many figures on, the initial level, trend and season come from a heuristic, not the fit.
+_LEAST_HEURISTIC = 10
 _MOST_ITERATIONS = 100  # of one fit
-_NOISE = 1e-9  # of the greatest figure: less comes from rounding while computing, and is nothing
-# Of the range of figures. The weight of the last figure ends at 0.9999 in a fit, so that a model
-# misses a step by as much more than the naive forecast, and is no worse for that.
+_NOISE = 1e-9  # of the greatest figure; smaller values are rounding errors, and count as 0
+# Of the range of figures. Fits bound the weight of the last figure at 0.9999, so that at a step a
+# model errs by as much more than the naive forecast, without being a worse model.
 _TOLERANCE = 1e-4
 LEVELS = (80, 95)
 """Percent of the prediction intervals."""
@@ -83,7 +82,7 @@ class Model:
 
     @property
     def name(self) -> Text:
-        """Return the method's name among statisticians."""
+        """Return the name that the method has in statistics, and its parts."""
         sign = {"straight": "A", "damped": "Ad", None: "N"}[self.trend]
         form = f"ETS(A,{sign},{'A' if self.season else 'N'})"
         parts = [Text("水平", "level")]
@@ -191,7 +190,8 @@ class _Forecaster:
         is_clipped = min(self._values) >= 0 and any(
             low < 0 for step in steps for low, _ in step.intervals
         )
-        if is_clipped:  # what never was below zero, such as a count, is not expected below it
+        # Figures that never were negative, such as counts, are not forecast as negative.
+        if is_clipped:
             steps = tuple(
                 PeriodLength(
                     max(0.0, one.mean),
@@ -226,7 +226,7 @@ class _Forecaster:
         return candidates[0]
 
     def _fit(self, model: Model, training: Sequence[float]) -> Any:
-        """Return the fitted model; None when it can't be fitted to so little."""
+        """Return the fitted model; None when there are too few figures for a fit."""
         import numpy as np
         import pandas as pd
         from statsmodels.tsa.exponential_smoothing.ets import ETSModel
@@ -312,8 +312,8 @@ def _aicc(likelihood: float, model: Model, count: int) -> float:
     """Return Akaike's criterion for small samples; infinite for a model with too many parameters
     for `count` figures.
 
-    The first level, trend and season count as parameters however they are found, so that no model
-    has them for nothing.
+    The initial level, trend and season count as parameters also where they are not estimated, so
+    that models with more of them have no advantage.
     """
     states = 1 + (model.trend is not None) + max(0, model.season - 1)
     smoothing = 1 + {"straight": 1, "damped": 2, None: 0}[model.trend] + bool(model.season)
@@ -329,7 +329,7 @@ def _aicc(likelihood: float, model: Model, count: int) -> float:
 
 
 class _Errors:
-    """Absolute errors of forecasts, and how large they are beside the truth; figures are around
+    """Absolute errors of forecasts, and their ratios to the true figures, which are scaled to about
     one.
     """
 

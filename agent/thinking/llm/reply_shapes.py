@@ -117,7 +117,7 @@ class _Reader:
         for shape in _SHAPES:
             offered += shape(self, text, depth)
 
-        found = _outermost(offered)
+        found = _without_overlaps(offered)
         if self._is_cut and found and _is_cut_off(found[-1], text):
             return found[-1]
 
@@ -270,10 +270,14 @@ def _unescaped(text: str) -> str:
     return _ESCAPED.sub(lambda match: _BLANKS.get(match[1], match[1]), text)
 
 
-def _outermost(found: list[FoundSql]) -> list[FoundSql]:
-    """Drop passages that overlap one that begins before them; broken ones come last."""
+def _without_overlaps(found: list[FoundSql]) -> list[FoundSql]:
+    """Return the passages with SQL in their order, without those that overlap a better one.
+
+    Broken SQL is worse than any other passage; else what begins first is better, then what is
+    longer. A passage without SQL hides what lies in it: an explanation in JSON may mention SQL.
+    """
     kept: list[FoundSql] = []
-    for one in sorted(found, key=_outer_first):
+    for one in sorted(found, key=_better_first):
         if all(one.end <= other.start or one.start >= other.end for other in kept):
             kept.append(one)
 
@@ -281,7 +285,7 @@ def _outermost(found: list[FoundSql]) -> list[FoundSql]:
     return sorted(with_sql, key=lambda one: one.start)
 
 
-def _outer_first(one: FoundSql) -> tuple[bool, int, int, int]:
+def _better_first(one: FoundSql) -> tuple[bool, int, int, int]:
     return one.grade is Grade.BROKEN, one.start, -one.end, -one.mark
 
 
