@@ -12,6 +12,8 @@ import random
 import signal
 import time
 from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -79,31 +81,44 @@ class CountedResults:
 
 def run(database_url: str, folder: Path, *, questions: int, kills: int) -> CountedResults:
     """Ask, kill, and compare."""
-    data = folder / "counted"
-    sources = database_sources("", "", data)
-    settings = {
-        "DATABASE_URL": database_url,
-        "APP_DATABASE_URL": sources.app(),
-        "OPENAI_API_KEY": "bench",
-        "OPENAI_MODEL": "scripted",
-        "RUN_LEASE_S": str(_LEASE_S),
-        "CALLER_SHARE": "1",
-        "ENABLE_RESULT_SUMMARY": "false",
-    }
-    try:
-        with model_process(scripted_kinds) as model_url:
-            settings["OPENAI_BASE_URL"] = model_url
-            with gunicorn_service(data, settings, workers=WORKERS) as service:
-                asking = _Asking(service, questions, kills)
-                asyncio.run(asking.run())
-                eventually(lambda: service.running() == 0, _SETTLED_S)
-                written = _written(service)
-                measured = _settled(service, written)
-    finally:
-        sources.hold.release()
+    settings = {"RUN_LEASE_S": str(_LEASE_S), "ENABLE_RESULT_SUMMARY": "false"}
+    with service_of_kinds(database_url, folder / "counted", WORKERS, settings) as service:
+        asking = _Asking(service, questions, kills)
+        asyncio.run(asking.run())
+        eventually(lambda: service.running() == 0, _SETTLED_S)
+        written = _written(service)
+        measured = _settled(service, written)
+
     return CountedResults(
         questions, asking.killed, asking.broken, asking.seconds, written, measured
     )
+
+
+@contextmanager
+def service_of_kinds(
+    database_url: str, folder: Path, workers: int, more: Mapping[str, str] | None = None
+) -> Iterator[GunicornService]:
+    """Yield a service whose model answers by the kinds of `question_of`.
+
+    Args:
+        more: further settings.
+    """
+    sources = database_sources("", "", folder)
+    try:
+        with model_process(scripted_kinds) as model_url:
+            settings = {
+                "DATABASE_URL": database_url,
+                "APP_DATABASE_URL": sources.app(),
+                "OPENAI_API_KEY": "bench",
+                "OPENAI_BASE_URL": model_url,
+                "OPENAI_MODEL": "scripted",
+                "CALLER_SHARE": "1",
+                **(more or {}),
+            }
+            with gunicorn_service(folder, settings, workers=workers) as service:
+                yield service
+    finally:
+        sources.hold.release()
 
 
 def scripted_kinds(request: Request) -> Reply:

@@ -17,10 +17,8 @@ from pathlib import Path
 
 import aiohttp
 
-from benchmarks.counted_questions import STREAM, question_of, scripted_kinds
-from benchmarks.gunicorn_service import GunicornService, WorkerHoldings, gunicorn_service
-from benchmarks.model_process import model_process
-from databases.source import database_sources
+from benchmarks.counted_questions import STREAM, question_of, service_of_kinds
+from benchmarks.gunicorn_service import GunicornService, WorkerHoldings
 
 _WORKERS = 2
 _SYNC = "/api/v0/ask_agent"
@@ -79,24 +77,11 @@ class LoadResults:
 
 def run(database_url: str, folder: Path, *, minutes: float, rate: float) -> LoadResults:
     """Ask `rate` questions a second for so long, then stop the service."""
-    data = folder / "load"
-    sources = database_sources("", "", data)
-    settings = {
-        "DATABASE_URL": database_url,
-        "APP_DATABASE_URL": sources.app(),
-        "OPENAI_API_KEY": "bench",
-        "OPENAI_MODEL": "scripted",
-        "CALLER_SHARE": "1",
-    }
-    try:
-        with model_process(scripted_kinds) as model_url:
-            settings["OPENAI_BASE_URL"] = model_url
-            with gunicorn_service(data, settings, workers=_WORKERS) as service:
-                load = _Load(service, rate)
-                asyncio.run(load.run(minutes * 60))
-                load.found.running = service.running()
-    finally:
-        sources.hold.release()
+    with service_of_kinds(database_url, folder / "load", _WORKERS) as service:
+        load = _Load(service, rate)
+        asyncio.run(load.run(minutes * 60))
+        load.found.running = service.running()
+
     return load.found
 
 
