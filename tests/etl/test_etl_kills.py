@@ -1,6 +1,6 @@
-"""A worker dies while it drafts a transformation, or learns from it; another goes on.
+"""A worker dies while it drafts a transformation, asks, or learns; another goes on.
 
-Nothing is lost and nothing done twice.
+It dies in each node, in half of them with each store. Nothing is lost and nothing done twice.
 
 Death is played as in tests/support/mortal_workers.py.
 """
@@ -32,7 +32,7 @@ from knowledge.experience.experience_service import ExperienceService
 from store import Learned, Runs, Store
 from store.journal import Journal
 from tests.support.databases import Opener
-from tests.support.etl_requests import INTENT, SHOP, TESTED
+from tests.support.etl_requests import SHOP, TESTED
 from tests.support.mortal_workers import (
     Fate,
     MortalLearned,
@@ -42,20 +42,35 @@ from tests.support.mortal_workers import (
     end_what_waits,
     next_stop,
 )
-from tests.support.store_servers import StoreServer
+from tests.support.store_servers import STORE_SERVERS, StoreServer
 
 LEASE_S = 0.5
-FIRST, LIVES = 5, 4  # spread over the writes until the draft is rated
+# Which of its two dates is meant is asked.
+SENTENCE = "把订单表和用户表 JOIN，按月汇总销售额，写入销售汇总表"
+ANSWERS = {"clarify": {"date_column": "orders.ordered_on"}, "feedback": {"rating": "satisfied"}}
+PATH = [
+    *TESTED[: TESTED.index("architect_agent")],
+    "clarify",
+    *TESTED[TESTED.index("analyst_agent") :],
+    "feedback_handler",
+    "learning_handler",
+    "finalize",
+]
 
 
 @dataclass(frozen=True)
 class DraftTold:
-    """What became of one run: the answer's body, and what its user has learnt afterwards."""
+    """What became of one run: the answer's body, and what its user has learnt afterwards.
+
+    Attributes:
+        learnt_at, passed_at: with which write the worker had learnt, and passed each node.
+    """
 
     answer: dict[str, Any] | None
     examples: tuple[Example, ...] = ()
     rating: str | None = None
     learnt_at: int = 0
+    passed_at: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -93,19 +108,18 @@ class Workshop:
         """What becomes of a request that a mortal worker begins and its user is satisfied with."""
         store = self.store
         learned = MortalLearned(store.learned, fate)
+        checkpoints = MortalSaver(store.checkpoints, fate)
         mortal = self.worker(
             replace(
                 store,
                 runs=cast(Runs, MortalRuns(store.runs, fate)),
-                checkpoints=MortalSaver(store.checkpoints, fate),
+                checkpoints=checkpoints,
                 learned=cast(Learned, learned),
             )
         )
-        details = {"intent": INTENT, "options": {"mutants": False}}
+        details = {"options": {"mutants": False}}
         actor = Actor(f"died after {fate.at}")
-        question = Question(
-            INTENT["summary"], agent="etl", details=details, actor=actor, is_credible=True
-        )
+        question = Question(SENTENCE, agent="etl", details=details, actor=actor, is_credible=True)
         mortal.begin(question, is_watched=True, outlives_readers=True, on_end=lambda: None)
         while True:
             view = await next_stop(survivor, question.owner, question.run_id, fate)
@@ -113,12 +127,11 @@ class Workshop:
                 return DraftTold(None)
             if view.last.is_terminal:
                 break
+            asked = view.last.data
             for service, doom in ((mortal, fate), (survivor, None)):
                 # The dead one's answer was taken, and the run may have gone on to another question.
                 with suppress(Conflict, NotFound):
-                    if await answered(
-                        service, actor, view.last.data, {"rating": "satisfied"}, doom
-                    ):
+                    if await answered(service, actor, asked, ANSWERS[asked["kind"]], doom):
                         break
         await mortal.aclose()
         assert await store.artefacts.find(question.owner, question.run_id) is not None
@@ -126,16 +139,22 @@ class Workshop:
         assert own.lessons == (), own.lessons[0].root_cause
         rated = await store.learned.feedback(question.owner, question.run_id)
         assert rated is not None
-        return DraftTold(dict(view.last.data), own.examples, rated.rating, learned.wrote_at)
+        return DraftTold(
+            dict(view.last.data),
+            own.examples,
+            rated.rating,
+            learned.wrote_at,
+            tuple(checkpoints.passed_at.values()),
+        )
 
 
-async def ends(workshop: Workshop) -> list[DraftTold]:
+async def ends(workshop: Workshop, half: int) -> list[DraftTold]:
+    """The ends of lives whose workers die in every other node, and about when they learn."""
     survivor = workshop.worker(workshop.store)
     survivor.watch_over()
     whole = await workshop.life(Fate(None), survivor)
     last = whole.learnt_at
-    before = [FIRST + number * (last - FIRST) // LIVES for number in range(LIVES)]
-    moments = [*before, last - 1, last, last + 1]
+    moments = sorted({*whole.passed_at[half::2], last - 1, last, last + 1})
     lives = [workshop.life(Fate(at), survivor) for at in moments]
     ended = [whole, *await asyncio.gather(*lives)]
     await survivor.aclose()
@@ -151,18 +170,18 @@ def test_a_draft_is_finished_and_learnt_from_once_wherever_its_worker_dies(
     async def main() -> list[DraftTold]:
         store = place.open(lease_s=LEASE_S)
         try:
-            return await ends(Workshop(database, scratch_url, store))
+            half = list(STORE_SERVERS).index(place.name)
+            return await ends(Workshop(database, scratch_url, store), half)
         finally:
             await store.aclose()
             await end_what_waits()
 
     known = asyncio.run(main())
-    assert len(known) > LIVES
+    assert len(known) > len(PATH) / 2
     for told in known:
         assert told.answer is not None
         assert (told.answer["status"], told.rating) == ("proven", "satisfied")
-        path = [*TESTED, "feedback_handler", "learning_handler", "finalize"]
-        assert told.answer["execution_path"] == path
+        assert told.answer["execution_path"] == PATH
         (example,) = told.examples
         assert told.answer["learned"]["example"]["example_id"] == example.example_id
         assert told.answer["learned"]["lesson"] is None

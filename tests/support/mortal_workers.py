@@ -93,12 +93,17 @@ class MortalLearned:
 
 
 class MortalSaver(BaseCheckpointSaver[Any]):
-    """A checkpointer as a worker with that fate reaches it."""
+    """A checkpointer as a worker with that fate reaches it.
+
+    Knows with which write each path through the graph was first kept: a worker that dies then dies
+    in the node that comes next.
+    """
 
     def __init__(self, saver: BaseCheckpointSaver[Any], fate: Fate) -> None:
         super().__init__(serde=saver.serde)
         self._saver = saver
         self._fate = fate
+        self.passed_at: dict[tuple[str, ...], int] = {}
 
     def get_next_version(self, current: Any, channel: None) -> Any:
         return self._saver.get_next_version(current, channel)
@@ -114,6 +119,8 @@ class MortalSaver(BaseCheckpointSaver[Any]):
         metadata: CheckpointMetadata,
         new_versions: Any,
     ) -> RunnableConfig:
+        path = tuple(checkpoint["channel_values"].get("execution_path", ()))
+        self.passed_at.setdefault(path, self._fate.writes + 1)
         put = await self._fate.write(
             lambda: self._saver.aput(config, checkpoint, metadata, new_versions)
         )
