@@ -70,16 +70,16 @@ async def tester_agent(state: EtlState, runtime: EtlRuntime) -> EtlUpdate:
         return _refused(exc, state)
 
     proof = await _proof(draft, bound, state, context)
-    update: EtlUpdate = {"execution_path": []}
+    instead: EtlUpdate = {"execution_path": []}
     if proof.report.status == "not_run" and has_model_work(state):
-        update = await rules_instead(state, context)
+        instead = await rules_instead(state, context)
         draft = await rules_draft(state, context)
         proof = replace(proof, tests=make_tests(draft, bound))
-        _not_compared(context)
+        _warn_of_missing_comparison(context)
 
     analysis = with_figures(AnalysisResult.model_validate(state["analysis"]), proof)
     report: EtlUpdate = {
-        **update,
+        **instead,
         "analysis": analysis.model_dump(mode="json"),
         "tests": proof.report.model_dump(mode="json", by_alias=True),
         "status": _status(draft, proof, state),
@@ -110,15 +110,19 @@ def _warnings(proof: DraftProof, state: EtlState) -> list[str]:
 
 
 def _status(draft: Draft, proof: DraftProof, state: EtlState) -> str:
-    """Return what the draft is worth: with a further model it is never proven, without failed."""
-    if further_step(state) is not None and not draft.target.is_further:
+    """Return what the draft is worth.
+
+    A further step that nobody has written is a failure; one that a model has written is compared
+    with nothing.
+    """
+    is_further = draft.target.is_further
+    if further_step(state) is not None and not is_further:
         return "failed"
 
-    status = _STATUS[proof.report.status]
-    if draft.target.is_further and status == "proven":
+    if is_further and proof.report.status == "passed":
         return "unproven"
 
-    return status
+    return _STATUS[proof.report.status]
 
 
 def _of_further_step(draft: Draft, state: EtlState) -> list[str]:
@@ -156,7 +160,8 @@ def _told(failure: StatementRejected | QueryTimeout | None) -> Json | None:
     return {"error_type": failure.error_type, "sqlstate": sqlstate, "message": told}
 
 
-def _not_compared(context: EtlContext) -> None:
+def _warn_of_missing_comparison(context: EtlContext) -> None:
+    """Say why nothing of a model's is taken where nothing can be built."""
     if context.roles is not None:
         context.roles.model.warn(filled(SQL_NOT_TAKEN, NOT_COMPARABLE))
 
