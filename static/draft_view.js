@@ -1,6 +1,7 @@
 /** A drafted transformation: its plan, assumptions, evidence, SQL, preview, and the files to take along. */
 
 import { send } from "./api.js";
+import { groupThousands } from "./cells.js";
 import { element, glyph } from "./dom.js";
 import { offer } from "./downloads.js";
 import { planPicture } from "./plan_picture.js";
@@ -46,11 +47,11 @@ function withSuggestions(text, suggestions) {
 function assumption({ text, rows, amount, of: counted }) {
   const figures = [
     rows == null ? null : label("draft_rows", { count: rows }),
-    amount == null ? null : element("span", {}, String(amount)),
+    amount == null ? null : element("span", {}, groupThousands(String(amount))),
     counted ? label(`draft_of_${counted}`) : null,
   ];
-  const shown = figures.filter(Boolean).flatMap((figure) => [" · ", figure]);
-  return element("span", {}, text, ...shown);
+  const shown = figures.filter(Boolean).flatMap((figure, place) => (place ? [" · ", figure] : [figure]));
+  return element("span", {}, text, " ", element("span", { class: "draft-figures" }, ...shown));
 }
 
 /** What was kept of the reader's rating, or of a failure. */
@@ -73,11 +74,15 @@ function tests({ tests: all = [], mutants, totals = [] }) {
   const score = mutants ? label("draft_mutants", { caught: mutants.caught, tried: mutants.tried - mutants.equivalent }, "p") : null;
   const rows = all.map((test) => element("li", { "data-status": test.status }, mark(test.status), element("code", {}, test.id), detail(test)));
   const reconciled = totals.map(({ measure, built, independent }) =>
-    element("li", {}, mark(built === independent ? "pass" : "fail"), element("code", {}, measure), ` ${built ?? "NULL"} = ${independent ?? "NULL"}`),
+    element("li", {}, mark(built === independent ? "pass" : "fail"), element("code", {}, measure), ` ${figure(built)} = ${figure(independent)}`),
   );
   const title = element("summary", {}, label("draft_tests", counts));
   const missed = list("draft_survivors", mutants?.survivors, ({ node, detail: text }) => `${node}: ${text}`);
   return element("details", { class: "draft-part", open: failed.length > 0 }, title, score, missed, element("ul", { class: "draft-tests" }, ...reconciled, ...rows));
+}
+
+function figure(amount) {
+  return amount == null ? "NULL" : groupThousands(String(amount));
 }
 
 function mark(status) {

@@ -13,6 +13,7 @@ const SHORT_LISTS = 12; // choices shown as buttons; more are a list to choose f
  */
 export class UserQuestion {
   #controls;
+  #prompt;
   #failure = element("p", { class: "asked-failure", role: "alert" });
   #onAnswer;
   #schema;
@@ -21,9 +22,9 @@ export class UserQuestion {
     this.#schema = data.schema;
     this.#onAnswer = onAnswer;
     this.#controls = this.#controlsFor(data);
-    const prompt = element("p", { class: "asked-prompt", dir: "auto" }, String(data.prompt ?? ""));
-    prompt.classList.toggle("visually-hidden", isSaidByFields(data));
-    this.element = element("section", { class: "asked" }, prompt, this.#controls, this.#failure);
+    this.#prompt = element("p", { class: "asked-prompt", dir: "auto" }, String(data.prompt ?? ""));
+    this.#prompt.classList.toggle("visually-hidden", isSaidByFields(data));
+    this.element = element("section", { class: "asked" }, this.#prompt, this.#controls, this.#failure);
     setTranslatedAttribute(this.element, "aria-label", "asked");
   }
 
@@ -80,6 +81,7 @@ export class UserQuestion {
     const refusal = await this.#onAnswer(answer);
     if (refusal === null) {
       this.close();
+      this.#prompt.classList.remove("visually-hidden");
       this.element.append(element("p", { class: "asked-answer", dir: "auto" }, this.#shown(answer)));
       return;
     }

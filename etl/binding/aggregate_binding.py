@@ -9,7 +9,7 @@ from etl.binding.binding_state import BindingState
 from etl.binding.currency_binding import CONVERT, GROUP, Conversion, CurrencyQuestions
 from etl.binding.intent_checks import CheckedOperation, fitting_name, require
 from etl.binding.measure_binding import MeasureBinding, TypedMeasure
-from etl.binding.request_findings import NotBound, choices_of
+from etl.binding.request_findings import NotBound
 from etl.binding.result_names import name_with_table
 from etl.binding.scope import ResultName, shown, tree_column
 from etl.binding.transform_binding import TransformBinding
@@ -187,7 +187,7 @@ class AggregateBinding:
             return column
 
         prompt = Text("按哪个日期统计？", "By which date?")
-        choices = choices_of(by_value)
+        choices = self._scope.choices_of(by_value.values())
         chosen = self._findings.choose("date_column", "date", prompt, choices, self._order)
         return by_value[chosen]
 

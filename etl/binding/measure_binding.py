@@ -12,7 +12,7 @@ from common.values import Catalog, Table
 from etl.binding.condition_binding import ConditionBinding
 from etl.binding.intent_checks import fitting_name, require
 from etl.binding.join_binding import JoinTree
-from etl.binding.request_findings import RequestFindings, choice, choices_of
+from etl.binding.request_findings import RequestFindings, choice
 from etl.binding.scope import IntentScope, bound_columns, shown, tree_column
 from etl.meaning.bound import BoundColumn, BoundMeasure, ExpressionTest, RowTest
 from etl.meaning.decisions import JoinedRows
@@ -214,7 +214,7 @@ class MeasureBinding:
             return column
 
         prompt = Text(f"{function} 计算哪一列？", f"Of which column is the {function}?")
-        choices = choices_of(by_value)
+        choices = self._scope.choices_of(by_value.values())
         topic = f"{function}?"
         return by_value[self._findings.choose("measure", topic, prompt, choices, self._operation)]
 
@@ -296,7 +296,7 @@ class MeasureBinding:
         )
         repeat = Text("在每个分组中都计入", "in each of its groups")
         choices = [choice(REPEAT, self._findings.shown(repeat))]
-        choices.extend(choice(shown(column)) for column in finer)
+        choices.extend(self._scope.choices_of(finer))
         topic = measure.name
         chosen = self._findings.choose("fan_out", topic, prompt, choices, self._operation)
         for column in finer:

@@ -10,10 +10,10 @@ from sqlglot import exp
 from common.text import Text
 from common.values import Column, Table
 from etl.binding.column_words import is_money
-from etl.binding.request_findings import NotBound, RequestFindings, choices_of
+from etl.binding.request_findings import NotBound, RequestFindings, choice
 from etl.meaning.bound import BoundColumn, BoundSource, Stage
 from etl.meaning.row_expressions import columns_of
-from etl.schemas.requirement import AmbiguityKind
+from etl.schemas.requirement import AmbiguityKind, Choice
 
 _MOST_SUGGESTIONS = 5
 _EXPLANATION = re.compile(r"[,，:：;；(（\n]")  # what an explanation in a comment begins with
@@ -183,8 +183,26 @@ class IntentScope:
         for column in found:
             by_value[shown(column)] = column
 
-        choices = choices_of(by_value)
+        choices = self.choices_of(by_value.values())
         return by_value[self.findings.choose(kind, text, prompt, choices, operation)]
+
+    def choices_of(self, columns: Iterable[BoundColumn]) -> list[Choice]:
+        """Return choices of these columns, shown with what people call them."""
+        choices = []
+        for column in columns:
+            value = shown(column)
+            choices.append(choice(value, self._label(value, column)))
+
+        return choices
+
+    def _label(self, value: str, column: BoundColumn) -> str:
+        source = self.sources.get(column.source)
+        stored = source.table.column(column.name) if source is not None else None
+        if stored is None:
+            return value
+
+        said = self.findings.shown(_said_name(stored))
+        return f"{value} ({said})" if said else value
 
     def _unknown(self, text: str, among: Iterable[str], operation: int) -> Exception:
         known: dict[str, None] = dict.fromkeys(self.made)
@@ -342,6 +360,16 @@ def shown(column: BoundColumn) -> str:
         return f"{column.source}.{column.name}"
 
     return column.name
+
+
+def _said_name(column: Column) -> Text:
+    """Return what people call a column, else its comment; nothing where neither is known."""
+    comment = column.comment or ""
+    if column.meaning is None:
+        return Text(comment, comment)
+
+    names = column.meaning.names
+    return Text(names.label("zh") or comment, names.label("en") or comment)
 
 
 def said_names(column: Column) -> tuple[str, ...]:

@@ -11,7 +11,6 @@ from common.values import Column, Table
 from etl.binding.binding_state import BindingState
 from etl.binding.column_words import begins_validity, is_currency
 from etl.binding.intent_checks import CheckedOperation, invalid, require
-from etl.binding.request_findings import choices_of
 from etl.binding.scope import MadeColumn, ResultName, bound_columns, shown, tree_column
 from etl.binding.source_tables import tables_named
 from etl.binding.value_binding import bind_value
@@ -346,7 +345,7 @@ class TransformBinding:
         )
         by_value = {shown(one): one for one in found}
         topic = f"{source} {order}"
-        choices = choices_of(by_value)
+        choices = self._scope.choices_of(by_value.values())
         return by_value[self._findings.choose(kind, topic, prompt, choices, order)]
 
     def _unknown(self, text: str, source: BoundSource, order: int) -> Exception:

@@ -22,6 +22,7 @@ from etl.rendering.assumption_figures import figures_of
 from etl.schemas.requirement import Assumption
 
 _FAILING = 5  # tests that the response names
+_STOPS = "。."
 
 
 def body_of(state: EtlState, preview: Json | None) -> Json:
@@ -105,7 +106,7 @@ def _assumed(assumption: Json, lang: Lang) -> str:
     text = str(assumption["text"])
     figures = figures_of(Assumption.model_validate(assumption), lang)
     if figures:
-        return ASSUMED_OF.to(lang).format(text=text, figures=figures)
+        return ASSUMED_OF.to(lang).format(text=text.rstrip(_STOPS), figures=figures)
 
     return text
 

@@ -24,8 +24,8 @@ NOT_REMEMBERED = Text(
 UNPROVEN = Text("草稿未构建、未测试：{}", "The draft was neither built nor tested: {}")
 WAITING = Text("正在等待其他草稿构建完成…", "Waiting for other drafts to be built…")
 BUILT = Text(
-    "{target} 由 {models} 个模型构成，在样本上有 {rows} 行。",
-    "{target} is made of {models} models and has {rows} rows on the sample.",
+    "“{target}”由 {models} 个模型构成，在样本上有 {rows} 行。",
+    "Models of {target}: {models}; its rows on the sample: {rows}.",
 )
 GRAIN = Text("每行对应一个 {grain}。", "Each row is one {grain}.")
 SAMPLED = Text("只取了部分数据的表：{tables}。", "Tables of which only a part was read: {tables}.")
@@ -86,7 +86,7 @@ CASE_DIFFERS = Text(
     "大模型的测试样例“{}”与需求的含义不一致，没有采用。",
     "The model's test case “{}” disagrees with what the request means; it was not taken.",
 )
-ASSUMED_OF = Text("{text}（{figures}）", "{text} ({figures})")
+ASSUMED_OF = Text("{text}（{figures}）。", "{text} ({figures}).")
 DECIDED_BY_YOURS = Text(
     "{prompt} {label}（依据您认可过的同一请求的草稿）",
     "{prompt} {label} (as in a draft of the same request that you were satisfied with)",

@@ -142,7 +142,7 @@ LABELS: Mapping[str, StepLabel] = {
         _has_failed_review,
     ),
     "developer_agent": _label(
-        Text("编写SQL", "Writing the SQL"), "🔧", ("development", "code_done"), _developed
+        Text("编写 SQL", "Writing the SQL"), "🔧", ("development", "code_done"), _developed
     ),
     "tester_agent": _label(
         Text("构建与测试", "Building and testing"),
