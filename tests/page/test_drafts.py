@@ -48,9 +48,13 @@ def test_a_draft_is_asked_about_judged_and_taken_along(
         turn = ask(page, f"服务区按{period}统计服务区数，写入 areas_by_period")
         _waits(turn)
         expect(turn.locator(".asked-radio")).to_have_count(3)  # two dates, and giving up
+        called = re.compile(r"service_area\.opened_on \(.+\)")
+        expect(turn.locator(".asked-radio", has_text=called)).to_have_count(1)
         turn.locator(".asked-radio input").first.focus()
         page.keyboard.press("Space")
         page.keyboard.press("Enter")
+        hidden = re.compile("visually-hidden")
+        expect(turn.locator(".asked-prompt").first).not_to_have_class(hidden)
         expect(turn.locator(".plan-place, .draft-tests")).not_to_have_count(0, timeout=DEADLINE_MS)
         _waits(turn)
         assert axe_violations(page) == []
