@@ -5,7 +5,6 @@ the rules before it is offered, has to keep all of the question that it does not
 is one that finds rows where the answered question did.
 """
 
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
 from datetime import date
@@ -37,8 +36,7 @@ from rules.sql.render import render
 from rules.words.limits import shortened
 
 MOST_FOLLOW_UPS = 3
-_MOST_TRIED = 8
-_PATIENCE_S = 0.5  # after which no more are tried
+_MOST_TRIED = 8  # each a reading, whose processor time is bounded
 _TOP = 5
 _LONG = 20  # rows of a list, of which the count tells more
 _SPLIT = Text("按{}拆分", "split by {}")
@@ -123,11 +121,10 @@ def next_questions(inquiry: Inquiry, sql: str) -> Iterator[NextQuestion | None]:
     turn = Turn("", inquiry.question, "DATABASE", "", "", "", sql=sql, understood=understood)
     after = replace(inquiry, history=(*inquiry.history, turn))
     found: set[str] = set()
-    ends = time.monotonic() + _PATIENCE_S
     tried = 0
     lexicon = lexicon_for(inquiry)
     for candidate in _candidates(made.query, lexicon, inquiry.lang):
-        if len(found) == MOST_FOLLOW_UPS or tried == _MOST_TRIED or time.monotonic() > ends:
+        if len(found) == MOST_FOLLOW_UPS or tried == _MOST_TRIED:
             break
         if candidate.kind in found:
             continue
