@@ -185,6 +185,10 @@ def refusals(*more: int) -> tuple[int, ...]:
     return tuple(sorted((*_OF_EVERY_CALL, *more)))
 
 
+_SIGN_IN_REFUSALS = (
+    "404: OIDC_CLIENT_ID is not set. 429: too many attempts to sign in from this address."
+)
+
 OPERATIONS = (
     Operation(
         "post",
@@ -1108,7 +1112,7 @@ OPERATIONS = (
         "begin_login",
         "service",
         "Sends a browser to the issuer, where its user signs in",
-        description="404: OIDC_CLIENT_ID is not set. 429: the same, and asked too often.",
+        description=_SIGN_IN_REFUSALS,
         query=(LoginQuery,),
         replies=(OperationReply(303, "To the issuer; or to the page, with the reason", media=()),),
         errors=(404, 429),
@@ -1119,7 +1123,7 @@ OPERATIONS = (
         "end_login",
         "service",
         "Where the issuer sends the browser back; begins a session",
-        description="404: OIDC_CLIENT_ID is not set. 429: the same, and asked too often.",
+        description=_SIGN_IN_REFUSALS,
         query=(LoginAnswerQuery,),
         replies=(OperationReply(303, "To the page", media=()),),
         errors=(404, 429),

@@ -13,8 +13,10 @@ export function feedback({ run_id: runId, conversation_id: conversationId, sql }
   const corrected = element("div", { class: "corrected" });
   const give = async (rating, more = {}) => {
     const data = await send(status, { run_id: runId, conversation_id: conversationId, rating, ...more });
-    if (data?.query_result) corrected.replaceChildren(resultView(data.query_result, {}));
-    if (data?.query_result) place.after(corrected);
+    if (data?.query_result) {
+      corrected.replaceChildren(resultView(data.query_result, {}));
+      place.after(corrected);
+    }
     return data !== null;
   };
   const right = rateButton("up", "feedback_right", () => give("satisfied"));

@@ -24,7 +24,6 @@ from etl.schemas.requirement import AnalysisResult
 
 _FIRST_DAY = (1980, 1, 1, 0, 0, 0)  # the earliest that an archive can hold
 _READABLE = 0o644 << 16
-_COMPRESSION = 2  # in half the time of the usual 6, for a twentieth more bytes
 
 
 @dataclass(frozen=True)
@@ -113,6 +112,6 @@ def zip_bytes(artefact: Artefact) -> bytes:
             entry.compress_type = zipfile.ZIP_DEFLATED
             entry.external_attr = _READABLE
             entry.create_system = 3  # otherwise it differs between systems
-            archive.writestr(entry, file.data, compresslevel=_COMPRESSION)
+            archive.writestr(entry, file.data)
 
     return buffer.getvalue()

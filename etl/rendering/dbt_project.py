@@ -36,14 +36,15 @@ _PROFILE: Mapping[str, Any] = {
 }
 
 
+_TEXT_TAG = "tag:yaml.org,2002:str"
 # libyaml's, where PyYAML has it, takes a tenth of the time.
 _SAFE_DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 
 class _FileDumper(_SAFE_DUMPER):  # type: ignore[misc]
-    """The safe dumper, which writes a text of several lines as these lines.
+    """The safe dumper, with texts of several lines as blocks, and without anchors and aliases.
 
-    Quoted, each of them would be followed by an empty one. No value refers to another.
+    In quotes, an empty line would follow each line of a text.
     """
 
     def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002
@@ -51,14 +52,13 @@ class _FileDumper(_SAFE_DUMPER):  # type: ignore[misc]
 
 
 def _represented_text(dumper: Any, text: str) -> yaml.ScalarNode:
-    # Other line ends and controls are kept by quotes alone.
+    # A block would lose other line ends than \n, and can't hold control characters.
     is_plain = text.replace("\n", "").isprintable()
     style = "|" if is_plain and "\n" in text else None
     node: yaml.ScalarNode = dumper.represent_scalar(_TEXT_TAG, text, style=style)
     return node
 
 
-_TEXT_TAG = "tag:yaml.org,2002:str"
 _FileDumper.add_representer(str, _represented_text)
 
 

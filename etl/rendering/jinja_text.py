@@ -3,7 +3,8 @@
 import re
 
 _OPENING = re.compile(r"\{(?=[{%#])")
-_OPENING_OR_BEFORE_RETURN = re.compile(r"\{(?=[{%#\r])")  # a return becomes what begins with `{`
+# Carriage returns too: `raw_text` puts an expression in their place, which begins with a brace.
+_OPENING_IN_YAML = re.compile(r"\{(?=[{%#\r])")
 # Braces too, so that nobody who looks for tokens finds any in a literal.
 _ESCAPES = str.maketrans(
     {"\\": "\\\\", "'": "\\'", "\r": "\\r", "\n": "\\n", "{": "\\x7b", "}": "\\x7d"}
@@ -25,7 +26,7 @@ def raw_text(text: str) -> str:
     """Return a text of a YAML file that Jinja gives back: each token stands in a block of its own,
     so that the text itself can end none.
     """
-    shielded = _OPENING_OR_BEFORE_RETURN.sub("{% raw %}{{% endraw %}", text)
+    shielded = _OPENING_IN_YAML.sub("{% raw %}{{% endraw %}", text)
     # Jinja makes a plain line end of a carriage return that stands outside of its expressions.
     return shielded.replace("\r", "{{ '\\r' }}")
 

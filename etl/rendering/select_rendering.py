@@ -133,7 +133,7 @@ def identifier_text(name: str) -> str:
 
 def string_text(text: str) -> str:
     """Return a text as SQL's literal, without anything that Jinja would take for its own."""
-    if "{" not in text and _CARRIAGE_RETURN not in text:
+    if not _ODD_CHARACTERS.search(text):
         return "'" + text.replace("'", "''") + "'"
 
     broken: str = _broken(text).sql("postgres")

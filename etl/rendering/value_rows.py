@@ -26,31 +26,25 @@ def together(selects: Sequence[str], indent: str = "") -> str:
 
 def row_selects(rows: TypedRows) -> list[str]:
     """Return a SELECT for each row; of no rows, one that gives none."""
-    given = rows.rows or [[None] * len(rows.columns)]
-    columns = []
-    for (name, type_), values in zip(rows.columns, zip(*given, strict=True), strict=True):
-        columns.append(_cells(values, f" AS {_type_text(type_)}) AS {_name_text(name)}"))
-
-    selects = [f"SELECT {', '.join(cells)}" for cells in zip(*columns, strict=True)]
+    ends = [f" AS {_type_text(type_)}) AS {_name_text(name)}" for name, type_ in rows.columns]
     if not rows.rows:
-        return [f"{selects[0]} WHERE FALSE"]
+        nothing_there = [None] * len(ends)
+        return [f"SELECT {_cells(nothing_there, ends)} WHERE FALSE"]
 
-    return selects
+    return [f"SELECT {_cells(row, ends)}" for row in rows.rows]
 
 
-def _cells(values: Sequence[Any], end: str) -> list[str]:
-    """Return the cells of a column, each of which ends with its type and name."""
-    null = f"CAST(NULL{end}"
+def _cells(row: Sequence[Any], ends: Sequence[str]) -> str:
     cells = []
-    for value in values:
-        if value is None:
-            cells.append(null)
-            continue
+    for value, end in zip(row, ends, strict=True):
+        cells.append(f"CAST({_value_text(value)}{end}")
 
-        write = _WRITERS.get(type(value), _of_other)
-        cells.append(f"CAST({write(value)}{end}")
+    return ", ".join(cells)
 
-    return cells
+
+def _value_text(value: Any) -> str:
+    write = _WRITERS.get(type(value), _of_other)
+    return write(value)
 
 
 def _of_other(value: Any) -> str:
@@ -69,6 +63,7 @@ def _of_moment(value: datetime) -> str:
 
 
 _WRITERS: Mapping[type, Callable[[Any], str]] = {
+    type(None): lambda _: "NULL",
     bool: lambda value: str(value).upper(),
     int: str,
     Decimal: _of_decimal,
