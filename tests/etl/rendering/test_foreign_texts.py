@@ -11,10 +11,12 @@ from hypothesis import strategies as st
 from jinja2 import Environment
 from sqlglot import exp
 
+from etl.planning.draft_test import TypedRows
 from etl.planning.sql_trees import aliased, literal
 from etl.rendering.dbt_project import yaml_text
 from etl.rendering.jinja_text import raw_text
 from etl.rendering.select_rendering import identifier_text, render_select
+from etl.rendering.value_rows import values_query
 
 _JINJA = Environment(keep_trailing_newline=True)
 _PIECES = [
@@ -59,6 +61,12 @@ def test_a_value_and_a_name_come_through_dbt_and_psql(
         assert cursor.fetchall() == [(text,)]
         assert cursor.description is not None and cursor.description[0].name == name
         assert identifier_text(name) in sql
+
+
+def test_rows_without_columns_are_rows(connection: psycopg.Connection[Any]) -> None:
+    rows = TypedRows("public", "counted", (), ((), ()))
+    counted = connection.execute(f"SELECT count(*) FROM ({values_query(rows)}) AS t".encode())
+    assert counted.fetchall() == [(2,)]
 
 
 @example("{{\r\n{\r")
