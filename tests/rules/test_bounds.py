@@ -167,7 +167,13 @@ class Clock:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 0.0
-        monkeypatch.setattr(cpu_clock, "thread_time", lambda: self.now)
+        self.looks = 0
+        monkeypatch.setattr(cpu_clock, "thread_time", self._processor_time)
+        monkeypatch.setattr(cpu_clock, "monotonic", lambda: self.now)
+
+    def _processor_time(self) -> float:
+        self.looks += 1
+        return self.now
 
     def work(self, seconds: float, times: int = 1) -> str:
         for _ in range(times):
@@ -194,6 +200,13 @@ def test_steps_within_a_step_share_its_time(monkeypatch: pytest.MonkeyPatch) -> 
 
     assert within(0.1, outer, []) == ["done"] * 3
     assert within(0.05, outer, []) == ["done", "done", "late"]
+
+
+def test_checks_that_follow_at_once_do_not_ask_the_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch)
+    assert within(0.05, lambda: clock.work(0.000_001, 100), "late") == "done"
+    assert clock.looks == 1, "at the beginning of the step"
+    assert within(0.05, lambda: clock.work(0.000_001, 100_000), "late") == "late"
 
 
 # ------------------------------------------------------------------------------
