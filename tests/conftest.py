@@ -81,6 +81,10 @@ settings.register_profile(
 )
 settings.load_profile("citu")
 
+# Hypothesis draws constants out of all modules that are imported. Parsing them takes two seconds in
+# each process, when tests are collected, and examples would depend on what was imported before.
+providers._get_local_constants = Constants
+
 _ROOT = Path(__file__).resolve().parents[1]
 # Names the folder of the server that all processes of one run of the tests share.
 _FOLDER = "CITU_TEST_FOLDER"
@@ -400,18 +404,6 @@ def addresses_are_not_composed() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Rule, "_compile_builder", when_called)
-        yield
-
-
-@pytest.fixture(scope="session", autouse=True)
-def examples_are_the_same() -> Iterator[None]:
-    """Keep Hypothesis from drawing constants out of the product's modules.
-
-    It parses all that are imported, two seconds in each process, and its examples would depend on
-    which tests had imported what before.
-    """
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(providers, "_get_local_constants", Constants)
         yield
 
 
