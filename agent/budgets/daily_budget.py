@@ -83,9 +83,13 @@ class OpenBudget:
         micros = self._plan.micros(model, usage)
         keys = [account.key for account in self._accounts]
         try:
-            self._sums = await self._spending.add(self._today, keys, Expense(tokens, micros))
+            sums = await self._spending.add(self._today, keys, Expense(tokens, micros))
         except StoreUnavailable as error:
             _log.warning("%d tokens were not charged: %s", tokens, error)
+            return
+
+        # Calls at once may be told their sums in another order than they were added.
+        self._sums = [_larger(*pair) for pair in zip(self._sums, sums, strict=True)]
 
     def left(self) -> dict[str, Any]:
         """Return what is left for the user, by the account that has least, as `usage.budget`."""
@@ -176,6 +180,10 @@ class DailyBudget:
             accounts.append(_Account("everybody", _EVERYBODYS, plan.everybody))
 
         return accounts
+
+
+def _larger(one: Expense, other: Expense) -> Expense:
+    return Expense(max(one.tokens, other.tokens), max(one.micros, other.micros))
 
 
 def _least(numbers: Sequence[int | None]) -> Any:

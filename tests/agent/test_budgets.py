@@ -3,8 +3,8 @@
 import asyncio
 import os
 import uuid
-from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable, Sequence
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -18,7 +18,7 @@ from common.actor import Actor
 from common.errors import BudgetExhausted
 from common.values import Usage
 from store import Store
-from store.spending import Expense
+from store.spending import Expense, Spending
 from tests.support.asking import Asking
 from tests.support.openai_server import OpenAiServer, Reply, openai_server
 from tests.support.store_servers import StoreServer, play
@@ -179,6 +179,42 @@ def test_whoever_has_least_left_decides_until_the_next_day(
 
         clock.now += timedelta(seconds=refused.value.retry_after_s)
         assert (await begun(budget, asked_by("ann", "team"))).left()["tokens_left"] == 2500
+
+    play(scenario, place.open())
+
+
+class LateAnswers:
+    """A store's spending whose first addition is answered after the second."""
+
+    def __init__(self, spending: Spending) -> None:
+        self._spending = spending
+        self._added_twice = asyncio.Event()
+        self._additions = 0
+
+    async def add(self, day: date, accounts: Sequence[str], spent: Expense) -> Sequence[Expense]:
+        self._additions += 1
+        is_first = self._additions == 1
+        sums = await self._spending.add(day, accounts, spent)
+        if is_first:
+            await self._added_twice.wait()
+        self._added_twice.set()
+        return sums
+
+    async def sums(self, day: date, accounts: Sequence[str]) -> Sequence[Expense]:
+        return await self._spending.sums(day, accounts)
+
+
+def test_what_is_left_never_grows_by_an_answer_that_comes_late(
+    place: StoreServer, plan: BudgetPlan
+) -> None:
+    async def scenario(store: Store) -> None:
+        budget = DailyBudget(plan, LateAnswers(store.spending), Clock())
+        ann = await begun(budget, asked_by("ann"))
+        first = asyncio.create_task(ann.charge("model", USAGE))
+        await asyncio.sleep(0)  # the first has begun
+        await ann.charge("model", USAGE)
+        await first
+        assert ann.left()["tokens_left"] == 500
 
     play(scenario, place.open())
 
