@@ -20,7 +20,7 @@ TEST_PROCESSES = 4
 
 # Of `make coverage`: rooms whose tests run mostly in their own process, where each line is seen. All
 # rooms would take twice as long as `make test`, and the rules, traced, don't keep to their 50 ms a step.
-COVERED = common sqltree guard llm store knowledge
+COVERED = common sqltree guard llm store
 comma = ,
 
 # All paths are relative, so that the folder may have any name. `exec` lets Ctrl-C reach the program itself.

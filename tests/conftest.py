@@ -77,7 +77,7 @@ settings.register_profile(
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
     derandomize=not EXPLORES,
-    max_examples=tries(16),
+    max_examples=tries(12),
 )
 settings.load_profile("citu")
 
