@@ -47,12 +47,9 @@ class AskedRun:
         if self.key is None:
             return None
 
-        question = self.question
         try:
             async with asyncio.timeout(_RESERVE_S):
-                return await service.reserve_key(
-                    question.owner, self.key, self.fingerprint, question.run_id
-                )
+                return await service.reserve_key(self.question, self.key, self.fingerprint)
         except (StoreUnavailable, TimeoutError):
             return None  # the question is still answered, and the answer warns that it is not kept
 

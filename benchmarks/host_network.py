@@ -100,6 +100,14 @@ class BenchHost:
             self._process.wait(_END_S)
             self._process = None
 
+    def suspend(self) -> None:
+        """Stop all processes of the program where they are; the host still takes connections."""
+        os.killpg(self.pid, signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        """Let the stopped processes go on."""
+        os.killpg(self.pid, signal.SIGCONT)
+
     def pull_cable(self) -> None:
         """Lose whatever is sent to the host or by it; its connections stay open."""
         _ip("link", "set", self._cable, "nomaster")

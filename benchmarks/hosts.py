@@ -30,6 +30,7 @@ _PING_S = 0.3
 _LEASE_S = 1.2
 _SETTLED_S = 3.0  # before and after what happens
 _OFF_S = 10.0
+_HANG_S = 5.0
 _PATIENCE_S = 60.0
 _START_S = 60.0
 _LOOK_S = 0.1
@@ -180,6 +181,11 @@ class _Service:
         await asyncio.sleep(_OFF_S)
         self.hosts[0].plug_cable()
 
+    async def hang(self) -> None:
+        self.hosts[0].suspend()
+        await asyncio.sleep(_HANG_S)
+        self.hosts[0].go_on()
+
     async def kill_host(self) -> None:
         self.hosts[0].kill()
         await asyncio.sleep(_SETTLED_S)
@@ -240,9 +246,17 @@ class _Clients:
     async def _kept(self, user: str) -> Counter[str]:
         """Return how often each question was answered in the user's conversation."""
         path = f"{_ROOT}/api/v0/conversations/{user}?user_id={user}&limit=100"
-        async with self._session.get(path) as response:
-            turns = (await response.json())["data"]["turns"]
-        return Counter(turn["question"] for turn in turns if turn["response"] == _ANSWER)
+        async with asyncio.timeout(_PATIENCE_S):
+            while True:
+                async with self._session.get(path) as response:
+                    data = (await response.json())["data"]
+
+                if response.status == _OK:
+                    return Counter(
+                        turn["question"] for turn in data["turns"] if turn["response"] == _ANSWER
+                    )
+
+                await asyncio.sleep(data["retry_after_s"])
 
 
 async def _measure(service: _Service, streams: int) -> None:
@@ -250,6 +264,7 @@ async def _measure(service: _Service, streams: int) -> None:
         "nothing happens": service.nothing,
         "rolling restart": service.restart_each,
         f"a host without network for {_OFF_S:g} s": service.cut_off,
+        f"a host hangs for {_HANG_S:g} s": service.hang,
         "kill -9 of a host": service.kill_host,
         "kill -9 of Redis": service.restart_killed_store,
     }

@@ -2,11 +2,13 @@
 neither, with metrics, and with traces, in turn.
 
 Each service has one worker, and the same database and model. What is compared is the processor's
-time of the worker. Other work on the machine only ever adds to that, so that of many short blocks
-the lower quartile is taken, which is next to what a quiet machine would take. `off again` is a
-second service with neither: it says how much of a difference is chance.
+time of the worker. A round is a short block of answers of each service, so that whatever else the
+machine does is much the same for all of them: each block is compared with that of the same round
+with neither, and the median of these differences is taken. `off again` is a second service with
+neither: it says how much of a difference is chance.
 """
 
+import math
 import multiprocessing
 import os
 import statistics
@@ -29,6 +31,7 @@ from unified_api import create_app
 METRICS_BAR_MS = 0.3
 TRACES_BAR_MS = 1.0
 _START_S, _END_S = 120, 20
+_SURE_DEVIATIONS = 1.96  # of a normal distribution, for 95%
 _OFF = "off"
 _KINDS: Mapping[str, Mapping[str, Any]] = {
     _OFF: {},
@@ -45,25 +48,32 @@ class ObservingCost:
     cpu_ms: dict[str, list[float]] = field(default_factory=dict)
     latency_ms: dict[str, list[float]] = field(default_factory=dict)
 
-    def added_cpu_ms(self, name: str) -> float:
-        """Return how much more processor time an answer takes than with neither."""
-        return lower_quartile(self.cpu_ms[name]) - lower_quartile(self.cpu_ms[_OFF])
+    def added_cpu_ms(self, name: str) -> list[float]:
+        """Return how much more processor time an answer took than with neither, for each round."""
+        return [
+            cpu_ms - off_ms
+            for cpu_ms, off_ms in zip(self.cpu_ms[name], self.cpu_ms[_OFF], strict=True)
+        ]
 
     def lines(self) -> list[str]:
         """Return the findings as a person reads them."""
         said = []
         for name, cpu_ms in self.cpu_ms.items():
-            latency_ms = statistics.median(self.latency_ms[name])
+            added_ms = self.added_cpu_ms(name)
+            least, most = sure_range(added_ms)
             said.append(
-                f"{name:10} CPU {lower_quartile(cpu_ms):6.2f} ms an answer,"
-                f" {self.added_cpu_ms(name):+.2f}; latency {latency_ms:6.2f} ms"
+                f"{name:10} CPU {statistics.median(cpu_ms):6.2f} ms an answer,"
+                f" {statistics.median(added_ms):+.2f} (95% sure: {least:+.2f} to {most:+.2f});"
+                f" latency {statistics.median(self.latency_ms[name]):6.2f} ms"
             )
         return [*said, f"bars: metrics {METRICS_BAR_MS:g} ms, traces {TRACES_BAR_MS:g} ms"]
 
 
-def lower_quartile(values: Sequence[float]) -> float:
-    """Return the value that a quarter of them are below."""
-    return statistics.quantiles(values, n=4)[0]
+def sure_range(values: Sequence[float]) -> tuple[float, float]:
+    """Return the bounds that the median lies between with 95% certainty, by the sign test."""
+    in_order = sorted(values)
+    below = max(0, math.floor(len(values) / 2 - _SURE_DEVIATIONS * math.sqrt(len(values)) / 2))
+    return in_order[below], in_order[-1 - below]
 
 
 def run(database_url: str, folder: Path, *, rounds: int, answers: int) -> ObservingCost:

@@ -1,10 +1,11 @@
 """Reads a measured process's CPU time and memory from Linux."""
 
 import os
-from contextlib import suppress
+import time
 from pathlib import Path
 
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+_SCHEDULER_CLOCK = 2  # counts nanoseconds; the others count ticks
 
 
 def cpu_ms(pid: int) -> float:
@@ -14,13 +15,10 @@ def cpu_ms(pid: int) -> float:
 
 
 def precise_cpu_ms(pid: int) -> float:
-    """Return the time of all its threads that live, in milliseconds, to the nanosecond."""
-    nanoseconds = 0
-    for path in Path(f"/proc/{pid}/task").glob("*/schedstat"):
-        with suppress(FileNotFoundError, ProcessLookupError):
-            nanoseconds += int(path.read_text().split()[0])
-
-    return nanoseconds / 1e6
+    """Return user and system time of all its threads so far, ended ones too, to the nanosecond."""
+    # Linux makes the number of a process's clock of its id (man 3 clock_getcpuclockid).
+    clock = (~pid << 3) | _SCHEDULER_CLOCK
+    return time.clock_gettime_ns(clock) / 1e6
 
 
 def most_memory_mb(pid: int) -> float:

@@ -3,16 +3,16 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from dataclasses import replace
 
 from agent.runs.kept_runs import last_event
 from common.errors import IdempotencyKeyReused, NotFound, StoreUnavailable
 from common.text import Text
-from store import IdempotencyRecord, RunRecord, Runs
+from store import IdempotencyRecord, RunHead, RunRecord, Runs
 from store.journal import Journal
 
-# If a key's run is still unknown after this, its worker has died. Not less where leases are short:
-# a worker that only takes long would answer the question a second time.
-_WAIT_S = 5.0
+# If a key's run is still unknown after this, its worker has died or hangs, and keeps no answer.
+_LONGEST_WAIT_S = 5.0
 _POLL_S = 0.05
 
 _OTHER_BODY = Text(
@@ -26,6 +26,9 @@ class IdempotencyKeys:
 
     Args:
         find: the run of a user by its id; raises NotFound.
+        give_up: ends a run that the store doesn't know, so that its worker, should it still live,
+            keeps no answer; false when the store knows it after all.
+        cut_off_s: seconds after which a worker that does not answer counts as lost.
     """
 
     def __init__(
@@ -33,34 +36,43 @@ class IdempotencyKeys:
         runs: Runs,
         journal: Journal,
         find: Callable[[str, str], Awaitable[RunRecord]],
+        give_up: Callable[[RunHead], Awaitable[bool]],
+        cut_off_s: float,
     ) -> None:
         self._runs = runs
         self._journal = journal
         self._find = find
+        self._give_up = give_up
+        self._wait_s = min(_LONGEST_WAIT_S, cut_off_s)
 
-    async def reserve_key(
-        self, user_id: str, key: str, fingerprint: str, run_id: str
-    ) -> RunRecord | None:
+    async def reserve_key(self, head: RunHead, key: str, fingerprint: str) -> RunRecord | None:
         self._journal.check()
         try:
-            return await self._reserve(user_id, key, IdempotencyRecord(run_id, fingerprint))
+            return await self._reserve(head, key, IdempotencyRecord(head.run_id, fingerprint))
         except StoreUnavailable as exc:
             self._journal.fail(exc)
             raise
 
-    async def _reserve(self, user_id: str, key: str, wanted: IdempotencyRecord) -> RunRecord | None:
+    async def _reserve(
+        self, head: RunHead, key: str, wanted: IdempotencyRecord
+    ) -> RunRecord | None:
         while True:
-            holder = await self._runs.reserve_key(user_id, key, wanted)
+            holder = await self._runs.reserve_key(head.user_id, key, wanted)
             if holder.run_id == wanted.run_id:
                 return None
             if holder.fingerprint != wanted.fingerprint:
                 raise IdempotencyKeyReused(_OTHER_BODY)
 
-            record = await self._run_of_key(user_id, holder.run_id)
-            if record is not None and not await self._is_worth_another_try(record):
+            record = await self._run_of_key(head.user_id, holder.run_id)
+            if record is None:
+                # A worker of its own, so that of two that give it up at once one does.
+                unknown = replace(head, run_id=holder.run_id, worker_id=head.run_id)
+                if not await self._give_up(unknown):
+                    continue
+            elif not await self._is_worth_another_try(record):
                 return record
 
-            await self._runs.release_key(user_id, key, holder.run_id)
+            await self._runs.release_key(head.user_id, key, holder.run_id)
 
     async def _run_of_key(self, user_id: str, run_id: str) -> RunRecord | None:
         """Return the run that holds a key; None when it never began.
@@ -68,7 +80,7 @@ class IdempotencyKeys:
         Waits for the run, because a key is taken before its run begins.
         """
         with suppress(TimeoutError, NotFound):
-            async with asyncio.timeout(_WAIT_S):
+            async with asyncio.timeout(self._wait_s):
                 while True:
                     with suppress(NotFound):
                         return await self._find(user_id, run_id)

@@ -23,6 +23,7 @@ _log = logging.getLogger(__name__)
 # At most, between two renewals; a cancellation from another worker may take as long to arrive
 _BEAT_S = 1.0
 _BEATS_PER_LEASE = 4  # at least
+_LEASES_PER_CUT_OFF = 2 * (1 + 1 / _BEATS_PER_LEASE)
 _MOST_TAKEOVERS = 20  # from one answer to the next: a run may be what its workers die of
 
 
@@ -32,7 +33,12 @@ def lease_for(cut_off_s: float) -> float:
     Store accesses are not counted. It takes a lease and the time between two renewals until the
     run is seen to be abandoned, and as much again until it is declared lost.
     """
-    return cut_off_s / (2 * (1 + 1 / _BEATS_PER_LEASE))
+    return cut_off_s / _LEASES_PER_CUT_OFF
+
+
+def cut_off_of(lease_s: float) -> float:
+    """Return the seconds within which a dead worker's run with such a lease ends."""
+    return lease_s * _LEASES_PER_CUT_OFF
 
 
 EndingLostRun = Callable[[RunRecord, EventFrame], AbstractContextManager[Callable[[], None]]]

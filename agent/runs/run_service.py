@@ -14,7 +14,7 @@ from agent.question import Question
 from agent.runs.events import Event, error_event, is_result, stored_event
 from agent.runs.idempotency import IdempotencyKeys
 from agent.runs.kept_runs import PAGE, all_frames, last_event
-from agent.runs.leases import Leases
+from agent.runs.leases import Leases, cut_off_of
 from agent.runs.live_run import LiveRun
 from agent.runs.pauses import Beginning, GivenAnswer, Resumption
 from agent.runs.run_counts import RunCounts
@@ -34,7 +34,7 @@ from common.errors import (
 )
 from common.runtime import is_ending
 from common.text import Text
-from store import EventFrame, RunHead, RunRecord, Store, Waiting
+from store import EventFrame, RunEnd, RunHead, RunRecord, RunWrite, Store, Waiting
 from store.checkpoints import held_by
 from store.journal import Journal
 from store.trouble import UNREACHABLE
@@ -104,7 +104,9 @@ class RunService:
         self._store = store
         self._journal = journal
         self._lease_s = lease_s
-        self._keys = IdempotencyKeys(store.runs, journal, self._record)
+        self._keys = IdempotencyKeys(
+            store.runs, journal, self._record, self._give_up, cut_off_of(lease_s)
+        )
         self.start_anew()
         restart_after_fork(self)
 
@@ -161,7 +163,19 @@ class RunService:
         """
         self.watch_over()
         beginning = self._runner.beginning_of(question)
-        head = RunHead(
+        request = beginning.to_json() if beginning is not None else None
+        return self._work(
+            question,
+            replace(self._head_of(question), key=key, request=request),
+            on_end,
+            # What outlives its worker is kept from its first event on.
+            is_watched=is_watched or beginning is not None,
+            outlives_readers=outlives_readers,
+            grace_s=grace_s,
+        )
+
+    def _head_of(self, question: Question) -> RunHead:
+        return RunHead(
             run_id=question.run_id,
             user_id=question.owner,
             conversation_id=question.conversation_id,
@@ -169,17 +183,6 @@ class RunService:
             lang=question.answer_lang,
             worker_id=self._worker_id,
             started_at=question.asked_at,
-            key=key,
-            request=beginning.to_json() if beginning is not None else None,
-        )
-        return self._work(
-            question,
-            head,
-            on_end,
-            # What outlives its worker is kept from its first event on.
-            is_watched=is_watched or beginning is not None,
-            outlives_readers=outlives_readers,
-            grace_s=grace_s,
         )
 
     def _work(
@@ -504,10 +507,8 @@ class RunService:
     # --------------------------------------------------------------------------
     # Idempotency-Keys, and runs by their ids
 
-    async def reserve_key(
-        self, user_id: str, key: str, fingerprint: str, run_id: str
-    ) -> RunRecord | None:
-        """Reserve an Idempotency-Key for `run_id`; return None, or the run that already holds it.
+    async def reserve_key(self, question: Question, key: str, fingerprint: str) -> RunRecord | None:
+        """Reserve an Idempotency-Key for the question's run; return None, or the run that has it.
 
         A key whose run was cancelled, or failed with a retryable error, is free again.
 
@@ -515,7 +516,23 @@ class RunService:
             IdempotencyKeyReused: the key came with another request before.
             StoreUnavailable: the store can't be reached.
         """
-        return await self._keys.reserve_key(user_id, key, fingerprint, run_id)
+        return await self._keys.reserve_key(self._head_of(question), key, fingerprint)
+
+    async def _give_up(self, head: RunHead) -> bool:
+        """End a run that the store doesn't know; return false when it does.
+
+        If its worker only hung, what that worker has of the run belongs to the run no longer.
+        """
+        event = error_event(WorkerLost(), head)
+        frame = EventFrame(1, event.rendered)
+        with self._counts.without_run(RunRecord(head, "running", 0), frame, WorkerLost) as count:
+            unkept = await self._store.runs.write([RunWrite(head, (frame,), RunEnd("error"))])
+            if unkept:
+                return False
+
+            count()
+
+        return True
 
     async def release_key(self, user_id: str, key: str, run_id: str) -> None:
         """Free a key whose run is not begun after all; if that fails, `reserve_key` frees it."""

@@ -370,10 +370,10 @@ def test_a_key_is_its_runs_also_between_keeping_its_answer_and_showing_it(asking
         store = replace(asking.services.store, runs=cast(Runs, runs))
         service = RunService(cast(Runner, Brief()), store, Journal(store), lease_s=10)
         question = Question("hello")
-        first = await service.reserve_key(ANONYMOUS, question.run_id, "body", question.run_id)
+        first = await service.reserve_key(question, question.run_id, "body")
         run = service.begin(question, is_watched=True, outlives_readers=True, on_end=lambda: None)
         await runs.written.wait()
-        second = await service.reserve_key(ANONYMOUS, question.run_id, "body", "run_of_the_second")
+        second = await service.reserve_key(Question("hello"), question.run_id, "body")
         runs.may_say.set()
         await run.last()
         await service.aclose()
@@ -382,6 +382,30 @@ def test_a_key_is_its_runs_also_between_keeping_its_answer_and_showing_it(asking
     first, second, run_id = runtime.run(asked_again(), 20)
     assert first is None, "it may begin"
     assert second is not None and second.head.run_id == run_id
+
+
+def test_a_worker_that_hung_before_its_first_write_keeps_no_second_answer(
+    asking: Asking,
+) -> None:
+    async def asked_again() -> tuple[RunRecord | None, Event, Event]:
+        store = asking.services.store
+        hung, other = (
+            RunService(cast(Runner, Brief()), store, Journal(store), lease_s=0.01) for _ in range(2)
+        )
+        first, second = Question("hello"), Question("hello")
+        await hung.reserve_key(first, first.run_id, "body")
+        earlier = await other.reserve_key(second, first.run_id, "body")
+        answered = other.begin(second, is_watched=True, outlives_readers=True, on_end=lambda: None)
+        too_late = hung.begin(first, is_watched=True, outlives_readers=True, on_end=lambda: None)
+        last = await answered.last(), await too_late.last()
+        await asyncio.gather(hung.aclose(), other.aclose())
+        return earlier, *last
+
+    earlier, answered, given_up = runtime.run(asked_again(), 20)
+    assert earlier is None, "the second may begin"
+    assert answered.data["error_type"] == "forbidden_statement"
+    assert given_up.data["error_type"] == "internal_error"
+    assert given_up.data["retryable"], "then its client finds the answer of the second"
 
 
 class Unspeakable(Stateless):
