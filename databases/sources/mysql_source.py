@@ -3,12 +3,16 @@
 mysql_fdw has the source compute conditions and expressions, where they mean something else: 7/2 is
 3.5, 'TX' equals 'tx', x/0 is NULL. So its foreign tables stand in a schema that only their owner
 may read, and views before them let nothing through: PostgreSQL computes all of it, on all rows.
+
+While mysql_fdw waits for the source it hears no cancel, and the source works out all rows of a
+statement before it sends the first. So a view reads a large table by ranges of its key, which mean
+the same in both: between two of them a cancel is heard, and nothing goes on in the source.
 """
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import groupby, pairwise
 from operator import itemgetter
 from typing import Any
 
@@ -23,8 +27,11 @@ from databases.sources.source_address import SourceAddress, SourceError
 
 Cursor = extensions.cursor
 
-# mysql_fdw waits for the source's answer and hears no cancel, so the source ends statements itself.
+# What can't be read by ranges, the source ends itself.
 _MOST_S = 30
+_RANGE_ROWS = 50_000
+_MOST_RANGES = 60  # each is planned; a large table has larger ones
+_RANGED_TYPES = ("smallint", "integer", "bigint")
 # A session begins with one statement: MariaDB reads its first comment, MySQL the second.
 _INIT_COMMAND = (
     f"SET /*M! SESSION tx_read_only = 1, SESSION max_statement_time = {_MOST_S} */"
@@ -77,8 +84,9 @@ SELECT table_name, column_name, column_type, is_nullable = 'YES', nullif(column_
 FROM {look}.columns WHERE table_schema = {database} ORDER BY table_name, ordinal_position
 """
 # What a view has there is no comment
-_COMMENTS = """
-SELECT table_name, CASE table_type WHEN 'BASE TABLE' THEN nullif(table_comment, '') END
+_TABLES = """
+SELECT table_name, CASE table_type WHEN 'BASE TABLE' THEN nullif(table_comment, '') END,
+    coalesce(table_rows, 0)
 FROM {look}.tables WHERE table_schema = {database} AND table_type IN ('BASE TABLE', {views})
 """
 _KEYS = """
@@ -91,7 +99,8 @@ ORDER BY table_name, constraint_name, ordinal_position
 _VIEWS: Mapping[str, str] = {
     "columns": "table_schema text, table_name text, column_name text, column_type text,"
     " is_nullable text, column_comment text, ordinal_position integer",
-    "tables": "table_schema text, table_name text, table_type text, table_comment text",
+    "tables": "table_schema text, table_name text, table_type text, table_comment text,"
+    " table_rows bigint",
     "key_column_usage": "table_schema text, table_name text, constraint_name text,"
     " column_name text, ordinal_position integer, referenced_table_schema text,"
     " referenced_table_name text, referenced_column_name text",
@@ -235,7 +244,7 @@ def make_mysql_tables(
             cursor.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(each)))
 
         for table in one.tables:
-            _make(cursor, name, one.database, table)
+            _make(cursor, name, one, table)
             comments.copy("VIEW", table)
             digests[table.key] = "view"
 
@@ -247,11 +256,16 @@ def make_mysql_tables(
 
 @dataclass(frozen=True)
 class _Database:
-    """A database of the source, with its tables as the hub has them."""
+    """A database of the source, with its tables as the hub has them.
+
+    Attributes:
+        rows: about how many each table has.
+    """
 
     database: str
     schema: str
     tables: Sequence[Table]
+    rows: Mapping[str, int]
     keys: Sequence[NotedKeys]
     left_out: Sequence[str]
 
@@ -260,9 +274,11 @@ def _read(cursor: Cursor, name: str, database: str, schema: str, note: SourceNot
     views = "VIEW" if note.has_views else "BASE TABLE"
     with _Look(cursor, name) as look:
         columns = look.rows(_COLUMNS, database=database)
-        comments = dict(look.rows(_COMMENTS, database=database, views=views))
+        found = look.rows(_TABLES, database=database, views=views)
         keys = look.rows(_KEYS, database=database)
 
+    comments = {table: comment for table, comment, _ in found}
+    counts = {table: count for table, _, count in found}
     tables = []
     left_out = []
     for table, rows in groupby(columns, key=itemgetter(0)):
@@ -281,7 +297,7 @@ def _read(cursor: Cursor, name: str, database: str, schema: str, note: SourceNot
             tables.append(Table(schema, table, "view", tuple(own), comments[table]))
 
     noted = [_keys_of(table, schema, rows) for table, rows in groupby(keys, key=itemgetter(0))]
-    return _Database(database, schema, tables, noted, left_out)
+    return _Database(database, schema, tables, counts, noted, left_out)
 
 
 def raw_schema(schema: str) -> str:
@@ -302,21 +318,70 @@ def hub_type(kind: str) -> str | None:
     return _TYPES.get(base)
 
 
-def _make(cursor: Cursor, server: str, database: str, table: Table) -> None:
+def _make(cursor: Cursor, server: str, database: _Database, table: Table) -> None:
     """Make a foreign table, and the view before it."""
-    raw = (raw_schema(table.schema), table.name)
+    raw = sql.Identifier(raw_schema(table.schema), table.name)
     defined = [
         sql.SQL("{} {}").format(sql.Identifier(column.name), sql.SQL(column.type))
         for column in table.columns
     ]
-    options = {"dbname": database, "table_name": table.name}
-    create_foreign_table(cursor, server, raw, sql.SQL(", ").join(defined), options)
+    options = {"dbname": database.database, "table_name": table.name}
+    names = (raw_schema(table.schema), table.name)
+    create_foreign_table(cursor, server, names, sql.SQL(", ").join(defined), options)
+    reads = [
+        sql.SQL("SELECT * FROM {}{}").format(raw, condition)
+        for condition in _ranges(cursor, database, table, raw)
+    ]
     # OFFSET 0 keeps conditions, sorts and joins of whoever reads the view from the source.
     cursor.execute(
-        sql.SQL("CREATE VIEW {} AS SELECT * FROM {} OFFSET 0").format(
-            sql.Identifier(*table.key), sql.Identifier(*raw)
+        sql.SQL("CREATE VIEW {} AS {} OFFSET 0").format(
+            sql.Identifier(*table.key), sql.SQL(" UNION ALL ").join(reads)
         )
     )
+
+
+def _ranges(
+    cursor: Cursor, database: _Database, table: Table, raw: sql.Identifier
+) -> Sequence[sql.Composable]:
+    """Return conditions of which each row fulfils one, and about as many each; none: one of all."""
+    count = min(-(-database.rows[table.name] // _RANGE_ROWS), _MOST_RANGES)
+    key = _ranged_key(database, table)
+    if count < 2 or key is None:
+        return [sql.SQL("")]
+
+    # A query with a CTE is aggregated by the source, which has both in its index.
+    column = sql.Identifier(key)
+    cursor.execute(
+        sql.SQL("WITH citu AS (SELECT) SELECT min({0}), max({0}) FROM {1}").format(column, raw)
+    )
+    ((least, most),) = cursor.fetchall()
+    if least is None:
+        return [sql.SQL("")]
+
+    step = (most - least) // count + 1
+    bounds = [sql.Literal(bound) for bound in range(least + step, most + 1, step)]
+    conditions = []
+    for first, end in pairwise([None, *bounds, None]):
+        parts = []
+        if first is not None:
+            parts.append(sql.SQL("{} >= {}").format(column, first))
+        if end is not None:
+            parts.append(sql.SQL("{} < {}").format(column, end))
+
+        conditions.append(sql.SQL(" WHERE ") + sql.SQL(" AND ").join(parts))
+
+    return conditions
+
+
+def _ranged_key(database: _Database, table: Table) -> str | None:
+    """Return the column that is the table's primary key by itself, if it holds whole numbers."""
+    primary = next((one.primary for one in database.keys if one.table == table.key), ())
+    if len(primary) != 1:
+        return None
+
+    (key,) = primary
+    column = table.column(key)
+    return key if column is not None and column.type in _RANGED_TYPES else None
 
 
 def _keys_of(table: str, schema: str, rows: Iterable[tuple[Any, ...]]) -> NotedKeys:

@@ -19,6 +19,7 @@ from psycopg2.extensions import make_dsn
 from common.errors import DatabaseUnavailable, InvalidSql, QueryTimeout
 from common.values import ForeignKey
 from databases.demo.reader import READER
+from databases.sources import mysql_source
 from databases.sources.__main__ import main
 from databases.sources.mysql_source import hub_type
 from tests.support.databases import Opener, execute, rows_of, run
@@ -122,8 +123,12 @@ def hub() -> Iterator[str]:
 
 
 def test_tables_of_mysql_mean_what_postgresql_means(
-    hub: str, opened: Opener, capsys: pytest.CaptureFixture[str]
+    hub: str,
+    opened: Opener,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(mysql_source, "_RANGE_ROWS", 1)
     with _source() as source:
         attach = ["--hub", hub, "attach", "my", source, "--reader", READER]
         assert main(attach) == 0
@@ -131,6 +136,8 @@ def test_tables_of_mysql_mean_what_postgresql_means(
         assert main(["--hub", hub, "check"]) == 0
         (session,) = rows_of(hub, "SELECT array_to_string(srvoptions, ' ') FROM pg_foreign_server")
         assert "max_statement_time = 30" in session[0]
+        (view,) = rows_of(hub, "SELECT pg_get_viewdef('my.customer'::regclass)")
+        assert view[0].count("UNION ALL") == 1, "large tables are read by ranges of their key"
         execute(hub, "COMMENT ON COLUMN my.customer.state IS 'Where they pay taxes'")
         assert main(["--hub", hub, "refresh", "my"]) == 0
         database = opened(make_dsn(hub, user=READER))
