@@ -141,6 +141,73 @@ _RULES = (
         Text("只留一个。", "Keep one of them."),
     ),
     _Rule(
+        "settings.model",
+        "warn",
+        lambda settings: (
+            settings.openai_base_url
+            and not settings.openai_api_key
+            and not settings.azure_openai_api_key
+        ),
+        Text(
+            "设置了 OPENAI_BASE_URL，但没有 OPENAI_API_KEY：由规则回答，不问大模型。",
+            "OPENAI_BASE_URL is set without OPENAI_API_KEY: rules answer, and no model is asked.",
+        ),
+        Text(
+            "设置密钥；不需要密钥的服务设 OPENAI_API_KEY=none。",
+            "Set the key; OPENAI_API_KEY=none for an endpoint that needs none.",
+        ),
+    ),
+    _Rule(
+        "settings.hosts",
+        "warn",
+        lambda settings: settings.shared_api_keys and not settings.mcp_state_key,
+        Text(
+            "SHARED_API_KEYS=true，但没有 MCP_STATE_KEY：一台机器封存的 MCP 状态，另一台读不了。",
+            "SHARED_API_KEYS=true without MCP_STATE_KEY: what one host seals for clients of /mcp, "
+            "another can't read.",
+        ),
+        Text(
+            "在所有机器上设同一个：openssl rand -hex 32。",
+            "Set the same one on all hosts: openssl rand -hex 32.",
+        ),
+    ),
+    _Rule(
+        "settings.hosts",
+        "warn",
+        lambda settings: (
+            settings.shared_api_keys and settings.oidc_client_id and not settings.session_key
+        ),
+        Text(
+            "SHARED_API_KEYS=true，但没有 SESSION_KEY：在一台机器登录的人，另一台不认识。",
+            "SHARED_API_KEYS=true without SESSION_KEY: who has signed in at one host is a stranger "
+            "to another.",
+        ),
+        Text(
+            "在所有机器上设同一个：openssl rand -hex 32。",
+            "Set the same one on all hosts: openssl rand -hex 32.",
+        ),
+    ),
+    _Rule(
+        "settings.ports",
+        "fail",
+        lambda settings: settings.metrics_port == settings.port,
+        Text(
+            "METRICS_PORT 与 PORT 相同：服务不会启动。",
+            "METRICS_PORT is PORT: the service won't start.",
+        ),
+        Text("设为另一个端口。", "Set METRICS_PORT to another one."),
+    ),
+    _Rule(
+        "settings.traces",
+        "warn",
+        lambda settings: settings.trace_statements and not settings.traces,
+        Text(
+            "TRACE_STATEMENTS=true，但没有 TRACES=true：不起作用。",
+            "TRACE_STATEMENTS=true without TRACES=true has no effect.",
+        ),
+        Text("设 TRACES=true，或删去它。", "Set TRACES=true, or remove it."),
+    ),
+    _Rule(
         "settings.store",
         "warn",
         lambda settings: settings.redis_url and settings.app_database_url,

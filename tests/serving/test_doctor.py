@@ -22,6 +22,7 @@ from serving.doctor.examination import examine
 from serving.doctor.issuer_checks import issuer_state
 from serving.doctor.machine_checks import python_version, room_of
 from serving.doctor.public_address_checks import public_address
+from serving.doctor.setting_checks import contradictions
 from tests.support.databases import as_admin, execute
 from tests.support.openai_server import OpenAiServer, Reply, openai_server
 from tests.support.tls_server import self_signed, tls_server
@@ -96,6 +97,22 @@ FAULTS = {
             "AZURE_OPENAI_API_KEY": "x",
         },
     ),
+    "endpoint alone": Fault(
+        "settings.model", "warn", "OPENAI_API_KEY=none", {"OPENAI_BASE_URL": "http://x/v1"}
+    ),
+    "each host its key": Fault(
+        "settings.hosts", "warn", "without MCP_STATE_KEY", {"SHARED_API_KEYS": "true"}
+    ),
+    "each host its sessions": Fault(
+        "settings.hosts",
+        "warn",
+        "without SESSION_KEY",
+        {"SHARED_API_KEYS": "true", "OIDC_CLIENT_ID": "page"},
+    ),
+    "one port": Fault(
+        "settings.ports", "fail", "METRICS_PORT to another", {"METRICS_PORT": "1", "PORT": "1"}
+    ),
+    "no traces": Fault("settings.traces", "warn", "TRACES=true", {"TRACE_STATEMENTS": "true"}),
     "azure": Fault("model.settings", "fail", "AZURE", {"AZURE_OPENAI_API_KEY": "x"}),
     "late statement": Fault(
         "settings.timeouts", "warn", "REQUEST_TIMEOUT_S", {"STATEMENT_TIMEOUT_S": "999"}
@@ -139,6 +156,13 @@ FAULTS = {
 }
 
 
+# Whose faults show only when an installation is examined; the others are contradictions.
+_EXAMINED = {
+    *("settings.unknown", "settings.value", "settings.graph_tracing", "settings.guard"),
+    *("settings.contradiction", "settings.extensions", "settings.tool_groups"),
+}
+
+
 def _named(findings: list[CheckResult], check: str, status: str, remedy: str) -> bool:
     for finding in findings:
         if finding.check != check or finding.status != status or finding.advice is None:
@@ -150,7 +174,13 @@ def _named(findings: list[CheckResult], check: str, status: str, remedy: str) ->
     return False
 
 
-@pytest.mark.parametrize("name", FAULTS)
+def _is_of_settings_alone(fault: Fault) -> bool:
+    return fault.check.startswith("settings.") and fault.check not in _EXAMINED
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in FAULTS if not _is_of_settings_alone(FAULTS[name])]
+)
 def test_every_fault_is_named_with_its_remedy(
     healthy: dict[str, str], tmp_path: Path, name: str
 ) -> None:
@@ -160,6 +190,14 @@ def test_every_fault_is_named_with_its_remedy(
     if fault.check.startswith("model."):
         findings = examine({**healthy, **fault.environ})
     assert _named(findings, fault.check, fault.status, fault.remedy), findings
+
+
+def test_every_contradiction_is_named_with_its_remedy(healthy: dict[str, str]) -> None:
+    for fault in filter(_is_of_settings_alone, FAULTS.values()):
+        findings = list(contradictions(Settings.from_env({**healthy, **fault.environ})))
+        assert _named(findings, fault.check, fault.status, fault.remedy), findings
+
+    assert not list(contradictions(Settings.from_env(healthy)))
 
 
 def _of_issuer(issuer: TokenIssuer) -> list[str]:
