@@ -25,6 +25,9 @@ from tests.support.openai_server import OpenAiServer
 from tests.support.survey.survey_flow import SURVEY, SurveyFlow
 from tests.support.wsgi_server import serving_app
 
+# npm fetches the packages, for seconds, from the network.
+pytestmark = pytest.mark.slow
+
 SUITE = "@modelcontextprotocol/conformance"
 CLIENT = "@ag-ui/client"
 PACKAGES = (f"{SUITE}@0.2.0-alpha.12", f"{CLIENT}@1.0.0")
