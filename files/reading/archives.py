@@ -51,11 +51,11 @@ def is_workbook(path: Path) -> bool:
         return _WORKBOOK in archive.namelist()
 
 
-def check_workbook(path: Path, limits: ReadingLimits) -> None:
-    """Read all parts of a workbook once, to see that they are no larger than they may be.
+def workbook_parts(path: Path, limits: ReadingLimits) -> Iterator[tuple[str, Iterator[bytes]]]:
+    """Yield the name and the content of each part of a workbook; all of them are read and counted.
 
     Raises:
-        UnreadableFile: they are, or it is damaged.
+        UnreadableFile: they are larger than they may be, or damaged.
     """
     with _opened(path) as archive:
         entries = archive.infolist()
@@ -65,8 +65,18 @@ def check_workbook(path: Path, limits: ReadingLimits) -> None:
             if entry.filename.endswith(".bin"):
                 continue  # macros are not read
 
-            for piece in _pieces(archive, entry):
-                budget.spend(len(piece), entry)
+            content = _counted(archive, entry, budget)
+            yield entry.filename, content
+            for _ in content:
+                pass  # what nobody has read counts as well
+
+
+def _counted(
+    archive: zipfile.ZipFile, entry: zipfile.ZipInfo, budget: "_Budget"
+) -> Iterator[bytes]:
+    for piece in _pieces(archive, entry):
+        budget.spend(len(piece), entry)
+        yield piece
 
 
 def unpacked(path: Path, folder: Path, limits: ReadingLimits) -> Iterator[UnpackedFile]:
@@ -87,9 +97,7 @@ def unpacked(path: Path, folder: Path, limits: ReadingLimits) -> Iterator[Unpack
 
             target = folder / f"{number}{kind}"
             with target.open("wb") as file:
-                for piece in _pieces(archive, entry):
-                    budget.spend(len(piece), entry)
-                    file.write(piece)
+                file.writelines(_counted(archive, entry, budget))
 
             yield UnpackedFile(target, name)
 

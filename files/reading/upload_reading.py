@@ -6,7 +6,6 @@ from pathlib import Path, PurePosixPath
 
 from common.text import Text
 from files.reading.archives import (
-    check_workbook,
     is_archive,
     is_workbook,
     nested_archive,
@@ -96,8 +95,7 @@ class UploadedFile:
             raise nested_archive(name)
 
     def _workbook(self, path: Path, name: str, key: str) -> Iterator[FoundSheet]:
-        check_workbook(path, self._limits)
-        sheets = workbook_sheets(path, self._limits)
+        sheets = workbook_sheets(path, self._folder, self._limits)
         for number, sheet in enumerate(sheets):
             title = sheet.name if len(sheets) > 1 else _stem(name)
             yield FoundSheet(f"{key}.{number}", title, sheet)

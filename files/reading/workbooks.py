@@ -1,12 +1,14 @@
 """Workbooks (XLSX), read by calamine: values and the last results of formulas, never the formulas.
 
 Calamine is quick and expands no XML entities. It reads a sheet as a whole, which is why the parts
-of a workbook are measured before, and why this runs in a process of bounded memory.
+of a workbook are measured before, large sheets are divided, and this runs in a process of bounded
+memory.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time
+from itertools import islice, repeat
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +23,14 @@ from python_calamine import (
 )
 
 from files.reading.delimited import too_large_cell, too_wide
+from files.reading.divided_workbooks import divided
 from files.reading.reading_limits import ReadingLimits
 from files.reading.sheets import MergedCells, Row
 from files.reading.unreadable import UnreadableFile, refusal
 
 _MOST_CELLS = 60_000_000  # of the rectangle that a sheet fills
+_BATCH_ROWS = 2000
+_NUMBER = "{:.15g}".format  # what sheets show: 0.1 + 0.2 is 0.3 there
 _TOP_ROWS = 50  # in which merged cells are of interest
 
 
@@ -57,30 +62,34 @@ class _SheetsInTurn:
 
 @dataclass(frozen=True)
 class WorkbookSheet:
-    """One sheet of a workbook."""
+    """One sheet of a workbook.
+
+    Attributes:
+        pieces: names of the sheets that have its rows; more than one where it is large.
+    """
 
     sheets: _SheetsInTurn
     name: str
+    pieces: tuple[str, ...]
     limits: ReadingLimits
-
-    def _read(self) -> CalamineSheet:
-        return self.sheets.read(self.name)
 
     @property
     def merged(self) -> tuple[MergedCells, ...]:
         """Return merged cells near the top."""
-        sheet = self._read()
-        if sheet.start is None:
+        found = []
+        last = self._read(self.pieces[-1])  # what follows the rows tells of them
+        for (top, left), (bottom, right) in last.merged_cell_ranges or []:
+            if top < _TOP_ROWS:
+                found.append((top, left, bottom, right))
+
+        if not found:
             return ()
 
-        # Rows come without the empty columns on the left, but with the empty ones above.
-        margin = sheet.start[1]
-        found = []
-        for (top, left), (bottom, right) in sheet.merged_cell_ranges or []:
-            if top < _TOP_ROWS:
-                found.append(MergedCells(top, left - margin, bottom, right - margin))
-
-        return tuple(found)
+        margin = self._margin()
+        return tuple(
+            MergedCells(top, left - margin, bottom, right - margin)
+            for top, left, bottom, right in found
+        )
 
     def rows(self) -> Iterator[Row]:
         """Yield the rows of the sheet, from the first.
@@ -88,7 +97,63 @@ class WorkbookSheet:
         Raises:
             UnreadableFile: the sheet is too large, or damaged.
         """
-        sheet = self._read()
+        margin = self._margin()
+        number = 0
+        for piece in self.pieces:
+            sheet = self._read(piece)
+            if sheet.start is None:
+                continue
+
+            top, left = sheet.start
+            if top < number:
+                raise _damaged()  # rows in no order
+
+            yield from repeat([], top - number)
+            number = top
+            padding = [""] * (left - margin)
+            for rows in self._batches(sheet):
+                yield from self._texts(rows, padding, number)
+                number += len(rows)
+
+    def _batches(self, sheet: CalamineSheet) -> Iterator[list[list[Any]]]:
+        """Yield the rows from the first that has cells."""
+        if len(self.pieces) > 1:
+            yield sheet.to_python()
+            return
+
+        assert sheet.start is not None
+        rows = islice(sheet.iter_rows(), sheet.start[0], None)
+        while batch := list(islice(rows, _BATCH_ROWS)):
+            yield batch
+
+    def _texts(self, rows: list[list[Any]], padding: Row, number: int) -> Iterator[Row]:
+        """Yield rows as texts; a column of a sheet mostly has one kind of cells."""
+        columns = [_column(cells) for cells in zip(*rows, strict=True)]
+        for row in zip(*columns, strict=True):
+            number += 1
+            if max(map(len, row)) > self.limits.cell_chars:
+                raise too_large_cell(number, self.limits)
+
+            yield [*padding, *row]
+
+    def _margin(self) -> int:
+        """Return the number of empty columns on the left."""
+        lefts = (left for left in map(self._left, self.pieces) if left is not None)
+        margin: int | None = None
+        for left in lefts:
+            margin = left if margin is None else min(margin, left)
+            if margin == 0:
+                break
+
+        return margin or 0
+
+    def _left(self, piece: str) -> int | None:
+        start = self._read(piece).start
+        return None if start is None else start[1]
+
+    def _read(self, piece: str) -> CalamineSheet:
+        """Return a part of the sheet; raises `UnreadableFile`."""
+        sheet = self.sheets.read(piece)
         if sheet.width > self.limits.columns:
             raise too_wide(sheet.width, 1, self.limits)
         if sheet.height * sheet.width > _MOST_CELLS:
@@ -97,31 +162,33 @@ class WorkbookSheet:
                 f"The sheet {self.name!r} is too large: save it as CSV.",
             )
 
-        for number, cells in enumerate(sheet.iter_rows(), 1):
-            row = [_text(cell) for cell in cells]
-            if max(map(len, row), default=0) > self.limits.cell_chars:
-                raise too_large_cell(number, self.limits)
-
-            yield row
+        return sheet
 
 
-def workbook_sheets(path: Path, limits: ReadingLimits) -> list[WorkbookSheet]:
+def workbook_sheets(path: Path, folder: Path, limits: ReadingLimits) -> list[WorkbookSheet]:
     """Return the sheets that people see, with cells.
 
+    Args:
+        folder: where large sheets may be unpacked.
+
     Raises:
-        UnreadableFile: it is no workbook, or protected by a password.
+        UnreadableFile: it is no workbook, protected by a password, or larger than it may be.
     """
+    book = divided(path, folder, limits)
     try:
-        workbook = CalamineWorkbook.from_path(path)
+        workbook = CalamineWorkbook.from_path(path if book is None else book.path)
     except (CalamineError, OSError) as error:
         raise _damaged() from error
 
-    found = []
     sheets = _SheetsInTurn(workbook)
+    if book is not None:
+        return [WorkbookSheet(sheets, one.title, one.pieces, limits) for one in book.sheets]
+
+    found = []
     for sheet in workbook.sheets_metadata:
         is_shown = sheet.visible is SheetVisibleEnum.Visible
         if is_shown and sheet.typ is SheetTypeEnum.WorkSheet:
-            found.append(WorkbookSheet(sheets, sheet.name, limits))
+            found.append(WorkbookSheet(sheets, sheet.name, (sheet.name,), limits))
 
     return found
 
@@ -134,12 +201,23 @@ def _damaged() -> UnreadableFile:
     )
 
 
+def _column(cells: Sequence[Any]) -> Sequence[str]:
+    """Return cells as a text file would have them."""
+    kinds = set(map(type, cells))
+    if kinds == {str}:
+        return cells
+    if kinds == {float}:
+        return list(map(_NUMBER, cells))
+
+    return [cell if type(cell) is str else _text(cell) for cell in cells]
+
+
 def _text(cell: Any) -> str:
     """Return a cell as a text file would have it."""
     if isinstance(cell, str):
         return cell
     if isinstance(cell, float):
-        return _number(cell)
+        return _NUMBER(cell)
     if isinstance(cell, bool):
         return "true" if cell else "false"
     if isinstance(cell, datetime):
@@ -148,11 +226,3 @@ def _text(cell: Any) -> str:
         return cell.isoformat()
 
     return str(cell)
-
-
-def _number(value: float) -> str:
-    if value.is_integer() and abs(value) < 1e15:
-        return str(int(value))
-
-    # What sheets show: 0.1 + 0.2 is 0.3 there
-    return f"{value:.15g}"

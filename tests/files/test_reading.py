@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from python_calamine import CalamineWorkbook
 
-from files.reading import workbooks
+from files.reading import archives, divided_workbooks, workbooks
 from files.reading.copying import confirmed_column, copied
 from files.reading.reading_limits import LIMITS
 from files.reading.sheet_drafts import DataRows, ReadingOptions, SheetDraft, sheet_draft
@@ -270,6 +270,48 @@ def test_workbooks_are_read_with_several_sheets_merged_titles_and_cached_results
     assert drafts[0].layout.first_row == 5
     assert _typed(drafts[1]) == {"code": "text", "total": "integer"}
     assert drafts[1].columns[1].examples == ("2",)
+
+
+def _as_read(path: Path) -> list[Any]:
+    return [(one.title, one.sheet.merged, list(one.sheet.rows())) for one in _found(path)]
+
+
+def test_large_sheets_are_read_by_parts_as_they_are_as_a_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "large.xlsx"
+    book = xlsxwriter.Workbook(str(path))
+    large = book.add_worksheet("large")
+    days = book.add_format({"num_format": "yyyy-mm-dd"})
+    large.merge_range("C2:E2", "报表")
+    for number in (*range(2, 40), *range(60, 80)):
+        large.write_row(number, 2 + number % 2, [f"名 {number}", number / 4, number % 3 == 0])
+        large.write_datetime(number, 6, datetime(2024, 1, 1 + number % 28), days)
+    book.add_worksheet("empty")
+    book.add_worksheet("small").write_row("A1", ["code", "0012"])
+    book.close()
+    whole = _as_read(path)
+    assert [len(rows) for _, _, rows in whole] == [80, 0, 1]
+
+    read: list[str] = []
+    monkeypatch.setattr(_CountedWorkbook, "read", read)
+    monkeypatch.setattr(workbooks, "CalamineWorkbook", SimpleNamespace(from_path=_CountedWorkbook))
+    monkeypatch.setattr(divided_workbooks, "_LARGE", 900)
+    for size in range(896, 960, 7):  # of what is unpacked at once, which ends anywhere in a tag
+        monkeypatch.setattr(archives, "_PIECE", size)
+        read.clear()
+        parts = _as_read(path)
+        assert len(set(read)) > 6
+        for (title, merged, rows), (title_whole, merged_whole, rows_whole) in zip(
+            parts, whole, strict=True
+        ):
+            assert (title, merged) == (title_whole, merged_whole)
+            assert [_cut(row) for row in rows] == [_cut(row) for row in rows_whole]
+
+
+def _cut(row: list[str]) -> list[str]:
+    """The row without empty cells at its end."""
+    return row[: max((place for place, cell in enumerate(row, 1) if cell), default=0)]
 
 
 def test_archives_give_their_files_without_their_paths(tmp_path: Path) -> None:
