@@ -25,9 +25,9 @@ _BOOK = "xl/workbook.xml"
 _RELATED = "xl/_rels/workbook.xml.rels"
 _KEPT = ("sharedStrings", "styles")  # kinds of parts that are copied
 _MARKUP = b"<!"  # of comments, CDATA and declarations
-_DATA = re.compile(rb"<((?:\w+:)?)sheetData(?:\s[^>]*)?/?>")
+_DATA = re.compile(rb"<((?:\w+:)?)sheetData(?:\s[^<>]*)?/?>")
 _EMPTY = b"<worksheet><sheetData/></worksheet>"
-_NUMBERED = re.compile(rb'<(?:\w+:)?row\s[^>]*?\br="\d+"')
+_NUMBERED = re.compile(rb'<(?:\w+:)?row\s[^<>]*?\br="\d+"')
 _MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 _RELATIONS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 _PACKAGE = "http://schemas.openxmlformats.org/package/2006/relationships"
