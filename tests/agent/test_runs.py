@@ -299,11 +299,11 @@ def test_who_looks_on_does_not_change_what_was_wished(
     gate = Gate()
     with scripted(model, Reply(pieces=["One ", gate])):
         with Stream(here.port, STREAM, {**hello, "on_disconnect": "cancel"}) as stream:
-            run_id = run_id_of([stream.next_block() for _ in range(2)][1])
+            run_id = run_id_of(begun(stream, 2)[1])
             assert gate.reached.wait(60)
             with Stream(here.port, f"{RUNS}/{run_id}/events", None, method="GET") as onlooker:
                 stream.close()
-                assert run_id_of([onlooker.next_block() for _ in range(2)][1]) == run_id
+                assert run_id_of(begun(onlooker, 2)[1]) == run_id
                 assert not model.requests[-1].disconnected.is_set(), "somebody watches"
         assert model.requests[-1].disconnected.wait(60)
     follow(here, run_id)
