@@ -1,6 +1,7 @@
 """Meanings that names of columns and values tell: currencies, money, keys, void rows."""
 
 import re
+from functools import cache
 from pathlib import Path
 
 from common.values import Column
@@ -72,4 +73,9 @@ def may_be_key(name: str) -> bool:
 
 def is_undone(value: str) -> bool:
     """Tell whether a stored value looks like that of rows that are void."""
-    return value.strip().lower() in _WORDS.both("values.undone")
+    return value.strip().lower() in _undone_values()
+
+
+@cache
+def _undone_values() -> frozenset[str]:
+    return frozenset(_WORDS.both("values.undone"))

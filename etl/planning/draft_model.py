@@ -1,12 +1,16 @@
 """A draft: the plan and, for each of its nodes, one SELECT as a tree."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeVar
 
 from sqlglot import exp
 
 from etl.meaning.bound import BoundIntent
 from etl.schemas.plan import ArchitecturePlan, EtlNode
+
+P = TypeVar("P", bound=exp.Expr)
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,14 @@ class DraftModel:
     def name(self) -> str:
         """Return the name of its node."""
         return self.node.name
+
+    @cached_property
+    def _nodes(self) -> tuple[exp.Expr, ...]:
+        return tuple(self.select.walk())
+
+    def parts(self, *kinds: type[P]) -> Iterator[P]:
+        """Yield the parts of these kinds in its tree, which stays as it is from the first time."""
+        return (node for node in self._nodes if isinstance(node, kinds))
 
     @property
     def types(self) -> dict[str, str]:

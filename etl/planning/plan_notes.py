@@ -3,13 +3,15 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
+from sqlglot import exp
+
 from common.text import Lang, Text
 from common.values import Table
 from etl.meaning.bound import BoundIntent, JoinSourceStep, RateStep
 from etl.meaning.value_kinds import kind_of_type
 from etl.planning.draft_model import Draft
 from etl.planning.joined_sources import declared_identity
-from etl.planning.sql_trees import variables_of
+from etl.planning.sql_trees import variables_among
 from etl.schemas.plan import Risk
 from etl.schemas.requirement import Materialization
 
@@ -79,7 +81,7 @@ def _missing_rates(_: Draft, bound: BoundIntent) -> Iterator[Note]:
 def _relative_days(draft: Draft, _: BoundIntent) -> Iterator[Note]:
     names: dict[str, None] = {}
     for model in draft.models:
-        names.update(dict.fromkeys(variables_of(model.select)))
+        names.update(dict.fromkeys(variables_among(model.parts(exp.Anonymous))))
 
     for name in names:
         yield "relative_day", name

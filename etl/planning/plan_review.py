@@ -102,7 +102,7 @@ def _cycles(draft: Draft, _: BoundIntent) -> Iterator[Found]:
 def _parts(draft: Draft, *kinds: type[exp.Expr]) -> Iterator[tuple[DraftModel, Any]]:
     """Yield the parts of these kinds in the trees of all models."""
     for model in draft.models:
-        for part in model.select.find_all(*kinds):
+        for part in model.parts(*kinds):
             yield model, part
 
 
@@ -187,7 +187,7 @@ def _fan_out(draft: Draft, bound: BoundIntent) -> Iterator[Found]:
     repeated = sorted(_repeated_sources(bound, aggregate))
     for model in draft.models:
         # The aggregate's order is also that of a filter by the currency that was chosen for it
-        is_aggregating = model.select.find(exp.AggFunc) is not None
+        is_aggregating = next(model.parts(exp.AggFunc), None) is not None
         is_of_it = aggregate.order in model.node.operations
         if not (is_of_it and is_aggregating) or _tells_apart(model):
             continue
@@ -208,7 +208,7 @@ def _repeated_sources(bound: BoundIntent, aggregate: AggregateStep) -> set[str]:
 
 
 def _tells_apart(model: DraftModel) -> bool:
-    return model.select.find(exp.Distinct, exp.RowNumber) is not None
+    return next(model.parts(exp.Distinct, exp.RowNumber), None) is not None
 
 
 def _grain(draft: Draft, bound: BoundIntent) -> Iterator[Found]:
@@ -250,7 +250,7 @@ def _repeatable(draft: Draft, bound: BoundIntent) -> Iterator[Found]:
 def _determined(draft: Draft, _: BoundIntent) -> Iterator[Found]:
     for model in draft.models:
         for kinds, is_open in _OPEN:
-            for part in model.select.find_all(*kinds):
+            for part in model.parts(*kinds):
                 if is_open(part):
                     yield "nondeterministic", model.name, part.sql("postgres").strip()
 

@@ -216,7 +216,7 @@ def has_variables(model: DraftModel | None) -> bool:
     if model is None:
         return False
 
-    calls = model.select.find_all(exp.Anonymous)
+    calls = model.parts(exp.Anonymous)
     return any(call.name == VARIABLE for call in calls)
 
 

@@ -80,10 +80,10 @@ def variable(day: RelativeDay) -> exp.Expr:
     return exp.Anonymous(this=VARIABLE, expressions=[name, default])
 
 
-def variables_of(query: exp.Query) -> dict[str, str]:
-    """Return the variables that a query reads, with their defaults."""
+def variables_among(calls: Iterable[exp.Anonymous]) -> dict[str, str]:
+    """Return the variables that calls of functions read, with their defaults."""
     found: dict[str, str] = {}
-    for called in query.find_all(exp.Anonymous):
+    for called in calls:
         if called.name == VARIABLE:
             name, default = called.expressions
             found[name.name] = default.name

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-import yaml
 from sqlglot import exp
 
 from common.meanings import TableKey
@@ -11,14 +10,15 @@ from common.text import Lang
 from etl.meaning.bound import BoundIntent
 from etl.planning.draft_model import Draft, DraftModel
 from etl.planning.draft_test import DraftTest
-from etl.planning.sql_trees import variables_of
+from etl.planning.sql_trees import variables_among
 from etl.rendering.dbt_tests import generic_tests, singular_tests, unit_tests
 from etl.rendering.jinja_text import jinja_string, raw_text
 from etl.rendering.layer_texts import LAYER_TEXTS
 from etl.rendering.layout import Layout, SourceTable, schema_variable
 from etl.rendering.plain_sql import File
-from etl.rendering.select_rendering import identifier_text, render_condition, render_select
+from etl.rendering.select_rendering import identifier_text, render_condition
 from etl.rendering.source_freshness import loaded_at_field
+from etl.rendering.yaml_files import YamlFiles
 from etl.schemas.plan import NodeColumn
 from postgres.identifiers import quoted
 
@@ -36,52 +36,14 @@ _PROFILE: Mapping[str, Any] = {
 }
 
 
-_TEXT_TAG = "tag:yaml.org,2002:str"
-# libyaml's, where PyYAML has it, takes a tenth of the time.
-_SAFE_DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-
-
-class _FileDumper(_SAFE_DUMPER):  # type: ignore[misc]
-    """The safe dumper, with texts of several lines as blocks, and without anchors and aliases.
-
-    In quotes, an empty line would follow each line of a text.
-    """
-
-    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002
-        return True
-
-
-def _represented_text(dumper: Any, text: str) -> yaml.ScalarNode:
-    # A block would lose other line ends than \n, and can't hold control characters.
-    is_plain = text.replace("\n", "").isprintable()
-    style = "|" if is_plain and "\n" in text else None
-    node: yaml.ScalarNode = dumper.represent_scalar(_TEXT_TAG, text, style=style)
-    return node
-
-
-_FileDumper.add_representer(str, _represented_text)
-
-
-def yaml_text(content: Mapping[str, Any]) -> str:
-    """Return a YAML file."""
-    text: str = yaml.dump(
-        dict(content),
-        Dumper=_FileDumper,
-        allow_unicode=True,
-        sort_keys=False,
-        default_flow_style=False,
-        width=100,
-    )
-    return text
-
-
 def dbt_files(
     draft: Draft, bound: BoundIntent, layout: Layout, tests: tuple[DraftTest, ...], lang: Lang
 ) -> Iterator[File]:
     """Yield the files of the project."""
-    yield "dbt_project.yml", yaml_text(_project(draft, layout))
-    yield "profiles.yml", yaml_text(_profiles(layout))
-    yield "models/sources.yml", yaml_text(_sources(bound, layout))
+    yaml = YamlFiles()
+    yield "dbt_project.yml", yaml.text(_project(draft, layout))
+    yield "profiles.yml", yaml.text(_profiles(layout))
+    yield "models/sources.yml", yaml.text(_sources(bound, layout))
     for model in draft.models:
         yield layout.dbt_model(model), model_text(model, layout)
 
@@ -96,7 +58,7 @@ def dbt_files(
         if units:
             content["unit_tests"] = units
 
-        yield f"models/{folder}/_{folder}.yml", yaml_text(content)
+        yield f"models/{folder}/_{folder}.yml", yaml.text(content)
 
     yield from singular_tests(tests, layout)
 
@@ -105,7 +67,7 @@ def variables(draft: Draft) -> dict[str, str]:
     """Return the days that can be set from outside, with their defaults."""
     found: dict[str, str] = {}
     for model in draft.models:
-        found.update(variables_of(model.select))
+        found.update(variables_among(model.parts(exp.Anonymous)))
 
     return found
 
@@ -113,7 +75,7 @@ def variables(draft: Draft) -> dict[str, str]:
 def model_text(model: DraftModel, layout: Layout) -> str:
     """Return a model's file."""
     naming = layout.dbt_name_in(model)
-    lines = [_config(model), "", render_select(model.select, naming, jinja=True)]
+    lines = [_config(model), "", layout.texts.query(model.select, naming, jinja=True)]
     if model.increment is not None:
         kept = render_condition(model.increment, naming, jinja=True)
         lines.extend(["{% if is_incremental() %}", f"WHERE {kept}", "{% endif %}"])

@@ -12,7 +12,6 @@ from etl.rendering.column_tests import failing_rows, is_of_column
 from etl.rendering.jinja_text import jinja_string, raw_text
 from etl.rendering.layout import Layout
 from etl.rendering.plain_sql import File
-from etl.rendering.select_rendering import render_select
 from etl.rendering.value_rows import values_query
 from postgres.identifiers import quoted
 
@@ -70,7 +69,7 @@ def singular_tests(tests: Iterable[DraftTest], layout: Layout) -> Iterator[File]
         if failures is None:
             continue
 
-        query = render_select(failures, layout.dbt_name, jinja=True)
+        query = layout.texts.query(failures, layout.dbt_name, jinja=True)
         head = _AS_WARNING if test.is_warning else ""
         yield f"tests/{test.id}.sql", f"{head}{query}\n"
 
@@ -115,14 +114,14 @@ def _is_own(rows: TypedRows, model: DraftModel) -> bool:
 def _given(rows: TypedRows, model: DraftModel, layout: Layout) -> dict[str, Any]:
     if _is_own(rows, model):
         # dbt can't look up the columns of a relation that has not been built.
-        return {"input": "this", "format": "sql", "rows": values_query(rows)}
+        return {"input": "this", "format": "sql", "rows": layout.texts.values(rows)}
     if rows.schema:
         source = layout.source(rows.schema, rows.name)
         named = f"source({jinja_string(source.group)}, {jinja_string(source.key)})"
     else:
         named = f"ref({jinja_string(rows.name)})"
 
-    return {"input": named, "format": "sql", "rows": values_query(rows)}
+    return {"input": named, "format": "sql", "rows": layout.texts.values(rows)}
 
 
 def _expected(rows: TypedRows) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from etl.planning.draft_names import UniqueNames, plain_name
 from etl.planning.draft_test import DraftTest
 from etl.rendering.jinja_text import jinja_string
 from etl.rendering.select_rendering import identifier_text
+from etl.rendering.shared_texts import SharedTexts
 
 SOURCES_FILE = "sql/000_sources.sql"
 BUILD_FILE = "sql/build.sql"
@@ -34,12 +35,20 @@ class SourceTable:
 
 
 class Layout:
-    """The places of a draft's parts."""
+    """The places of a draft's parts.
+
+    Attributes:
+        texts: of what stands in several of its files.
+    """
 
     def __init__(self, draft: Draft) -> None:
+        self.texts = SharedTexts()
         self._draft = draft
         self._sources = _source_tables(draft)
         self._models = {model.name: model for model in draft.models}
+        self._numbers = {
+            name: place * _NUMBERS_APART for place, name in enumerate(self._models, start=1)
+        }
 
     @property
     def project(self) -> str:
@@ -104,8 +113,7 @@ class Layout:
 
     def plain_model(self, model: DraftModel) -> str:
         """Return the path of a model's file in plain SQL."""
-        place = [one.name for one in self._draft.models].index(model.name) + 1
-        return f"sql/{place * _NUMBERS_APART:03d}_{model.name}.sql"
+        return f"sql/{self._numbers[model.name]:03d}_{model.name}.sql"
 
     def plain_tests(self, tests: tuple[DraftTest, ...]) -> Mapping[str, str]:
         """Return the path of each test in plain SQL, by its id."""
@@ -142,14 +150,14 @@ def _columns_read(draft: Draft) -> dict[tuple[str, str], list[str]]:
     read: dict[tuple[str, str], list[str]] = {}
     for model in draft.models:
         stored = []
-        for one in model.select.find_all(exp.Table):
+        for one in model.parts(exp.Table):
             if one.db:
                 stored.append(one)
 
         if not stored:
             continue
 
-        columns = [one.name for one in model.select.find_all(exp.Column)]
+        columns = [one.name for one in model.parts(exp.Column)]
         for table in stored:
             read.setdefault((table.db, table.name), []).extend(columns)
 

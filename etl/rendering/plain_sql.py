@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from etl.planning.draft_model import Draft, DraftModel
 from etl.rendering.layout import BUILD_FILE, SOURCES_FILE, Layout, SourceTable
-from etl.rendering.select_rendering import identifier_text, prove_query, render_select
+from etl.rendering.select_rendering import identifier_text, prove_query
 
 File = tuple[str, str]
 """The path and the text of a file."""
@@ -23,7 +23,7 @@ def model_statement(model: DraftModel, layout: Layout) -> str:
     Raises:
         StatementRejected: the model's SELECT is not one query.
     """
-    query = render_select(model.select, layout.plain_name, jinja=False)
+    query = layout.texts.query(model.select, layout.plain_name, jinja=False)
     prove_query(query)
     return f"CREATE {_kind(model)} {identifier_text(model.relation)} AS\n{query};\n"
 

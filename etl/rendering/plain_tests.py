@@ -8,8 +8,8 @@ from etl.planning.draft_test import DraftTest, TypedRows, UnitCase
 from etl.rendering.column_tests import failing_rows
 from etl.rendering.layout import Layout
 from etl.rendering.plain_sql import File
-from etl.rendering.select_rendering import identifier_text, prove_query, render_select
-from etl.rendering.value_rows import row_selects, together, values_query
+from etl.rendering.select_rendering import identifier_text, prove_query
+from etl.rendering.value_rows import row_selects, together
 
 Columns = Sequence[tuple[str, str]]
 """Names with PostgreSQL's types."""
@@ -36,7 +36,7 @@ def _test_text(draft: Draft, test: DraftTest, layout: Layout) -> str | None:
     if failures is None:
         return None
 
-    query = render_select(failures, layout.plain_name, jinja=False)
+    query = layout.texts.query(failures, layout.plain_name, jinja=False)
     prove_query(query)
     head = _WARNING if test.is_warning else ""
     return f"{head}{query};\n"
@@ -53,7 +53,9 @@ def _unit_test(draft: Draft, case: UnitCase, node: str, layout: Layout) -> str:
     lines = ["BEGIN;", f"CREATE SCHEMA {schema};", f"SET LOCAL search_path TO {schema};"]
     for rows in case.sources:
         source = layout.source(rows.schema, rows.name)
-        lines.append(f"CREATE TABLE {identifier_text(source.view)} AS\n{values_query(rows)};")
+        lines.append(
+            f"CREATE TABLE {identifier_text(source.view)} AS\n{layout.texts.values(rows)};"
+        )
 
     for one in models_behind(draft, model):
         path = layout.plain_model(one).removeprefix("sql/")

@@ -5,7 +5,7 @@ database are broken up, so that Jinja finds nothing in them and line ends stay w
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 
 from sqlglot import exp
@@ -30,23 +30,58 @@ _ESCAPES = str.maketrans({'"': '""', "\\": "\\\\", "{": "\\007B", "\r": "\\000D"
 _MOST_CHARS = 1_000_000
 _NO_QUERY = Text("草稿中的 SQL 不是单个查询。", "A draft's SQL is not one single query.")
 _CARRIAGE_RETURN = "\r"
+_PLACE = "\0"  # PostgreSQL has no such character in names and texts
+_NAMES = frozenset({"this", "db", "alias"})
 
 
 def render_select(select: exp.Query, naming: Naming, *, jinja: bool) -> str:
     """Return a model's SELECT as text, its tables named by `naming`."""
-    variable = _jinja_variable if jinja else _setting
-    return _written(select, naming, variable)
+    return _written(select, naming, _variable_tree(jinja=jinja))
 
 
 def render_condition(condition: exp.Expr, naming: Naming, *, jinja: bool) -> str:
     """Return a condition as text, its tables named by `naming`."""
-    variable = _jinja_variable if jinja else _setting
-    return _written(condition, naming, variable)
+    return _written(condition, naming, _variable_tree(jinja=jinja))
 
 
 def render_with_defaults(select: exp.Query, naming: Naming) -> str:
     """Return a model's SELECT as text, with the default of each variable in its place."""
     return _written(select, naming, _default_day)
+
+
+def _variable_tree(*, jinja: bool) -> VariableTree:
+    return _jinja_variable if jinja else _setting
+
+
+class TreeText:
+    """A tree's text, written once, with places for what stands for its tables and variables.
+
+    Lines are broken by how long their parts are. A tree in which that depends on what stands in a
+    place is written anew each time, which is rare: most parts with a place are long without it.
+    """
+
+    def __init__(self, tree: exp.Expr) -> None:
+        self._tree = tree
+        writer = _PlaceWriter()
+        self._pieces: list[str] = writer.generate(tree, copy=False).split(_PLACE)
+        self._places = writer.places
+        is_ambiguous = len(self._pieces) != len(self._places) + 1  # a text has such a character
+        self._is_shared = not writer.depends_on_names and not is_ambiguous
+
+    def filled(self, naming: Naming, *, jinja: bool) -> str:
+        """Return the text as `render_select` does."""
+        variable = _variable_tree(jinja=jinja)
+        if not self._is_shared:
+            return _written(self._tree, naming, variable)
+
+        parts = [self._pieces[0]]
+        for place, piece in zip(self._places, self._pieces[1:], strict=True):
+            if isinstance(place, exp.Table):
+                parts += (_table_text(*_named(place, naming)), piece)
+            else:
+                parts += (_written(place, naming, variable), piece)
+
+        return "".join(parts)
 
 
 def _written(tree: exp.Expr, naming: Naming, variable: VariableTree) -> str:
@@ -67,16 +102,18 @@ class _DraftWriter(PostgresGenerator):
         self._variable = variable
 
     def table_sql(self, expression: exp.Table, sep: str = " AS ") -> str:
-        table = expression if _is_of_with(expression) else _named(expression, self._naming)
-        text: str = super().table_sql(table, sep)
+        if not _is_of_with(expression):
+            named, alias = _named(expression, self._naming)
+            if _is_only_named(expression):
+                return _table_text(named, alias)
+
+            expression = _replaced(expression, named, alias)
+
+        text: str = super().table_sql(expression, sep)
         return text
 
     def identifier_sql(self, expression: exp.Identifier) -> str:
-        if _ODD_IN_NAMES.search(expression.name):
-            return identifier_text(expression.name)
-
-        text: str = super().identifier_sql(expression)
-        return text
+        return _name_text(expression.name, expression.quoted)
 
     def literal_sql(self, expression: exp.Literal) -> str:
         is_odd = expression.is_string and _ODD_CHARACTERS.search(expression.name)
@@ -95,6 +132,45 @@ class _DraftWriter(PostgresGenerator):
         return text
 
 
+class _PlaceWriter(_DraftWriter):
+    """Writes a mark for each table and variable."""
+
+    def __init__(self) -> None:
+        super().__init__(_unnamed, _setting)
+        self.places: list[exp.Expr] = []
+        self.depends_on_names = False
+
+    def table_sql(self, expression: exp.Table, sep: str = " AS ") -> str:
+        if _is_of_with(expression):
+            return super().table_sql(expression, sep)
+        if not _is_only_named(expression):
+            self.depends_on_names = True
+
+        return self._place(expression)
+
+    def anonymous_sql(self, expression: exp.Anonymous) -> str:
+        if expression.name == VARIABLE:
+            return self._place(expression)
+
+        return super().anonymous_sql(expression)
+
+    def too_wide(self, args: Iterable[str]) -> bool:
+        parts = list(args)
+        is_wide = bool(super().too_wide(parts))
+        if not is_wide and any(_PLACE in part for part in parts):
+            self.depends_on_names = True
+
+        return is_wide
+
+    def _place(self, expression: exp.Expr) -> str:
+        self.places.append(expression)
+        return _PLACE
+
+
+def _unnamed(table: exp.Table) -> str:
+    return quoted(table.name)
+
+
 def _is_of_with(table: exp.Table) -> bool:
     """Tell whether a table is a query of a WITH around it."""
     if table.db:
@@ -110,17 +186,42 @@ def _is_of_with(table: exp.Table) -> bool:
     return False
 
 
-def _named(table: exp.Table, naming: Naming) -> exp.Table:
-    """Return the table as `naming` calls it; its columns go on by its own name."""
+def _named(table: exp.Table, naming: Naming) -> tuple[str, str]:
+    """Return what stands for a table, and the own name by which its columns go on, if needed."""
     text = naming(table)
+    if table.alias or text != quoted(table.name):
+        return text, identifier_text(table.alias or table.name)
+
+    return text, ""
+
+
+def _table_text(named: str, alias: str) -> str:
+    return f"{named} AS {alias}" if alias else named
+
+
+def _is_only_named(table: exp.Table) -> bool:
+    """Tell whether nothing but names stands in a tree's table: no sample, no column names."""
+    return all(key in _NAMES or not value for key, value in table.args.items())
+
+
+def _replaced(table: exp.Table, text: str, alias: str) -> exp.Table:
+    """Return the table with another text in the place of its name."""
     named = table.copy()
     named.set("this", exp.Var(this=text))
     named.set("db", None)
-    if table.alias or text != quoted(table.name):
-        own = exp.Var(this=identifier_text(table.alias or table.name))
-        named.set("alias", exp.TableAlias(this=own))
+    if alias:
+        named.set("alias", exp.TableAlias(this=exp.Var(this=alias)))
 
     return named
+
+
+@lru_cache(maxsize=4096)
+def _name_text(name: str, is_quoted: bool) -> str:
+    if _ODD_IN_NAMES.search(name):
+        return identifier_text(name)
+
+    text: str = exp.Identifier(this=name, quoted=is_quoted).sql("postgres")
+    return text
 
 
 def identifier_text(name: str) -> str:
@@ -133,7 +234,8 @@ def identifier_text(name: str) -> str:
 
 def string_text(text: str) -> str:
     """Return a text as SQL's literal, without anything that Jinja would take for its own."""
-    if not _ODD_CHARACTERS.search(text):
+    is_plain = "{" not in text and "\r" not in text
+    if is_plain or not _ODD_CHARACTERS.search(text):
         return "'" + text.replace("'", "''") + "'"
 
     broken: str = _broken(text).sql("postgres")

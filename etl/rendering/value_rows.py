@@ -26,25 +26,23 @@ def together(selects: Sequence[str], indent: str = "") -> str:
 
 def row_selects(rows: TypedRows) -> list[str]:
     """Return a SELECT for each row; of no rows, one that gives none."""
-    ends = [f" AS {_type_text(type_)}) AS {_name_text(name)}" for name, type_ in rows.columns]
+    cells = [_cell_pattern(name, type_) for name, type_ in rows.columns]
+    pattern = f"SELECT {', '.join(cells)}"
     if not rows.rows:
-        nothing_there = [None] * len(ends)
-        return [f"SELECT {_cells(nothing_there, ends)} WHERE FALSE"]
+        nothing_there = ("NULL",) * len(cells)
+        return [f"{pattern % nothing_there} WHERE FALSE"]
 
-    return [f"SELECT {_cells(row, ends)}" for row in rows.rows]
+    selects = []
+    for row in rows.rows:
+        texts = [_WRITERS.get(type(value), _of_other)(value) for value in row]
+        selects.append(pattern % tuple(texts))
 
-
-def _cells(row: Sequence[Any], ends: Sequence[str]) -> str:
-    cells = []
-    for value, end in zip(row, ends, strict=True):
-        cells.append(f"CAST({_value_text(value)}{end}")
-
-    return ", ".join(cells)
+    return selects
 
 
-def _value_text(value: Any) -> str:
-    write = _WRITERS.get(type(value), _of_other)
-    return write(value)
+def _cell_pattern(name: str, type_: str) -> str:
+    end = f" AS {_type_text(type_)}) AS {_name_text(name)}"
+    return "CAST(%s" + end.replace("%", "%%")
 
 
 def _of_other(value: Any) -> str:
@@ -63,6 +61,7 @@ def _of_moment(value: datetime) -> str:
 
 
 _WRITERS: Mapping[type, Callable[[Any], str]] = {
+    str: string_text,
     type(None): lambda _: "NULL",
     bool: lambda value: str(value).upper(),
     int: str,

@@ -13,10 +13,10 @@ from sqlglot import exp
 
 from etl.planning.draft_test import TypedRows
 from etl.planning.sql_trees import aliased, literal
-from etl.rendering.dbt_project import yaml_text
 from etl.rendering.jinja_text import raw_text
 from etl.rendering.select_rendering import identifier_text, render_select
 from etl.rendering.value_rows import values_query
+from etl.rendering.yaml_files import YamlFiles
 
 _JINJA = Environment(keep_trailing_newline=True)
 _PIECES = [
@@ -72,5 +72,5 @@ def test_rows_without_columns_are_rows(connection: psycopg.Connection[Any]) -> N
 @example("{{\r\n{\r")
 @given(TEXTS)
 def test_a_text_comes_through_yaml_and_jinja(text: str) -> None:
-    stored = yaml.safe_load(yaml_text({"description": raw_text(text)}))["description"]
+    stored = yaml.safe_load(YamlFiles().text({"description": raw_text(text)}))["description"]
     assert _JINJA.from_string(stored).render() == text
