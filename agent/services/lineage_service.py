@@ -6,7 +6,7 @@ from typing import Any
 
 from agent.kept_drafts import KeptDrafts
 from common.actor import Actor
-from common.errors import NotFound
+from common.errors import NotFound, StatementRejected
 from common.meanings import Report
 from common.ports import Database
 from common.text import Lang, Text
@@ -76,16 +76,35 @@ class LineageService:
         Raises:
             NotFound, InvalidRequest: as `lineage`.
         """
-        catalog = await self._opened(actor).catalog()
+        database = self._opened(actor)
+        catalog = await database.catalog()
         found = _place(table, column, catalog)
         edges = await self._edges(catalog, actor)
-        usable = [report for report in self._reports() if not report.is_broken]
-        dependents = await asyncio.to_thread(impact_of, found, column, catalog, edges, usable)
+        reports = await self._readable_reports(database)
+        dependents = await asyncio.to_thread(impact_of, found, column, catalog, edges, reports)
         return {
             "table": qualified(found),
             "column": column,
             "dependents": [_shown(one, lang) for one in dependents],
         }
+
+    async def _readable_reports(self, database: Database) -> list[Report]:
+        """Return the reports that the actor may run; the others don't exist for them."""
+        readable = []
+        for report in self._reports():
+            if not report.is_broken and await _may_run(report.sql, database):
+                readable.append(report)
+
+        return readable
+
+
+async def _may_run(sql: str, database: Database) -> bool:
+    try:
+        await database.inspect(sql)
+    except StatementRejected:
+        return False
+
+    return True
 
 
 def _place(table: str, column: str | None, catalog: Catalog) -> Table:
