@@ -28,7 +28,6 @@ from agent.extensions.points import (
     Provided,
     UserResolver,
 )
-from agent.extensions.trace_observer import traced_by
 from agent.flows.ask.about_result import analysing
 from agent.flows.ask.context import AskContext, Behaviour
 from agent.flows.ask.question_flow import QuestionFlow
@@ -833,7 +832,12 @@ def _measured(
     """Return what takes measurements as metrics and traces, as far as these are on."""
     endpoint = endpoint_of(settings)
     provider = endpoint.provider if endpoint is not None else ""
-    observers = list(traced_by(tracing, provider))
+    observers: list[ObservabilityProvider] = []
+    if tracing is not None:
+        from agent.extensions.trace_observer import TraceObserver
+
+        observers.append(TraceObserver(tracing, provider))
+
     if metrics is not None:
         observers.append(MetricsObserver(metrics, provider))
     if not observers:

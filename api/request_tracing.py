@@ -34,11 +34,11 @@ class RequestTracing:
             "http.route": route,
             "citu.request_id": logs.request_id.get(),
         }
-        g.span = self._tracing.tracer.start_span(
+        g.span = self._tracing.start_span(
             f"{request.method} {route}",
-            context=incoming_context(dict(request.headers)),
-            kind=SpanKind.SERVER,
-            attributes=attributes,
+            SpanKind.SERVER,
+            attributes,
+            incoming_context(dict(request.headers)),
         )
         # What the request starts on the event loop inherits the context.
         g.span_token = attach(set_span_in_context(g.span))

@@ -14,13 +14,15 @@ if TYPE_CHECKING:
     from opentelemetry.context import Context
     from opentelemetry.sdk.resources import Resource
     from opentelemetry.sdk.trace.export import SpanExporter
-    from opentelemetry.trace import Tracer
+    from opentelemetry.trace import Span, SpanKind
+
+    from common.span_recorder import SpanRecorder
 
 _is_on = False
 
 
 class Tracing:
-    """Gives the tracer of this process.
+    """Starts the spans of this process.
 
     Args:
         make_exporter: called once in each process; None: sends by OTLP over HTTP.
@@ -41,24 +43,29 @@ class Tracing:
     def start_anew(self) -> None:
         """Forget the exporter of the parent process, whose thread this one hasn't."""
         self._lock = threading.Lock()
-        self._tracer: Tracer | None = None
+        self._recorder: SpanRecorder | None = None
 
-    @property
-    def tracer(self) -> "Tracer":
-        """Return the tracer of this process, made at its first use."""
+    def start_span(
+        self,
+        name: str,
+        kind: "SpanKind",
+        attributes: Mapping[str, str],
+        context: "Context | None" = None,
+    ) -> "Span":
+        """Start a span within that of the context; None: of the current one.
+
+        Whether spans are kept is decided for the outermost one of a trace, by OTEL_TRACES_SAMPLER.
+        """
+        return self._its_recorder().start_span(name, kind, attributes, context)
+
+    def _its_recorder(self) -> "SpanRecorder":
         with self._lock:
-            if self._tracer is None:
-                self._tracer = self._made()
+            if self._recorder is None:
+                from common.span_recorder import SpanRecorder
 
-            return self._tracer
+                self._recorder = SpanRecorder(_resource(), self._make_exporter())
 
-    def _made(self) -> "Tracer":
-        from opentelemetry.sdk.trace import TracerProvider
-        from opentelemetry.sdk.trace.export import BatchSpanProcessor
-
-        provider = TracerProvider(resource=_resource())
-        provider.add_span_processor(BatchSpanProcessor(self._make_exporter()))
-        return provider.get_tracer("citu")
+            return self._recorder
 
 
 def _resource() -> "Resource":

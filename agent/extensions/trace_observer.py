@@ -2,6 +2,7 @@
 
 All names of OpenTelemetry's conventions stand in the tables here. Those of `gen_ai` still change
 between its versions; those of `db` are stable. No span holds a question, a prompt, rows or a key.
+Imports OpenTelemetry, so it is imported only where traces are on.
 """
 
 from collections.abc import Mapping
@@ -10,7 +11,15 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any
 
-from agent.extensions.points import ObservabilityProvider
+from opentelemetry.context import Context, attach, detach
+from opentelemetry.trace import (
+    Span,
+    SpanKind,
+    StatusCode,
+    get_current_span,
+    set_span_in_context,
+)
+
 from common.errors import CituError
 from common.tracing import Tracing
 
@@ -94,13 +103,7 @@ class TraceObserver:
         if "gen_ai.request.model" in told:
             told[_PROVIDER] = self._provider
 
-        return _CurrentSpan(
-            self._tracing.tracer,
-            form.title.format_map(attributes),
-            told,
-            is_call=form.is_call,
-            is_shared=form.is_shared,
-        )
+        return _CurrentSpan(self._tracing, form, form.title.format_map(attributes), told)
 
     def metric(
         self,
@@ -108,8 +111,6 @@ class TraceObserver:
         value: float,
         attributes: Mapping[str, Any],  # noqa: ARG002 - the port's
     ) -> None:
-        from opentelemetry.trace import get_current_span
-
         if name in _VALUES:
             get_current_span().set_attribute(_VALUES[name], value)
 
@@ -121,32 +122,19 @@ class _CurrentSpan:
     """
 
     def __init__(
-        self,
-        tracer: Any,
-        title: str,
-        attributes: Mapping[str, str],
-        *,
-        is_call: bool,
-        is_shared: bool,
+        self, tracing: Tracing, form: _SpanForm, title: str, attributes: Mapping[str, str]
     ) -> None:
-        self._tracer = tracer
+        self._tracing = tracing
+        self._form = form
         self._title = title
         self._attributes = attributes
-        self._is_call = is_call
-        self._is_shared = is_shared
 
     def __enter__(self) -> None:
-        from opentelemetry.context import Context, attach
-        from opentelemetry.trace import SpanKind, set_span_in_context
-
-        self._span = self._tracer.start_span(
+        self._span = self._tracing.start_span(
             self._title,
-            Context() if self._is_shared else None,
-            SpanKind.CLIENT if self._is_call else SpanKind.INTERNAL,
+            SpanKind.CLIENT if self._form.is_call else SpanKind.INTERNAL,
             self._attributes,
-            # What was raised may quote the question or a value.
-            record_exception=False,
-            set_status_on_exception=False,
+            Context() if self._form.is_shared else None,
         )
         self._token = attach(set_span_in_context(self._span))
 
@@ -156,8 +144,6 @@ class _CurrentSpan:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        from opentelemetry.context import detach
-
         detach(self._token)
         if error is not None:
             _note_failure(self._span, error)
@@ -165,17 +151,8 @@ class _CurrentSpan:
         self._span.end()
 
 
-def _note_failure(span: Any, error: BaseException) -> None:
-    from opentelemetry.trace import StatusCode
-
+def _note_failure(span: Span, error: BaseException) -> None:
+    # Its name alone: what was raised may quote the question or a value.
     name = error.error_type if isinstance(error, CituError) else type(error).__name__
     span.set_attribute("error.type", name)
     span.set_status(StatusCode.ERROR)
-
-
-def traced_by(tracing: Tracing | None, provider: str) -> tuple[ObservabilityProvider, ...]:
-    """Return the observer that makes spans; none where traces are off."""
-    if tracing is not None:
-        return (TraceObserver(tracing, provider),)
-
-    return ()

@@ -179,7 +179,10 @@ def test_a_trace_is_taken_from_the_caller_and_handed_on_to_the_model(
     trace_id, caller = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
     question = {"question": "which gauges? canary_question", "routing_mode": "database_direct"}
     sql = "SELECT n FROM gauge WHERE name = 'gauge 2' OR name = 'canary_literal'"
-    with scripted(model, *[Reply(sql), Reply("Two.")]):
+    unkept_id = "0af7651916cd43dd8448eb211c80319c"
+    unkept = {"traceparent": f"00-{unkept_id}-{caller}-00"}
+    assert post_json(measured.citu.port, SYNC, CHAT, **unkept)[0] == 200
+    with scripted(model, *map(Reply, ("SELECT nowhere FROM gauge", sql, "Two."))):
         headers = {"traceparent": f"00-{trace_id}-{caller}-01"}
         with Stream(measured.citu.port, STREAM, question, **headers) as stream:
             assert list(stream.events())[-1]["data"]["type"] == "completed"
@@ -194,6 +197,10 @@ def test_a_trace_is_taken_from_the_caller_and_handed_on_to_the_model(
     steps = {name: spans[name] for name in ("agent_sql_generation", "agent_sql_execution")}
     assert {step.parent_id for step in steps.values()} == {spans["run ask"].span_id}
     assert spans["explain"].parent_id == steps["agent_sql_generation"].span_id
+    failed = [span for span in collector.spans if span.failed and span.trace_id == trace_id]
+    assert {span.name: span.attributes["error.type"] for span in failed} == {
+        "explain": "syntax_error"
+    }
     assert spans["run"].parent_id == steps["agent_sql_execution"].span_id
     assert spans["run"].attributes["db.system.name"] == "postgresql"
     assert spans["run"].attributes["db.response.returned_rows"] == 1
@@ -203,6 +210,7 @@ def test_a_trace_is_taken_from_the_caller_and_handed_on_to_the_model(
     sent = model.requests[-1].headers["traceparent"]
     assert sent.startswith(f"00-{trace_id}-")
     assert "canary" not in str(list(spans.values()))
+    assert collector.of_trace(unkept_id) == {}
 
 
 def test_a_rating_is_counted(measured: Measured) -> None:
