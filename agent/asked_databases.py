@@ -33,7 +33,7 @@ class AskedDatabase:
     Attributes:
         names, description: what its operator calls it, and says of it.
         meanings: its semantic file, if it has one.
-        entry: of the file it comes from; None without a file.
+        entry: the entry of the file that it comes from; None: there is no file.
     """
 
     name: str
@@ -75,7 +75,7 @@ class DatabasesOnFile:
     """The file of databases: reads it again when it has changed.
 
     Args:
-        path: of the file.
+        path: the path of the file.
         read: reads it; raises `DatabasesFileError`.
         make: makes the databases of new and changed entries.
 

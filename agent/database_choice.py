@@ -73,7 +73,7 @@ class DatabaseDoubt:
     Attributes:
         names: the databases, the likeliest first.
         prompt: asks the user.
-        usage: of the model that was asked first.
+        usage: what was used of the model that was asked first.
     """
 
     names: tuple[str, ...]

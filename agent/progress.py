@@ -33,7 +33,7 @@ class StepResult:
     """Rows that a step found on the way to the answer.
 
     Attributes:
-        call_id: of the call that found them.
+        call_id: the id of the call that found them.
         shown: `query_result`, and `chart` where one fits; see `agent.answers.shown_result`.
     """
 

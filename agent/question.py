@@ -40,7 +40,7 @@ class Question:
         routing_mode: None takes the configured one.
         database: name of the database that it is about; None: the default one.
         database_choice: why it is about that one; None where there is but one.
-        choice_usage: of the model that was asked which one it is about.
+        choice_usage: what was used of the model that was asked which one it is about.
         stream_tokens: whether text is emitted while it is written.
         details: JSON values that the flow named in `agent` takes beside the question.
     """

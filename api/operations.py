@@ -85,7 +85,7 @@ class OperationReply:
     """A reply that is no error.
 
     Attributes:
-        model: of its JSON; None: of no fixed form, or no JSON.
+        model: the model of its JSON; None: it has no fixed form, or is no JSON.
         media: the media types that it may have, where that is not JSON alone; empty: no body.
     """
 

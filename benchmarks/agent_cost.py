@@ -41,7 +41,7 @@ class AgentCost:
     without `bare`.
 
     Attributes:
-        cpu: of the worker.
+        cpu: the worker's processor time.
         bare: the same exchange and statement without Citu.
     """
 

@@ -120,7 +120,7 @@ def run(folder: Path, *, drafts: int, number: int) -> MutationFindings:
     """Measure over so many drafts.
 
     Args:
-        number: of the draws; another one gives other intents.
+        number: the number of the draws; another one gives other intents.
     """
     found = MutationFindings()
     sources = database_sources("", "", folder)

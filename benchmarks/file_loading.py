@@ -30,7 +30,7 @@ def run(data_dir: Path, *, rows: int) -> Iterator[str]:
     """Yield the lines of the report.
 
     Args:
-        rows: of the text file.
+        rows: how many rows the text file has.
     """
     settings = Settings(data_dir=str(data_dir), audit_log="off", max_file_bytes=2**31)
     services = bootstrap(settings)

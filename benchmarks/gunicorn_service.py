@@ -31,7 +31,7 @@ class GunicornService:
     """A running service.
 
     Attributes:
-        store_url: of the database in which it keeps runs.
+        store_url: the URL of the database in which it keeps runs.
         folder: its `DATA_DIR`.
     """
 

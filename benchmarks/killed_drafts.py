@@ -43,7 +43,7 @@ class KilledDrafts:
 
     Attributes:
         kills: how often a worker was killed, by what it did.
-        statuses: of the drafts that ended.
+        statuses: the statuses of the drafts that ended.
         lost: drafts that did not end, or not as they should.
         again: earlier roles that were asked again, each with its draft.
         accepted: how many of the equal answers were taken, for each draft.

@@ -33,8 +33,9 @@ class SocketResults:
 
     Attributes:
         open_s: seconds until all sockets were open; all clients connect at once.
-        threads: of the worker, before, with all sockets open, and after the questions.
-        first_frames_s: of each question, over all sockets.
+        threads: how many threads the worker had before, with all sockets open, and after the
+            questions.
+        first_frames_s: when the first frame of each question came, over all sockets.
         codes: what sockets were closed with, and how many.
         end_s: seconds from SIGTERM to the end of the last socket.
     """

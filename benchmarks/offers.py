@@ -174,7 +174,8 @@ class Judge:
     """Compares the statement of an offer with the one that it grows from.
 
     Args:
-        url: of the database, which tells what its tables are called and which days are meant.
+        url: the URL of the database, which tells what its tables are called and which days are
+            meant.
     """
 
     def __init__(self, url: str) -> None:

@@ -78,7 +78,7 @@ class ProtocolCost:
 
     Attributes:
         added: above `ask_agent` in the same round.
-        cpu: of the processor, which other programs disturb less.
+        cpu: the time of the processor, which other programs disturb less.
     """
 
     elapsed: float

@@ -40,9 +40,10 @@ class SlowRequestResults:
     Attributes:
         before_s: how long each statement took without slow clients.
         waits_s: how long each took while they were connected.
-        statuses: of all answers.
-        descriptors: of the worker: before, at most, and after the clients have gone.
-        threads: of the worker, at most.
+        statuses: the statuses of all answers.
+        descriptors: how many descriptors the worker had before, at most, and after the clients have
+            gone.
+        threads: how many threads the worker had at most.
     """
 
     clients: int

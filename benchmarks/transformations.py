@@ -39,16 +39,16 @@ class Drafted:
     """What drafts of one request took.
 
     Attributes:
-        tables: of the database.
+        tables: how many tables the database has.
         cold_question_s: until the question that an ambiguous sentence comes back with, while a
             service that has just started still makes the index of the catalogue's words.
         question_s: the same, of each later request.
-        roles_ms: of each draft, one after the other.
-        crowded_ms: of each of many drafts at once.
-        tests_s: of each draft's tests, unit tests with their worlds among them.
-        cpu_ms: of the worker for one draft, its evidence and all.
-        cost: of the processor for one draft, by node, and its evidence.
-        statuses: of all drafts.
+        roles_ms: how long the roles took for each draft, one after the other.
+        crowded_ms: how long each of many drafts took at once.
+        tests_s: how long each draft's tests took, unit tests with their worlds among them.
+        cpu_ms: the worker's processor time for one draft, its evidence and all.
+        cost: the processor's time for one draft, by node, and for its evidence.
+        statuses: the statuses of all drafts.
     """
 
     tables: int

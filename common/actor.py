@@ -34,7 +34,7 @@ class Actor:
     Attributes:
         user_id: whose conversations and runs these are; None: nobody is authenticated, and the
             request names nobody.
-        groups: of the API key, or of the access token; rights depend on them.
+        groups: the groups of the API key or of the access token; rights depend on them.
         acts_for_others: the key is trusted to say on whose behalf it asks.
         is_vouched_for: whether anybody but the request says that it is this user: a key, or that it
             comes from this machine's own user. Rights to rows depend on the user only then.

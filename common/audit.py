@@ -57,8 +57,8 @@ class StatementOutcome:
         verdict: `refused` never ran; `failed` broke off with an error, `cancelled` because the
             caller left.
         milliseconds: spent on it.
-        error_type: of what was refused or failed.
-        rows: of what was executed.
+        error_type: why the statement was refused or failed.
+        rows: how many rows the statement gave.
         is_limited: whether there were more.
         sql_as_run: what PostgreSQL was given, where row rules made another statement of it.
     """

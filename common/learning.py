@@ -51,8 +51,8 @@ class Example:
         source: how it came in: a satisfied user, a corrected query, a bulk load, an agent's own
             saving.
         tables: (schema, name) of the tables it reads.
-        tables_hash: of these tables' definitions when it was last proven; another one now makes it
-            stale.
+        tables_hash: the hash of these tables' definitions when it was last proven; another one now
+            makes it stale.
         is_stale: a table it reads has changed since, and it has not been proven again: it is
             neither used nor shown to models until then.
         stale_reason: why it could not be proven again, or which tables have changed.

@@ -62,8 +62,8 @@ class ColumnMeaning:
     """The meaning of a column.
 
     Attributes:
-        unit: of its numbers, as it is written after one: 元, kg, %.
-        values: of stored values that people call otherwise.
+        unit: the unit of its numbers, as it is written after one: 元, kg, %.
+        values: the names of stored values that people call otherwise.
         is_sensitive: whether its values are kept from models and answers' suggestions; None: the
             file doesn't say.
         most, least: words for what has the highest or the lowest number of it, in all (busiest,

@@ -28,7 +28,7 @@ class Metrics:
     """Takes measurements of the metrics in `METRICS`; any thread may call it.
 
     Attributes:
-        folder: of the files of all workers; it must exist.
+        folder: the folder of the files of all workers; it must exist.
     """
 
     def __init__(self, folder: Path) -> None:

@@ -258,7 +258,7 @@ class Turn:
     """One question of a conversation and its answer, or why it has none.
 
     Attributes:
-        run_id: of the run that answered it.
+        run_id: the id of the run that answered it.
         question_type, routing_mode: what it was taken for and how; None when `failure` is given.
         answer: the text the user was shown.
         sql, row_count: of an answer from the database, else None; with a `failure`, the SQL that it
@@ -273,9 +273,9 @@ class Turn:
         all_rows: all rows of a small result, so that it can be shown again as it was; else empty.
         chart: what the rows were shown as; None where a table showed them.
         offers: `choices`, `rewrites` and `follow_ups`, as far as the answer had them.
-        failure: of a question that ended in an error: `error_type`, `message`, `error`, `retryable`
-            and `hint` as the error had them. It is shown to its user, and nothing is answered by
-            it: see `Conversations.recent`.
+        failure: what is told of a question that ended in an error: `error_type`, `message`,
+            `error`, `retryable` and `hint` as the error had them. It is shown to its user, and
+            nothing is answered by it: see `Conversations.recent`.
         database: the name of the database that it is about; None: the default one.
     """
 
@@ -332,7 +332,7 @@ class Classification:
         method: `rule_based_strong_business`, `rule_based_medium_business`, `rule_based_follow_up`,
             `rule_based_chat`, `rule_based_default`, `llm` or `direct`.
         reason: one sentence, in the language of the answer.
-        analysis: of a question about the last result, what computing may answer.
+        analysis: what computing may answer, for a question about the last result.
     """
 
     question_type: QuestionType
@@ -378,7 +378,7 @@ class NoSql:
 
     Attributes:
         prompt: tells the user what to do, in the language of the answer.
-        understood: of a question that asks back, what was understood of it and what is missing; see
+        understood: what was understood of a question that asks back, and what is missing; see
             `Sql`.
         choices: what may be answered to it, each of which completes the question.
         rewrites: the same question in other words that can be answered, the nearest first; not yet
@@ -402,8 +402,8 @@ class SkillResult(Generic[T]):
     """A skill's conclusion, with its cost and warnings for the user.
 
     Attributes:
-        prompt_parts: of the prompt that a model was sent: its parts by name, each with its
-            estimated tokens.
+        prompt_parts: the parts of the prompt that a model was sent by name, each with its estimated
+            tokens.
         offers: questions to ask next that the conclusion names.
     """
 

@@ -52,9 +52,9 @@ class DatabaseEntry:
 
     Attributes:
         name: as requests give it.
-        url: of a PostgreSQL database, or `DEMO_URL`.
+        url: the URL of a PostgreSQL database, or `DEMO_URL`.
         names: what people call it.
-        description: of what it is about.
+        description: what it is about.
         groups: those of API keys that may ask it; None: every caller.
         options: the settings of the service, with what the entry says otherwise.
         semantic_file, row_rules: absolute paths; None: it has none.

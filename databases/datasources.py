@@ -49,7 +49,8 @@ class Datasource:
     """A database that may be asked: where it is, how, and what its operator says of it.
 
     Attributes:
-        groups: of actors that may ask it; None: every actor. For others it does not exist.
+        groups: the groups of actors that may ask it; None: every actor. For others it does not
+            exist.
         part_of: gives the part of it that an actor has, as a database of its own with a catalogue
             and connections of its own: the same object while it is the same part, None where the
             actor has none. Without it all actors ask the whole.

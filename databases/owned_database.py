@@ -23,7 +23,7 @@ def owned_database(
 
     Args:
         lock: number of the advisory lock, which is held until the block ends.
-        attributes: of the role, beside those that every such role has.
+        attributes: the attributes of the role, beside those that every such role has.
 
     Raises:
         psycopg2.Error: the server went away, or its disk is full.

@@ -24,7 +24,7 @@ class DraftColumn:
     """A column of a draft.
 
     Attributes:
-        place: of its values in the sheet, from 0.
+        place: where its values stand in the sheet, from 0.
         read: what the worker said of it.
         before: the column of the table that it goes into, if there is one.
     """
@@ -124,7 +124,7 @@ def assembled(
     """Return the tables of a draft.
 
     Args:
-        read: of each sheet, what the worker said.
+        read: what the worker said of each sheet.
         existing: the owner's files.
         target: the one that is replaced or appended to.
 

@@ -83,8 +83,8 @@ class FileIndex:
     """Knows the files and the parts of the workspace that actors may ask.
 
     Args:
-        sources: of the workspace.
-        options: of the parts.
+        sources: the sources of the workspace.
+        options: the options of the parts.
         mark: a file that is there from the first upload on; None: look without it. While it is
             missing nothing is connected to, so that nobody pays for what nobody uses.
         serves_strangers: whether callers whom nobody knows are served; then what nobody's user

@@ -47,7 +47,7 @@ def shown_draft(
     """Return a draft, with the reasons of what was guessed.
 
     Args:
-        compared: of each table, how it differs from the one that it goes into.
+        compared: how each table differs from the one that it goes into.
     """
     return {
         "id": draft["id"],

@@ -68,7 +68,7 @@ class CodeGraph:
             DEFINER, `s` STABLE, `b` built-in ones that an operator, cast or domain of the user's
             calls.
         edges: for each function, and for each thing that runs code, what runs it in turn.
-        names: of all of these: schema and name, and the column's.
+        names: the names of all of these: schema and name, and the column's.
         makers: for types, and casts from them, the functions and symbols of which a value may be of
             that type.
     """

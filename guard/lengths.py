@@ -143,7 +143,7 @@ def growth_of(select: Node, text: str, found: Findings, builtins: Collection[str
     """Return what the query builds.
 
     Args:
-        text: of the statement.
+        text: the text of the statement.
         found: in it.
         builtins: names of the built-in functions; others may do what they like.
 

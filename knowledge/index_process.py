@@ -46,7 +46,7 @@ class IndexProcesses:
     Args:
         folder: where the parts are handed over; workers of one host may share it. Made when needed,
             for this user alone, because what is read from there is trusted.
-        least_tables: of a catalogue that is large.
+        least_tables: how many tables make a catalogue large.
     """
 
     def __init__(self, folder: Path, least_tables: int = _LARGE) -> None:

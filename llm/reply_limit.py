@@ -19,8 +19,8 @@ class ReplyLimit:
     """The most of one reply.
 
     Attributes:
-        quarters: of its text or its tool calls, in quarters of a token.
-        body_bytes: of a reply that arrives as one body.
+        quarters: how long its text or its tool calls are, in quarters of a token.
+        body_bytes: how long a reply is that arrives as one body.
     """
 
     quarters: int

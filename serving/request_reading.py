@@ -87,7 +87,7 @@ class StoredBody:
     """A body on disk; gunicorn takes it for one that it reads from a client.
 
     Args:
-        length: of the whole body.
+        length: how long the whole body is.
     """
 
     def __init__(self, folder: Path, length: int) -> None:

@@ -47,8 +47,8 @@ class Constant:
         role: `limit` and `offset` of rows; `compared` with something; a `factor`; the text of an
             `interval`; an `argument` of a function; `neutral`: the number of a column to sort by,
             or of digits to round to.
-        operator: of what is compared; of a range, also which end of it. Of an argument, its
-            function.
+        operator: by which it is compared; in a range, also which end of it is meant. For an
+            argument, its function.
         column: the reference that it is compared with, as written; empty when that is no plain
             column.
     """

@@ -124,7 +124,8 @@ def parse(sql: str, most_chars: int = MAX_CHARS) -> list[ParsedStatement]:
     """Return the statements in `sql`, in order; empty when it holds only blanks and comments.
 
     Args:
-        most_chars: of the text; more than usual may be taken from those who make it themselves.
+        most_chars: how long the text may be; more than usual may be taken from those who make it
+            themselves.
 
     Raises:
         InvalidSql: PostgreSQL's grammar refuses it.

@@ -440,7 +440,7 @@ class Retention:
         all_examples, all_lessons: of one datasource, everybody's own ones included; beyond that
             nothing is learnt.
         feedback: what one user said of so many runs last is kept.
-        own_artefacts: of one user; the oldest go first.
+        own_artefacts: how many artefacts one user may have; the oldest go first.
     """
 
     conversation_ttl_s: float = 30 * 86400.0
@@ -476,7 +476,8 @@ class Store:
         spending: what models have cost.
         proposals: changes of semantic files that somebody wants.
         documents: small ones that all hosts share.
-        request_counts: of all workers together; None in Redis, which `common.rate_limits` asks.
+        request_counts: the counts of requests of all workers together; None in Redis, which
+            `common.rate_limits` asks.
         vectors: vectors of texts; None where they can't be kept.
     """
 

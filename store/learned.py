@@ -64,7 +64,8 @@ class Visible:
 
     Attributes:
         shared: the same object for all users of a process as long as nothing changes.
-        own: of this user alone: candidates and personal examples, and lessons that are not shared.
+        own: what is this user's alone: candidates and personal examples, and lessons that are not
+            shared.
     """
 
     shared: LearnedItems
@@ -129,7 +130,8 @@ class LearnedFilter:
     Attributes:
         seen_by: the user who looks: their own and what is shared; None: a reviewer, who sees
             everybody's.
-        trusts: of examples; a lesson counts as `reviewed` when it is shared, else as `personal`.
+        trusts: the trust of examples; a lesson counts as `reviewed` when it is shared, else as
+            `personal`.
     """
 
     seen_by: str | None

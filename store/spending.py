@@ -14,7 +14,7 @@ class Expense:
     """A sum that models have cost.
 
     Attributes:
-        tokens: of prompts and replies together.
+        tokens: how many tokens prompts and replies have together.
         micros: millionths of the currency that the operator counts in.
     """
 

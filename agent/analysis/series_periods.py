@@ -63,8 +63,8 @@ class Series:
     """Figures of periods in their order.
 
     Attributes:
-        points: of periods that are over.
-        unfinished: of the last ones, which are not over yet.
+        points: the points of periods that are over.
+        unfinished: the points of the last periods, which are not over yet.
         gaps: how many periods between the first and the last of `points` have no figure.
     """
 

@@ -51,7 +51,7 @@ class _Reference:
     """A column of a result whose values are keys of rows that have names.
 
     Attributes:
-        place: of the column in the result.
+        place: where the column stands in the result.
         key: the column of `table` that it refers to.
         names: the columns of `table` that name its rows.
     """

@@ -72,9 +72,10 @@ class BudgetPlan(BaseModel):
     Attributes:
         time_zone: a day begins at midnight there.
         prices: by the name of the model.
-        each_user: of users that `users` does not name; None: they have no bound of their own.
-        groups: of each group of API keys, for its members together.
-        everybody: of all users together.
+        each_user: the budget of each user that `users` does not name; None: they have no bound of
+            their own.
+        groups: the budgets of groups of API keys, each for its members together.
+        everybody: the budget of all users together.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)

@@ -58,7 +58,7 @@ class MetricsObserver:
     """The `ObservabilityProvider` that measures the metrics of the service.
 
     Args:
-        provider: of the model, such as `openai`; empty where there is no model.
+        provider: the provider of the model, such as `openai`; empty where there is no model.
     """
 
     def __init__(self, metrics: Metrics, provider: str) -> None:

@@ -112,7 +112,7 @@ class EndedRun:
     """The end of a question.
 
     Attributes:
-        error_type: of one that ended in an error; else None.
+        error_type: the type of the error in which it ended; else None.
         flow: the name of the flow that answered.
     """
 
@@ -193,7 +193,7 @@ class Recovery:
 
     Attributes:
         is_retried: the call is made again; it passes transforms, hooks, guard and audit anew.
-        arguments: of the call that is made again; None: the same.
+        arguments: for the call that is made again; None: the same.
         pause_s: seconds before that.
         advice: what the model is told besides.
     """
@@ -255,7 +255,7 @@ class ResultRenderer(Protocol):
     """Shows answers of some kinds in a way of its own, beside the usual one.
 
     Attributes:
-        kinds: of the answers that it is asked about.
+        kinds: the kinds of answers that it is asked about.
     """
 
     kinds: frozenset[ResultKind]
@@ -308,10 +308,11 @@ class ObservabilityProvider(Protocol):
         """Record one measurement; called on the hot path, so it must not block.
 
         Args:
-            name: of a model call, `prompt_tokens` and `completion_tokens`; of a statement, `rows`;
-                of a question, `step_seconds` when a step has ended, `node_seconds` of all steps of
-                a node, and `questions` and `repairs` at its end; `waiting_runs`, 1 when a run
-                begins to wait for its user, -1 when it no longer does; `feedback`, 1 for a rating.
+            name: for a model call, `prompt_tokens` and `completion_tokens`; for a statement,
+                `rows`; of a question, `step_seconds` when a step has ended, `node_seconds` of all
+                steps of a node, and `questions` and `repairs` at its end; `waiting_runs`, 1 when a
+                run begins to wait for its user, -1 when it no longer does; `feedback`, 1 for a
+                rating.
         """
 
 

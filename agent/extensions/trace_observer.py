@@ -79,7 +79,7 @@ class TraceObserver:
     """The `ObservabilityProvider` that makes spans.
 
     Args:
-        provider: of the model, such as `openai`; empty where there is no model.
+        provider: the provider of the model, such as `openai`; empty where there is no model.
     """
 
     def __init__(self, tracing: Tracing, provider: str) -> None:

@@ -24,7 +24,7 @@ class Pause:
         answers: how many answers the run got before.
         mark: the position of its graph, see `mark_of`.
         timings_ms: how long its nodes have worked so far, and `total`; waiting does not count.
-        graph_version: of the graph that stopped; None of a pause that an older version kept.
+        graph_version: the version of the graph that stopped; None: an older version kept the pause.
     """
 
     question: Question
@@ -106,7 +106,7 @@ class Beginning:
 
     Attributes:
         question: names its flow.
-        graph_version: of the graph that was begun.
+        graph_version: the version of the graph that was begun.
     """
 
     question: Question

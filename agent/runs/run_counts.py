@@ -28,7 +28,7 @@ class RunCounts:
 
     Args:
         agent_of: gives the name of the flow that answers a question.
-        runs: of the store.
+        runs: the store's table of runs.
         settled_s: seconds after which a dead worker's writes have reached the store, or never will.
         uncounted: remembers ends while they are kept; None: nobody counts what a killed worker
             didn't.

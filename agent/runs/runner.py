@@ -297,7 +297,7 @@ class _Run:
 
         Args:
             end: shows the last event.
-            timings_ms: of its nodes before the run waited for the user.
+            timings_ms: how long its nodes took before the run waited for the user.
         """
         self._flow = flow
         self._observer = observer

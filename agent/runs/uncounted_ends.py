@@ -80,7 +80,7 @@ class UncountedEnds:
     """The ends that this process has noted; and those that dead processes have left.
 
     Args:
-        folder: of the files; it exists as long as the service.
+        folder: the folder of the files; it exists as long as the service.
     """
 
     def __init__(self, folder: Path) -> None:

@@ -26,7 +26,7 @@ class WantedAnalysis:
     """A request to analyse an answer.
 
     Attributes:
-        conversation_id: of the run's conversation; see `Answers.find`.
+        conversation_id: the id of the run's conversation; see `Answers.find`.
     """
 
     run_id: str

@@ -43,8 +43,8 @@ class WantedRows:
     """A request for the rows of an answer.
 
     Attributes:
-        conversation_id: of the run's conversation; see `Answers.find`.
-        call_id: of the tool's call whose rows are wanted; None: those of the answer itself.
+        conversation_id: the id of the run's conversation; see `Answers.find`.
+        call_id: the id of the tool call whose rows are wanted; None: those of the answer itself.
     """
 
     run_id: str

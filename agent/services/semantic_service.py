@@ -36,7 +36,7 @@ class WantedChange:
 
     Attributes:
         before: lines that stand once in the file; empty: `after` is added at its end.
-        revision: of the file that was read; None: any.
+        revision: the revision of the file that was read; None: any.
     """
 
     before: str

@@ -38,7 +38,7 @@ class ToolAnswer:
     Attributes:
         text: what the user reads.
         execution_path: steps done, in order.
-        warnings: of the steps before.
+        warnings: the warnings of the steps before.
     """
 
     text: str

@@ -74,8 +74,8 @@ class Use:
     """The question that a call belongs to.
 
     Attributes:
-        occasion: of the question, with what enrichers add; the call's own has tool and call id as
-            well.
+        occasion: the question's occasion, with what enrichers add; the call's own has tool and call
+            id as well.
         found: see `ToolContext`.
     """
 
@@ -341,7 +341,7 @@ class ToolRegistry:
         """Note a call that is not run: it is one too many, or was made before.
 
         Args:
-            occasion: of the question.
+            occasion: the occasion of the question.
         """
         called = replace(occasion, tool=call.name, call_id=call.id)
         self._audit.record_call(called, _arguments(call), CallOutcome("refused", 0.0, error_type))

@@ -50,7 +50,7 @@ class ToolSession:
     """The state of one question in a flow with tools.
 
     Args:
-        occasion: of the question, for the audit log.
+        occasion: the occasion of the question, for the audit log.
         spent: what was used for the question before.
         clock: seconds, monotonic.
 

@@ -55,7 +55,7 @@ class ToolResult:
     Attributes:
         text: for the model; bounded by the tool.
         summary: for the user, one line.
-        error_type: of a call that failed or was refused; None: it worked.
+        error_type: why the call failed or was refused; None: it worked.
         found: rows, of a tool that queries.
         shown: what the body of the answer shows beside the rows, by its key there (`exports` …);
             lists of several calls are joined.

@@ -21,7 +21,7 @@ class ToolLimits:
 
     Attributes:
         tool_calls: all calls count, also those that are refused.
-        tokens: of prompts and replies together, as the endpoint reports them.
+        tokens: how many tokens prompts and replies have together, as the endpoint reports them.
         seconds: after which no further call of a model or a tool begins.
     """
 

@@ -49,7 +49,7 @@ class Visitor:
     """The client of a connection over which questions come without requests of their own.
 
     Attributes:
-        head: of the request that has opened it; it says who asks.
+        head: the head of the request that has opened it; it says who asks.
         address: what rate limits count for callers without a key.
         is_operator: see `is_sent_by_operator`.
     """

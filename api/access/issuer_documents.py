@@ -70,8 +70,8 @@ def posted_form(
     """Return the JSON object by which the address answers a form.
 
     Args:
-        credentials: of the client, for HTTP's Basic scheme; None: they are in the form, or there
-            are none.
+        credentials: the credentials of the client, for HTTP's Basic scheme; None: they are in the
+            form, or there are none.
 
     Raises:
         IssuerRefusal: it refuses the form.

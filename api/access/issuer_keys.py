@@ -59,7 +59,7 @@ class IssuerKeys:
 
     Args:
         issuer: as its tokens and its own metadata name it.
-        jwks_url: of the keys; empty: the issuer's metadata say it.
+        jwks_url: the address of the keys; empty: the issuer's metadata say it.
         clock: seconds, monotonic.
     """
 

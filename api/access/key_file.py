@@ -60,7 +60,7 @@ class ApiKey:
         acts_for_others: requests with this key may say on whose behalf they are made.
         name: the operator's own name for the key, or empty.
         ending: the key's last four characters, by which its holder recognises it.
-        sha256: of the whole key, in hexadecimal.
+        sha256: the SHA-256 of the whole key, in hexadecimal.
         created_at: ISO 8601, UTC.
         expires_at: ISO 8601, UTC; None: the key does not expire.
         attributes: names with values, which row rules may name.

@@ -151,7 +151,7 @@ class OpenIdLogin:
 
         Args:
             answer: the query with which the browser has come back.
-            cookie: of the attempt.
+            cookie: the cookie of the attempt.
 
         Raises:
             LoginFailure: nobody has, or nobody who may be believed.

@@ -35,7 +35,7 @@ class CookiePlace:
     """Where browsers send cookies: to the address of the service alone.
 
     Attributes:
-        path: of the service, with a slash at its end.
+        path: the path of the service, with a slash at its end.
         is_secure: they travel over TLS only.
     """
 

@@ -29,9 +29,9 @@ class ChatCompletion:
     """Collects the text of one completion.
 
     Attributes:
-        address: of this service, without a path.
+        address: the address of this service, without a path.
         error: `data` of the event `error`, once it has come.
-        status: of the HTTP response, where the completion is all of it.
+        status: the status of the HTTP response, where the completion is all of it.
     """
 
     model: str

@@ -70,7 +70,7 @@ class McpCaller:
     Attributes:
         lang: language of errors.
         is_credible: whether nobody else could ask in this user's name.
-        address: of this service as the client calls it, without a path.
+        address: the address of this service as the client calls it, without a path.
         is_watching: whether the client sees steps before the result.
         hold_slot: keeps the request's slot for questions until the function that it returns is
             called, for a run that may outlive the request; called once at most.

@@ -55,10 +55,10 @@ class McpError(Exception):
     """A request that can't be answered with a result.
 
     Attributes:
-        code: of JSON-RPC, or one of MCP's own.
+        code: a code of JSON-RPC, or one of MCP's own.
         data: what programs can act on.
-        status: of the HTTP response in the newer era; the older one answers 200.
-        request_id: of the request; None where it could not be read.
+        status: the status of the HTTP response in the newer era; the older one answers 200.
+        request_id: the id of the request; None where it could not be read.
     """
 
     def __init__(
@@ -115,7 +115,7 @@ def parse_request(body: object, headers: RequestHeaders) -> McpRequest | None:
 
     Args:
         body: as JSON; None: it is not JSON.
-        headers: of the HTTP request.
+        headers: the headers of the HTTP request.
 
     Raises:
         McpError: the body is no request, or its headers say something else than it.

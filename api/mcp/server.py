@@ -60,7 +60,7 @@ class McpReply:
     """A message to the client.
 
     Attributes:
-        status: of the HTTP response, where the message is all of it.
+        status: the status of the HTTP response, where the message is all of it.
     """
 
     message: dict[str, Any]

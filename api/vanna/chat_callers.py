@@ -24,7 +24,7 @@ class ChatCaller:
         actor: on whose behalf.
         is_credible: whether nobody else could speak in this user's name, see
             `speaks_for_themselves`.
-        lang: of what is said outside of answers.
+        lang: the language of what is said outside of answers.
         count: counts one question; raises `RateLimited`. It may wait for the network.
     """
 

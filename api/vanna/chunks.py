@@ -26,7 +26,7 @@ class ChunkEnvelope:
 
     Attributes:
         conversation_id, request_id: as the client calls them.
-        run_id: of the run that the chunks are of; None: there is none.
+        run_id: the id of the run that the chunks are of; None: there is none.
     """
 
     conversation_id: str

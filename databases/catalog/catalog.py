@@ -209,11 +209,11 @@ async def read_knowledge(
     psycopg2's errors.
 
     Args:
-        secure: of what shows rows of the tables that it finds, no values are read and no numbers of
-            rows are kept.
+        secure: for what shows rows of the tables that it finds, no values are read and no numbers
+            of rows are kept.
         check: is given what was read.
         begin: begins each transaction that plans or reads something of the user's.
-        capabilities: of the server; None: those of PostgreSQL.
+        capabilities: the capabilities of the server; None: those of PostgreSQL.
     """
     await connection.query(_WITHOUT_COMPILING)
     found = capabilities or Capabilities(UNKNOWN_ENGINE)

@@ -50,8 +50,8 @@ class Attribute:
     Attributes:
         is_text: whether its values may be sampled.
         is_day: whether it holds dates or time stamps.
-        type_oid: of its type.
-        enum_oid: of the enum that the type is, or is an array or a domain of; else "0".
+        type_oid: the oid of its type.
+        enum_oid: the oid of the enum that the type is, or is an array or a domain of; else "0".
     """
 
     column: Column

@@ -63,7 +63,7 @@ class SourceNote:
         schemas: the source's schemas, and the hub's that stand for them.
         reader: the hub's role that asks.
         has_views: whether the source's views are attached, too.
-        digests: of each table as it was made, by the hub's schema and name.
+        digests: a digest of each table as it was made, by the hub's schema and name.
         comments: digests of the comments that each table was given, by the hub's schema and name.
         has_references: whether references to and from other sources are looked for.
         references: those from its tables.

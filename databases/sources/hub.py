@@ -90,7 +90,7 @@ class Hub:
     """A hub, by a role that may create extensions, servers and schemas in it.
 
     Args:
-        url: of the hub.
+        url: the URL of the hub.
         say: is told what happens, one line each.
 
     Raises:
@@ -123,7 +123,7 @@ class Hub:
         """Attach a source for the hub's role `reader`.
 
         Args:
-            name: of the source, its server and its schema in the hub.
+            name: the name of the source, its server and its schema in the hub.
             schemas: the source's; empty: all that its role may read.
             with_views: whether its views are attached, too. Row rules for a table don't reach them.
             with_references: whether its columns may refer to tables of other sources, and theirs to

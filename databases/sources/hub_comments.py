@@ -33,7 +33,7 @@ class HubComments:
     """The comments in the hub's schemas of a source, read before its tables are made anew.
 
     Args:
-        noted: of each table, the digests of its comments as they were copied last.
+        noted: for each table, the digests of its comments as they were copied last.
 
     Attributes:
         copied: the same for the tables that were copied since.

@@ -19,7 +19,7 @@ def create_server(
 
     Args:
         wrapper: the foreign data wrapper, which is the name of its extension as well.
-        options: of the server.
+        options: the options of the server.
         reader: the hub's role that asks.
         user: options of the mappings.
     """
@@ -77,7 +77,7 @@ def comment_on(
 
     Args:
         kind: as SQL names it: `FOREIGN TABLE` or `VIEW`.
-        comment: of the table; None: it has none, and loses the one that it had.
+        comment: the table's comment; None: it has none, and loses the one that it had.
         of_columns: names with comments.
     """
     place = sql.SQL(kind + " {}").format(sql.Identifier(*key))

@@ -21,7 +21,7 @@ class HubTable:
     Attributes:
         table: with the hub's schema.
         remote: schema and name in the source.
-        types: of its columns, as SQL.
+        types: the types of its columns, as SQL.
         enums: the hub's enums that its columns are of.
         left_out: columns of types that the hub does not have.
     """

@@ -87,7 +87,7 @@ class SourceTables:
 
     Attributes:
         catalog: tables, views, comments, keys and allowed values.
-        types: of the columns.
+        types: the types of the columns.
         collation: the encoding, and how text is sorted.
     """
 

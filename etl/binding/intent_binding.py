@@ -60,8 +60,8 @@ class BindingOptions:
     Attributes:
         time_zone: in which periods of moments are cut.
         today: to which relative days refer.
-        materialization: of the target, before that of the intent.
-        lang: of questions and other texts.
+        materialization: how the target is kept; comes before what the intent says.
+        lang: the language of questions and other texts.
     """
 
     time_zone: str
@@ -99,7 +99,8 @@ def bind_intent(
         catalog: what is not in it does not exist.
         answers: the values of choices, by the ids of ambiguities asked before.
         options: what decides beside the intent.
-        findings: of the sentence that the intent was read from; they are added to.
+        findings: what was found about the sentence that the intent was read from; they are added
+            to.
 
     Raises:
         InvalidRequest: the intent is wrong, whatever is answered; `field` names the part.

@@ -70,7 +70,7 @@ class TypedMeasure:
     """A bound measure.
 
     Attributes:
-        type: of its values.
+        type: the type of its values.
         money: the stored amounts in it.
         date: the one that its periods are about, if it is a metric that says so.
     """

@@ -46,7 +46,7 @@ class RequestFindings:
 
     Args:
         answers: the values of choices, by the ids of ambiguities.
-        lang: of the texts.
+        lang: the language of the texts.
         chosen: what was chosen earlier in the conversation.
     """
 

@@ -81,7 +81,7 @@ class ConditionReader:
     """Reads the conditions in the tokens of one clause.
 
     Args:
-        measures: of the aggregate before; conditions may be about them.
+        measures: the measures of the aggregate before; conditions may be about them.
     """
 
     def __init__(

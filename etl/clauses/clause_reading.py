@@ -224,8 +224,8 @@ class RequestReading:
         """Return the conditions that words say; words that are no part of one are refused.
 
         Args:
-            names: of the tables that the words are about, without it those of the request.
-            measures: of the aggregate before, which conditions may be about.
+            names: the tables that the words are about; None: those of the request.
+            measures: the measures of the aggregate before, which conditions may be about.
             excludes: whether the words say which rows go.
         """
         about = names or self.names
@@ -301,7 +301,7 @@ class ClauseReader:
     """Reads clauses of some kinds into a request.
 
     Args:
-        reading: of the request, which is changed.
+        reading: the reading of the request, which is changed.
     """
 
     def __init__(self, reading: RequestReading) -> None:

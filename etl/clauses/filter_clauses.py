@@ -17,8 +17,8 @@ class FilterClauses(ClauseReader):
     """Adds the conditions of a request.
 
     Args:
-        reading: of the request, which is changed.
-        joins: of the same request.
+        reading: the reading of the request, which is changed.
+        joins: the joins of the same request.
     """
 
     def __init__(self, reading: RequestReading, joins: JoinClauses) -> None:

@@ -29,7 +29,7 @@ class EarlierTurns:
     """The turns of a conversation before a request.
 
     Attributes:
-        intent: of the last request, which a follow-up changes.
+        intent: the intent of the last request, which a follow-up changes.
         chosen: what the user chose, which is not asked again.
     """
 

@@ -20,7 +20,7 @@ class RequestDraft:
     """The operations so far, in the order in which they work.
 
     Args:
-        operations: of an earlier request that is changed; they are copied.
+        operations: the operations of an earlier request that is changed; they are copied.
     """
 
     def __init__(self, operations: Sequence[IntentOperation] = ()) -> None:
@@ -209,7 +209,7 @@ def replace_texts(parameters: Json, texts: Mapping[str, str], keys: Collection[s
     """Write other texts for those that stand in the lists and objects of parameters.
 
     Args:
-        keys: of objects, under which texts are replaced; empty: under any.
+        keys: the keys of objects under which texts are replaced; empty: under any.
     """
     for container in containers_in(parameters):
         for place in _places(container, keys):

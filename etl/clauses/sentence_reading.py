@@ -56,7 +56,7 @@ def read_sentence(
     Args:
         catalog: as the caller sees it; `lexicon` is its own.
         findings: has the answers that were given; questions and refusals are added to it.
-        earlier: of the conversation's last request, which a follow-up changes.
+        earlier: the conversation's last request, which a follow-up changes.
     """
     if earlier is not None:
         text, tokens = tokens_of(question, lexicon, catalog, is_follow_up=True)

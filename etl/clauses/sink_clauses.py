@@ -20,7 +20,7 @@ class SinkClauses(ClauseReader):
     """Finds the target's name; asks where a request gives several, or means a stored table.
 
     Args:
-        reading: of the request; its draft gets the target.
+        reading: the reading of the request; its draft gets the target.
         text: that the request's tokens are parts of.
     """
 

@@ -35,7 +35,7 @@ class FulfillingValues:
     Attributes:
         values: those of each column that may stand beside the plain ones of others, the plain one
             first.
-        choices: of a value for each column, all of which together come through.
+        choices: values for the columns, which come through together.
 
     Args:
         candidates: the values that are tried for each column, the most usual first.

@@ -49,13 +49,13 @@ class ProofOptions:
     """The extent of a proof.
 
     Attributes:
-        name: of the run and its attempt, by which its schemas are named.
+        name: the name of the run and its attempt, by which its schemas are named.
         mutants: whether broken models are tried.
         preview_rows: most rows of the target that are shown.
         waits: is called when other builds have to end before.
         worlds: made-up rows beside those that are made here.
         reference: the rules' own draft, whose target has to have the same rows; None: it is that.
-        decisions: of the assumptions, by their ids; what they are about is counted.
+        decisions: what was decided for each assumption, by its id; what they are about is counted.
     """
 
     name: str

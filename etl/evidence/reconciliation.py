@@ -46,7 +46,7 @@ class Reconciliation:
     """The check of one figure of the target.
 
     Attributes:
-        name: of the measure, or `rows`.
+        name: the name of the measure, or `rows`.
         failures: gives a row for each period, or one in all, in which the two differ.
         built, independent: give the two totals; None for the number of rows.
     """

@@ -21,7 +21,7 @@ class BuildStage:
     """The relations of a stage: models, and the tables that they read.
 
     Attributes:
-        schema: of the models, and of tables made for a world.
+        schema: the schema of the models, and of tables made for a world.
         tables: the tables that stand for those of the datasource, quoted.
     """
 

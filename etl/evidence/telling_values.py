@@ -73,7 +73,7 @@ class TellingColumn:
             first, and there are `plain` of them.
         is_amount: whether its values are added up or compared in size.
         is_divisor: whether 0 makes a difference.
-        units: of the periods that its moments are put into.
+        units: the units of the periods that its moments are put into.
         tests: conditions that all rows have to fulfil.
     """
 

@@ -262,8 +262,8 @@ class WindowStep:
     Attributes:
         sorting: columns with their order; NULL as PostgreSQL sorts it. Where ties would leave
             the result open, it ends with the columns of the grain.
-        offset: of `lag` and `lead`, in rows.
-        rows: of `sum` and `avg`, how many rows up to the current one; None: from the first one,
+        offset: how far `lag` and `lead` look, in rows.
+        rows: for `sum` and `avg`, how many rows up to the current one; None: from the first one,
             with the peers of the current one.
     """
 

@@ -49,8 +49,8 @@ class Meaning:
     """The meaning of an intent for given rows.
 
     Attributes:
-        columns: of the target, in its order.
-        rows: of the target, with the values of `columns`, in no particular order.
+        columns: the columns of the target, in its order.
+        rows: the rows of the target, with the values of `columns`, in no particular order.
         ledger: what each operation did to the rows.
         decided: the figures of each decision, by the id of its assumption.
     """

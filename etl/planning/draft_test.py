@@ -14,7 +14,7 @@ class TypedRows:
     """Rows of a table or model.
 
     Attributes:
-        schema: of a table of the datasource; empty for a model.
+        schema: the schema of a table of the datasource; empty for a model.
         columns: names with PostgreSQL's types.
         rows: Python values as psycopg gives them, in the order of `columns`.
     """
@@ -47,12 +47,12 @@ class DraftTest:
     Attributes:
         id: unique in the draft, `[a-z0-9_]+`: the name of its file or of dbt's test.
         title: what holds when it passes.
-        case: of a unit test.
+        case: the case of a unit test.
         failures: a query over models and tables of the datasource, whose rows break the test; None
             for unit tests and for what only the build itself shows.
-        columns: of the model, which the test is about.
-        values: of `accepted_values`.
-        parent: of `relationships`, the model and its column.
+        columns: the columns of the model, which the test is about.
+        values: the values of `accepted_values`.
+        parent: the model and its column that `relationships` refers to.
         is_warning: a failure is told, and fails nothing.
     """
 

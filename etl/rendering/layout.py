@@ -38,7 +38,7 @@ class Layout:
     """The places of a draft's parts.
 
     Attributes:
-        texts: of what stands in several of its files.
+        texts: the texts that stand in several of its files.
     """
 
     def __init__(self, draft: Draft) -> None:

@@ -17,7 +17,7 @@ class FurtherStep(StrictModel):
     """One query over the table that the intent means; a model writes it, and only tests judge it.
 
     Attributes:
-        table_name: of what the request wants; None: nobody named it.
+        table_name: the name of the table that the request wants; None: nobody named it.
         grain: columns that no two rows have the same values in; empty: there is one row at most.
     """
 

@@ -16,7 +16,7 @@ class EtlOptions(StrictModel):
         feedback: whether the run asks for a rating before it ends.
         sample_rows: most rows that are copied of a table; None takes the configured number.
         mutants: whether the tests are tried on broken models.
-        materialization: of the target; None takes the intent's, else the plan's.
+        materialization: how the target is kept; None takes the intent's, else the plan's.
         time_zone: in which periods are cut; None takes the configured one.
     """
 

@@ -64,8 +64,8 @@ async def run_dbt(
 
     Args:
         files: paths and texts of the project.
-        schema: of the build, for the models.
-        variables: of the project, the schemas of its sources among them.
+        schema: the schema of the build, for the models.
+        variables: the variables of the project, the schemas of its sources among them.
     """
     folder = Path(tempfile.mkdtemp(prefix="citu-dbt-"))
     try:

@@ -103,8 +103,8 @@ class ScratchDatabase:
         """Open a build; its schemas are dropped when the block ends.
 
         Args:
-            name: of the run and its attempt; what an earlier build of that name has left is
-                dropped first.
+            name: the name of the run and its attempt; what an earlier build of that name has left
+                is dropped first.
             waits: is called when others have to end before.
 
         Raises:

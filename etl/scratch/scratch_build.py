@@ -45,7 +45,7 @@ class ScratchBuild:
     """The connection of a build; `ScratchDatabase.build` opens and ends it.
 
     Attributes:
-        url: of the scratch database, for programs that build by themselves.
+        url: the URL of the scratch database, for programs that build by themselves.
         schema: that of the models.
         server_version: as PostgreSQL writes it, `18.1`.
     """

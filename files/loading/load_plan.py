@@ -14,7 +14,7 @@ class PlannedColumn:
     """A column of the table as it will be.
 
     Attributes:
-        place: of its values in the sheet, from 0; None: the new rows have none.
+        place: where its values stand in the sheet, from 0; None: the new rows have none.
         comment: its name as written.
         is_kept: whether the table has it already.
     """
@@ -42,9 +42,9 @@ class PlannedTable:
 
     Attributes:
         sheet: the key of its sheet in the upload.
-        first_row: of the data, from 1.
+        first_row: the number of the first row of data, from 1.
         key: the column that is to be its primary key.
-        changes_columns: of a table that is appended to: whether its columns become others.
+        changes_columns: whether columns of the table that is appended to become others.
     """
 
     name: str
@@ -64,11 +64,12 @@ class LoadPlan:
     """The changes of one transaction, and its limits.
 
     Attributes:
-        schema: of the owner.
+        schema: the schema of the owner.
         reader: the role that questions are asked with; None: the one that loads.
         max_bytes, max_tables: of the owner's tables together.
         dropped: tables that are to go.
-        record: of the file, which is kept beside the tables: `id`, `owner`, `name`, `groups`.
+        record: the record of the file, which is kept beside the tables: `id`, `owner`, `name`,
+            `groups`.
     """
 
     url: str
@@ -87,7 +88,7 @@ class LoadedTable:
     """The result of loading one planned table.
 
     Attributes:
-        rows: of the table now.
+        rows: how many rows the table has now.
         notes: what could not be done, in both languages.
     """
 

@@ -23,9 +23,9 @@ class SheetLayout:
     Attributes:
         header_row: the first row of the header; 0: there is none.
         header_rows: how many rows the header has.
-        first_row: of the data.
+        first_row: the number of the first row of data.
         titles: what stands above the header.
-        names: of the columns as written; "" where there is none.
+        names: the names of the columns as written; "" where there is none.
     """
 
     header_row: int

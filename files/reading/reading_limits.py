@@ -10,15 +10,15 @@ class ReadingLimits:
     """Limits of one upload.
 
     Attributes:
-        file_bytes: of a file inside an archive or a workbook, unpacked.
-        unpacked_bytes: of all of them together.
+        file_bytes: how long a file may be inside an archive or a workbook, unpacked.
+        unpacked_bytes: how long all of them may be together.
         ratio: most times that an archive may grow.
         entries: files of an archive, parts of a workbook.
         tables: tables of one upload.
-        columns: of one table.
-        cell_chars: of one value.
-        line_chars: of one line of text.
-        name_chars: of a column's name as written; longer ones are cut.
+        columns: how many columns a table may have.
+        cell_chars: how long one value may be.
+        line_chars: how long one line of text may be.
+        name_chars: how long a column's name may be as written; longer ones are cut.
     """
 
     file_bytes: int = 1024 * MEGABYTE

@@ -30,7 +30,7 @@ class ReadingOptions:
     """A caller's corrections of a sheet; None where it is to be guessed.
 
     Attributes:
-        types: of columns, by their numbers from 0.
+        types: the types of the columns, by their numbers from 0.
     """
 
     header_row: int | None = None
@@ -56,7 +56,7 @@ class ColumnDraft:
         title: as written.
         name: in SQL.
         forms: names of the forms that its values are read by.
-        examples: of values as written.
+        examples: the examples of values as written.
         distinct: its values, where they are few; None: where they are many.
     """
 

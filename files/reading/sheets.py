@@ -44,7 +44,7 @@ class Batch:
     """Rows that are not empty, without what can't be stored.
 
     Attributes:
-        numbers: of the rows in the file, from 1.
+        numbers: the numbers of the rows in the file, from 1.
         cleaned: numbers of rows from which control characters were taken.
     """
 

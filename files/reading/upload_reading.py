@@ -54,7 +54,7 @@ class UploadedFile:
         path: where it is.
         name: what its user calls it.
         folder: an empty one, for what is unpacked.
-        options: of each sheet, by its key.
+        options: the options of each sheet, by its key.
     """
 
     def __init__(

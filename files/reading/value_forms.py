@@ -65,9 +65,9 @@ class ValueForm:
     """One way of writing values of a type.
 
     Attributes:
-        pattern: of one value, without spaces around it.
+        pattern: the pattern of one value, without spaces around it.
         convert: gives the value as PostgreSQL reads it; None: it is none after all (30 February).
-        plain: of values that PostgreSQL reads as they are; None: there are none.
+        plain: the pattern of values that PostgreSQL reads as they are; None: there are none.
     """
 
     name: str

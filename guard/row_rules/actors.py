@@ -40,7 +40,7 @@ class ActorRows:
         masked: (schema, table, column) of the columns that are masked in some or all rows.
         grants: the tables that are limited, each with the places of the grants in the file that
             count for the actor.
-        values: of the actor, where grants depend on them.
+        values: the actor's values, where grants depend on them.
         rules: the file's, where anything is limited.
     """
 

@@ -19,7 +19,7 @@ def group_by_all(select: Node, items: Sequence[FromItem], keys: Sequence[Sequenc
 
     Args:
         items: what the SELECT reads from.
-        keys: of each item, the primary key's columns as stored; empty: it has none, or one that is
+        keys: for each item, the primary key's columns as stored; empty: it has none, or one that is
             masked.
     """
     grouped = select.get("groupClause", [])

@@ -56,7 +56,7 @@ class BoundTable:
         row: what its predicates call it.
         columns: in order; empty when the server has no such table.
         readable: those that the role may read.
-        types: of its columns as PostgreSQL spells them.
+        types: the types of its columns as PostgreSQL spells them.
         grants: as in the file.
     """
 

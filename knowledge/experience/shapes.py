@@ -45,7 +45,8 @@ class LiteralSlot:
     """A literal of the question that may differ.
 
     Attributes:
-        kind: of its piece; `text` for a name or a stored value, which may be several pieces.
+        kind: the kind of its piece; `text` for a name or a stored value, which may be several
+            pieces.
         first, last: its pieces in the example's question, `last` not included.
         constants: where it stands in the SQL, each with how it is expressed there.
     """

@@ -49,7 +49,7 @@ class ImportOutcome:
 
     Attributes:
         line: its number, from 1.
-        item_id: of the example or lesson, when there is one.
+        item_id: the id of the example or lesson, when there is one.
         error: why it was not taken.
     """
 
@@ -66,7 +66,7 @@ class Intake:
         database: the datasource as who brings them may see it.
         definitions: gives the definitions of it for everybody.
         author: whose the items become.
-        trust: of the examples; with shared trust, lessons are shared as well.
+        trust: the trust of the examples; with shared trust, lessons are shared as well.
     """
 
     def __init__(

@@ -16,7 +16,7 @@ class Proof:
 
     Attributes:
         tables: (schema, name) of those it reads.
-        tables_hash: of their definitions as everybody sees them.
+        tables_hash: the hash of their definitions as everybody sees them.
     """
 
     tables: tuple[tuple[str, str], ...]

@@ -95,7 +95,7 @@ class ResultColumn:
 
     Attributes:
         label: what it is called.
-        unit: of its numbers, None when it has none or it isn't known.
+        unit: the unit of its numbers, None when it has none or it isn't known.
         period: the unit that its times are cut to.
     """
 

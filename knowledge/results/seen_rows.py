@@ -42,7 +42,8 @@ def rights_said(
     """Say what of the tables is covered, and how many of a column's defined values were seen.
 
     Args:
-        columns: of the result, whose values are looked at; none where the statement cuts the rows.
+        columns: the columns of the result, whose values are looked at; none where the statement
+            cuts the rows.
     """
     closed = partly_closed(sql, catalog)
     if not closed:

@@ -128,7 +128,7 @@ def read_file(path: Path, name: str | None = None) -> SemanticFile:
     """Read the file at `path`.
 
     Args:
-        name: of the file in messages; default: its path as given.
+        name: what the file is called in messages; default: its path as given.
 
     Raises:
         SemanticFileError: it can't be read or is not valid; names every mistake with its line.

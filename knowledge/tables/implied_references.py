@@ -36,7 +36,7 @@ class Implied(NamedTuple):
     """A reference by a column's name.
 
     Attributes:
-        column: of the table that refers.
+        column: the column of the table that refers.
         target: number of the table that is referred to.
         candidates: how many tables the name fits, of which this is one.
         is_role: whether the first words of the name were left out (`ship_customer_id`).

@@ -89,7 +89,7 @@ def scores(coverages: Mapping[str, QuestionCoverage]) -> dict[str, float]:
     """Return how well each catalogue fits the question; only to be compared with one another.
 
     A word tells the less, the more of the catalogues know it. Chinese text is cut into overlapping
-    words: of those within a longer one that some catalogue knows, nothing more is told.
+    words: for words within a longer one that some catalogue knows, nothing more is told.
     """
     within_others = _parts_of_others({word for one in coverages.values() for word in one.anywhere})
     known_by: dict[str, int] = {}

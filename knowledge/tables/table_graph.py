@@ -18,8 +18,8 @@ class JoinStep(NamedTuple):
 
     Attributes:
         before: number of the table from which it leads.
-        joins: of the whole way.
-        sureness: of all of them, from 0 to 1.
+        joins: the joins of the whole way.
+        sureness: how sure all of them are, from 0 to 1.
     """
 
     before: int

@@ -87,7 +87,7 @@ class _Known:
     """Facts about one catalogue's columns, and values found in them.
 
     Attributes:
-        results: of statements, by their SQL.
+        results: the results of statements, by their SQL.
         ways: whether a way of comparing a column is cheap.
         slow: for tables that took too long, until when they are left alone.
     """

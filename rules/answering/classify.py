@@ -130,7 +130,7 @@ class _Words:
     """The words of a question by what they tell about its kind.
 
     Attributes:
-        names: of the database.
+        names: the names of what the database has.
         asks: words that ask for data, and dates.
         unknown: words that mean nothing.
         signs: number of its forms of conversation.

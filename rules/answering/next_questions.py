@@ -70,7 +70,7 @@ class NextQuestion:
 
     Attributes:
         kind: only one of each kind is offered.
-        least_rows: of the answer, below which it says nothing new.
+        least_rows: how many rows the answer must have to say anything new.
         left_out: counts the answer's rows that it would leave out, because they belong to no group;
             None where there can't be any.
         may_find_nothing: whether it is about other rows than the answer, so that only running it

@@ -182,7 +182,8 @@ def _best(question: QuestionWords, lang: Lang, inclusion: Inclusion | None) -> U
     """Understand the best reading that can be composed.
 
     Raises:
-        Refusal: of the best reading; no other that is nearly as good can be composed either.
+        Refusal: why the best reading can't be composed; no other that is nearly as good can be
+            either.
     """
     refusal: Refusal | None = None
     found = readings(question, BY_SYMBOL)

@@ -34,8 +34,8 @@ class Pointer:
 
     Attributes:
         words: as the question has them.
-        table: of the thing that is pointed at.
-        unit: of the period that is pointed at.
+        table: the table of what is pointed at.
+        unit: the unit of the period that is pointed at.
         row: place of the row in the result, from 0.
     """
 

@@ -23,7 +23,7 @@ class ExplainedWords:
     """The words of a question that name something in a catalogue.
 
     Attributes:
-        how_well: of each, from 0 to 1, by its place in the question.
+        how_well: how well each is explained, from 0 to 1, by its place in the question.
         sizes: what each place of the question counts.
     """
 

@@ -49,7 +49,7 @@ class _Surroundings:
 
     Attributes:
         leaning: tables that other words lean to, with their weights.
-        near_leaning: of all tables that words lean to.
+        near_leaning: all tables that words lean to.
         tables_beside, columns_beside: what is named right before or after it.
     """
 

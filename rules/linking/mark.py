@@ -25,8 +25,7 @@ class Mark:
         literal: the inside of a quotation.
         is_unknown: whether nothing of the database and no intent explains it.
         speech: the part of speech of an unknown word, where it stands.
-        is_skippable: of an unknown word, whether it may be passed over; see
-            `rules.linking.skipping`.
+        is_skippable: whether an unknown word may be passed over; see `rules.linking.skipping`.
         glued: whether no blank stands before it.
     """
 

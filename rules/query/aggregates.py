@@ -28,7 +28,8 @@ class Aggregate:
 
     Attributes:
         sql: the call; `{}` is the column, `{at}` the fraction of a percentile, from 0 to 1.
-        name: of its column in the result; `{}` is the column's name, `{percent}` the percentile.
+        name: the name of its column in the result; `{}` is the column's name, `{percent}` the
+            percentile.
         label: the same for people.
         is_wrong_if_repeated: whether a row that a join repeats makes it wrong.
         is_float: whether it gives a floating-point number for a column of any type.
@@ -78,9 +79,9 @@ class CalendarPart:
 
     Attributes:
         sql: the expression; `{}` is a date or timestamp.
-        name: of its column in the result.
+        name: the name of its column in the result.
         label: the same for people.
-        kind: of its values.
+        kind: the kind of its values.
         of_clock: whether only dates with a time have it.
         note: a sentence for the user on what the part leaves out.
     """

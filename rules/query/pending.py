@@ -18,10 +18,10 @@ class Missing:
     Attributes:
         kind: `figure`: by which figure things are ranked; `choice`: which of the `choices` is
             meant; `year`: the year of a month or quarter, which is `word`.
-        choices: of `choice`, the tables and columns that may be meant; of `figure`, the tables
+        choices: for `choice`, the tables and columns that may be meant; for `figure`, the tables
             whose figures are likely meant.
-        figures: of `figure`, the names of those that may be meant, in Chinese and English, where it
-            is known which.
+        figures: for `figure`, the names of those that may be meant, in Chinese and English, where
+            it is known which.
     """
 
     kind: Literal["figure", "choice", "year"]

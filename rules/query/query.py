@@ -284,7 +284,7 @@ class Figure:
     Attributes:
         function: None where the question names only the column.
         link: the column; None counts rows of `table`.
-        position: of the word that names it.
+        position: the position of the word that names it.
         per, per_unit: the figure is an average over these groups, or over these units of time.
         percent: which percentile.
     """

@@ -331,7 +331,7 @@ def missing_measure(entity: str | Text, facts: Facts | None = None) -> Refusal:
     """Refuse a ranking that does not say by which figure.
 
     Args:
-        facts: of the table whose figures are named as examples.
+        facts: what is known of the table whose figures are named as examples.
     """
     entity = _in_both_languages(entity)
     choices = [] if facts is None else [called(one) for one in facts.measures[:_MOST_FIGURES]]

@@ -474,10 +474,11 @@ class MatchedItem:
     """The words `first` to `last`, which an element of a pattern matched.
 
     Attributes:
-        symbol: of the element.
+        symbol: the element's symbol.
         word: the first of them.
-        links: of `vals`, one for each value, all of one column; else the thing that the word names.
-        periods: of `dates`.
+        links: for `vals`, one for each value, all of one column; else the thing that the word
+            names.
+        periods: the periods of `dates`.
         joint: kind of the word that joins several of them: `and`, `or`, `compare`.
         rivals: what the word may name as well.
     """

@@ -125,7 +125,7 @@ class _EarlierBuckets:
 
     Attributes:
         step: how far each of them lies before its bucket, as an interval.
-        conditions: of the query, whose period also covers the earlier buckets.
+        conditions: the conditions of the query, whose period also covers the earlier buckets.
         shown_from: the first bucket of the question; None where all buckets are shown.
     """
 

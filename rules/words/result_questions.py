@@ -50,7 +50,7 @@ def course_asked(question: str, unit: str | None, rows: int) -> Course | None:
     """Return what a question asks of a series, if it asks nothing else.
 
     Args:
-        unit: of the periods of the series, `month` for example; None when it is not known.
+        unit: the unit of the periods of the series, `month` for example; None when it is not known.
         rows: how many the series has.
 
     Returns:

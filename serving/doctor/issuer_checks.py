@@ -18,7 +18,7 @@ def issuer_state(issuer: str, jwks_url: str, callback: str | None) -> Iterator[C
     """Look at what the issuer publishes; nothing is said where none is set.
 
     Args:
-        jwks_url: of its keys; empty: its metadata say it.
+        jwks_url: the address of its keys; empty: its metadata say it.
         callback: where it sends browsers back; None: nobody signs in there.
     """
     if not issuer:

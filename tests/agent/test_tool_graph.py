@@ -51,7 +51,7 @@ class Told:
     """What became of one question.
 
     Attributes:
-        data: of its last event.
+        data: the data of its last event.
         requests: that the model received.
         audit: lines of the log.
     """

@@ -62,8 +62,8 @@ class HubWorld:
 
     Attributes:
         server: on which all of them are.
-        url: of the hub, for the role that asks.
-        admin_url: of the hub, for a superuser.
+        url: the URL of the hub, for the role that asks.
+        admin_url: the URL of the hub, for a superuser.
         sources: their URLs, for the role that only reads.
     """
 

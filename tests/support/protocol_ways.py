@@ -23,7 +23,7 @@ class Told:
 
     Attributes:
         error: the type of an error; empty: there is an answer.
-        text: of the answer.
+        text: the text of the answer.
         fields: SQL, rows and warnings; None: the protocol has no place for them but the text.
         raw: all that was sent.
     """

@@ -143,7 +143,7 @@ def client_of(issuer: TokenIssuer, folder: Path, **changes: Any) -> FlaskClient:
     """Return a client of a service that knows the issuer; its databases are nowhere.
 
     Args:
-        folder: of the service's data.
+        folder: the folder of the service's data.
         changes: settings that it needs besides: an audience, a client to sign in, …
     """
     settings = Settings(

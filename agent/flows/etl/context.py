@@ -56,7 +56,7 @@ class EtlContext:
         database: the datasource with the rights of who asks.
         scratch: where drafts are built.
         time_zone: in which periods are cut unless the request says otherwise.
-        most_rows: of the preview.
+        most_rows: how many rows the preview has at most.
         experience: what was learnt of drafts before, as who asks may see it.
         learning: keeps what is learnt of this one.
         write: shows what nodes write while they run.

@@ -63,7 +63,7 @@ class EtlUpdate(EtlPath, total=False):
         feedback: a `DraftFeedback`.
         learned: `{example, lesson}`.
         attempts: `{clarify, review, repair: {node: n}, modified}`.
-        usage: of the model, by the whole run.
+        usage: what the whole run used of the model.
         status: set when it is known how the run ends.
         answer: the body of the answer.
     """

@@ -32,7 +32,7 @@ class ToolLoopUpdate(ToolLoopPath, total=False):
         warnings: what the answer must say beside it.
         dialogue: between Citu and the model.
         reply: the model's latest.
-        failures: of how many calls of the latest reply nothing came.
+        failures: how many calls of the latest reply gave nothing.
         sql: the last statement that found rows.
         limit: why the question ends before the model has answered.
         answer: the body of the answer.
