@@ -174,7 +174,7 @@ class DatabaseChooser:
     async def _compared(
         self, question: Question, databases: Sequence[AskedDatabase]
     ) -> Question | DatabaseDoubt:
-        named = [one.name for one in databases if _is_named(one, question.question)]
+        named = [database.name for database in databases if _is_named(database, question.question)]
         if len(named) == 1:
             return _about(question, named[0], "name")
 
@@ -183,7 +183,7 @@ class DatabaseChooser:
         if len(fitting) != 1:
             fitting = await self._fitting(question, candidates)
         if len(fitting) != 1:
-            looked_up = (self._with_values(question, one) for one in candidates)
+            looked_up = (self._with_values(question, candidate) for candidate in candidates)
             fitting = await self._fitting(question, await asyncio.gather(*looked_up))
 
         if not fitting:
@@ -215,7 +215,7 @@ class DatabaseChooser:
         self, question: Question, candidates: Sequence[_Candidate]
     ) -> Sequence[_Candidate]:
         """Return the candidates that the question may be about, the likeliest first."""
-        by_name = {one.database.name: one for one in candidates}
+        by_name = {candidate.database.name: candidate for candidate in candidates}
         evidence = {name: one.evidence for name, one in by_name.items()}
         for name in _worth_reading(evidence):
             is_readable = await self._is_readable(question, by_name[name])
@@ -224,7 +224,7 @@ class DatabaseChooser:
         return [by_name[name] for name in databases_that_fit(evidence)]
 
     def _default_of(self, databases: Sequence[AskedDatabase]) -> str:
-        names = [one.name for one in databases]
+        names = [database.name for database in databases]
         default = self._asked.default
         return default if default in names else names[0]
 
@@ -232,13 +232,15 @@ class DatabaseChooser:
         self, question: Question, databases: Sequence[AskedDatabase]
     ) -> list[_Candidate]:
         """Return the databases whose catalogues are known in time, with what they say."""
-        reading = {one.name: self._reading_of(one.name, question) for one in databases}
+        reading = {
+            database.name: self._reading_of(database.name, question) for database in databases
+        }
         await asyncio.gather(*(one.awaited() for one in reading.values()))
         known = []
-        for one in databases:
-            task = reading[one.name].task
+        for database in databases:
+            task = reading[database.name].task
             if _has_result(task):
-                known.append(self._candidate(question, one, task.result()))
+                known.append(self._candidate(question, database, task.result()))
 
         return await asyncio.gather(*known)
 
@@ -344,14 +346,14 @@ def _doubt(question: Question, candidates: Sequence[_Candidate], usage: Usage) -
         InvalidRequest: the run must not wait for anybody.
     """
     lang = question.answer_lang
-    databases = [one.database for one in candidates]
-    shown = [_shown(one, lang) for one in databases]
+    databases = [candidate.database for candidate in candidates]
+    shown = [_shown(database, lang) for database in databases]
     prompt = Text(_WHICH.zh.format("、".join(shown)), _WHICH.en.format(", ".join(shown)))
     options = question.details.get("options", {})
     if not options.get("interactive", True):  # the run must not wait for anybody
         raise InvalidRequest(prompt, field="database")
 
-    return DatabaseDoubt(tuple(one.name for one in databases), prompt, usage)
+    return DatabaseDoubt(tuple(database.name for database in databases), prompt, usage)
 
 
 def _about(question: Question, database: str, source: str) -> Question:

@@ -61,4 +61,4 @@ DraftsOf = Callable[[Actor, str | None], KeptDrafts]
 
 
 def _drafts(examples: Iterable[Example]) -> tuple[EtlExample, ...]:
-    return tuple(one for one in examples if isinstance(one, EtlExample))
+    return tuple(example for example in examples if isinstance(example, EtlExample))

@@ -99,13 +99,13 @@ def lines(found: Mapping[str, Any]) -> Iterator[str]:
     for row in found["classes"]:
         yield _row(f"{row['lang']} {row['difficulty']}", row)
     yield _row("all", found["total"])
-    for one in found["questions"]:
-        outcome = one["outcome"]
+    for question in found["questions"]:
+        outcome = question["outcome"]
         if outcome == "right":
             continue
         name = _NAMES.get(outcome, outcome)
-        reason = shorten(one["reason"], _REASON_CHARS, placeholder=" …")
-        yield f"  {name}: {one['id']} {one['question']} ({reason})"
+        reason = shorten(question["reason"], _REASON_CHARS, placeholder=" …")
+        yield f"  {name}: {question['id']} {question['question']} ({reason})"
     for line in found["bad_lines"]:
         yield f"  not asked: {line['file']}, line {line['line']}: {line['problem']}"
 
@@ -147,8 +147,8 @@ def read_report(path: Path) -> dict[str, Any]:
 
 def comparison(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
     """Yield what became of the questions that both reports have, by their ids."""
-    before = {one["id"]: one for one in old["questions"]}
-    after = {one["id"]: one for one in new["questions"]}
+    before = {question["id"]: question for question in old["questions"]}
+    after = {question["id"]: question for question in new["questions"]}
     groups: dict[str, list[str]] = {group: [] for group in (_ASKED, *_NOT_COMPARED)}
     for name in {**before, **after}:
         group = _comparability(before.get(name), after.get(name))

@@ -170,7 +170,7 @@ def _measure(url: str, bound: BoundIntent, found: MutationFindings) -> None:
 def _empty(bound: BoundIntent) -> Samples:
     tables = {}
     for source in bound.sources:
-        columns = tuple(one.name for one in source.table.columns)
+        columns = tuple(column.name for column in source.table.columns)
         tables[source.table.key] = TableSample(source.table, columns, [], 0, True)
     return Samples(tables)
 
@@ -221,7 +221,9 @@ class _Editing:
     def _build_worlds(self) -> None:
         for number in range(_WORLDS):
             schema = self._schema()
-            for table in {one.table.key: one.table for one in self._bound.sources}.values():
+            for table in {
+                source.table.key: source.table for source in self._bound.sources
+            }.values():
                 self._fill(table, random.Random(f"{number} {table.name}"))  # noqa: S311
             for model in self._draft.models:
                 relation = quoted(model.relation)
@@ -229,19 +231,19 @@ class _Editing:
             self._worlds.append(schema)
 
     def _fill(self, table: Table, chance: random.Random) -> None:
-        known = {(one.schema, one.name) for one in self._layout.sources}
+        known = {(source.schema, source.name) for source in self._layout.sources}
         if table.key not in known:
             return
         count = chance.choice(_ROWS[table.name][1:])
         rows = []
         for place in range(count):
-            values = [place + 1 if one.name == "id" else None for one in table.columns]
+            values = [place + 1 if column.name == "id" else None for column in table.columns]
             for at, one in enumerate(table.columns):
                 if one.name != "id":
                     values[at] = chance.choice(_VALUES[one.name])
             rows.append(tuple(values))
         chance.shuffle(rows)
-        columns = tuple((one.name, one.type) for one in table.columns)
+        columns = tuple((column.name, column.type) for column in table.columns)
         self._put(TypedRows(table.schema, table.name, columns, tuple(rows)))
 
     def _put(self, rows: TypedRows) -> None:
@@ -273,7 +275,7 @@ class _Editing:
         for source in self._layout.sources:
             columns[source.name] = columns[source.view] = source.columns
         for model in self._draft.models:
-            columns[model.relation] = [one.name for one in model.node.columns]
+            columns[model.relation] = [column.name for column in model.node.columns]
         pairs = []
         for model in self._draft.models:
             own = columns | dict.fromkeys(_OF_THE_MODEL, columns[model.relation])
@@ -283,12 +285,12 @@ class _Editing:
 
     def _judge_survivors(self, survivors: Sequence[Survivor]) -> None:
         """Count the drafts' own mutants that nothing showed, and that change a row all the same."""
-        named = {(one.node, one.operator, one.detail) for one in survivors}
+        named = {(survivor.node, survivor.operator, survivor.detail) for survivor in survivors}
         for mutant in mutants_of(self._draft):
             if (mutant.node, mutant.operator, mutant.detail) not in named:
                 continue
             model = self._draft.model(mutant.node)
-            columns = [one.name for one in model.node.columns]
+            columns = [column.name for column in model.node.columns]
             text = render_select(mutant.select, self._layout.plain_name, jinja=False)
             built = f"TABLE {quoted(model.relation)}"
             if any(self._differs(text, world, built, columns) for world in self._worlds):
@@ -299,7 +301,7 @@ class _Editing:
 
     def _judge(self, model: DraftModel, edit: Edit) -> None:
         self._found.edits += 1
-        columns = [one.name for one in model.node.columns]
+        columns = [column.name for column in model.node.columns]
         built = f"TABLE {quoted(model.relation)}"
         cases = self._cases.get(model.name, [])
         is_caught = any(self._differs(edit.sql, *case) for case in cases)

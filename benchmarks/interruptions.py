@@ -218,8 +218,8 @@ class Interrupter:
 
     def _cut(self, reply: Reply, request: Request) -> Reply:
         frames = [
-            event(chunk(request, {"content": one} if isinstance(one, str) else one))
-            for one in _frames(reply)
+            event(chunk(request, {"content": frame} if isinstance(frame, str) else frame))
+            for frame in _frames(reply)
         ]
         whole = b"".join(frames) + closing(request, reply)
         return Reply(pieces=[whole[: self._random.randrange(len(whole))]], ending="disconnect")

@@ -249,7 +249,7 @@ class Judge:
 
         labels = after["query_result"].get("labels") or after["query_result"]["columns"]
         tables = {one.name for one in later.find_all(sql.Table)}
-        known = [*labels, *tables, *(self._called.get(one) or "" for one in tables)]
+        known = [*labels, *tables, *(self._called.get(table) or "" for table in tables)]
         return any(_alike(name, label.replace("_", " ")) for label in known if label)
 
     def _is_just_before(self, earlier: sql.Expr, later: sql.Expr) -> bool:
@@ -284,8 +284,10 @@ def _limit(tree: sql.Expr) -> str:
 def _periods(tree: sql.Expr) -> list[tuple[str, str]]:
     """Return the conditions by which a column lies between two moments, begin and end."""
     conditions = sorted(_conditions(tree))
-    begins = {one.split(" >= ")[0]: one for one in conditions if " >= " in one}
-    ends = {one.split(" < ")[0]: one for one in conditions if " < " in one}
+    begins = {
+        condition.split(" >= ")[0]: condition for condition in conditions if " >= " in condition
+    }
+    ends = {condition.split(" < ")[0]: condition for condition in conditions if " < " in condition}
     return [(begins[name], ends[name]) for name in begins if name in ends]
 
 
@@ -328,6 +330,6 @@ def _groups(tree: sql.Expr) -> list[str]:
     for select in tree.find_all(sql.Select):
         grouped = select.args.get("group")
         if grouped is not None:
-            found += [_plain(one) for one in grouped.expressions]
+            found += [_plain(expression) for expression in grouped.expressions]
 
     return found

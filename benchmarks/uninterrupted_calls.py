@@ -270,7 +270,7 @@ class Trial:
         megabytes = 0.0
         with suppress(OSError):
             status = Path(f"/proc/{self.pid}/status").read_text()
-            line = next(one for one in status.splitlines() if one.startswith("VmHWM"))
+            line = next(field for field in status.splitlines() if field.startswith("VmHWM"))
             megabytes = int(line.split()[1]) / 1024
         if megabytes > _MOST_MB:
             found.large.append(f"{megabytes:.0f} MB {sql}")

@@ -45,7 +45,8 @@ def main() -> None:
         [sys.executable, "-m", "piplicenses", *options], check=True, capture_output=True, text=True
     )
     rows = [
-        (one["Name"], one["Version"], _short(one["License"])) for one in json.loads(told.stdout)
+        (package["Name"], package["Version"], _short(package["License"]))
+        for package in json.loads(told.stdout)
     ]
     rows.sort(key=lambda row: row[0].lower())
     PAGE.write_text(_ABOUT + "".join(f"| {' | '.join(row)} |\n" for row in rows), "utf-8")

@@ -31,7 +31,7 @@ _ABOUT = (
 
 def page() -> str:
     """Return configuration.md with its tables made anew, one for each section in their order."""
-    meanings = {one.name.upper(): one.metadata["meaning"] for one in fields(Settings)}
+    meanings = {field.name.upper(): field.metadata["meaning"] for field in fields(Settings)}
     tables = iter(_tables(meanings, _HEAD, _EMPTY))
     return _TABLE.sub(lambda _: next(tables), PAGE.read_text("utf-8"))
 

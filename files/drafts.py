@@ -328,7 +328,7 @@ def _keys(tables: Sequence[DraftTable], existing: Sequence[FileRecord]) -> Itera
             if not key or before["name"] in drafted:
                 continue
 
-            types = {one["name"]: one["type"] for one in before["columns"]}
+            types = {column["name"]: column["type"] for column in before["columns"]}
             yield _Key(before["name"], key, types[key], None)
 
 

@@ -347,7 +347,7 @@ class FileService:
         return record
 
     def _owned_by(self, actor: Actor) -> list[FileRecord]:
-        return [one for one in self._index.records() if self._index.is_owner(one, actor)]
+        return [record for record in self._index.records() if self._index.is_owner(record, actor)]
 
     def _target(self, draft: dict[str, Any]) -> FileRecord | None:
         """Return the file that a draft changes; raises `Conflict` if it is another one by now."""
@@ -362,7 +362,7 @@ class FileService:
 
     def _tables(self, draft: dict[str, Any]) -> tuple[DraftTable, ...]:
         records = self._index.records()
-        existing = {one.id: one for one in records if one.owner == draft["owner"]}
+        existing = {record.id: record for record in records if record.owner == draft["owner"]}
         target = existing.get(draft["target"])
         own = list(existing.values())
         return assembled(draft["read"], draft["said"], own, target, draft["way"])

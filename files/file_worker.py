@@ -121,7 +121,9 @@ def _drafted(found: FoundSheet, draft: SheetDraft, *, keeps_totals: bool) -> dic
         "keeps_totals": keeps_totals,
         "rows": draft.rows,
         "problems": _problems(draft.problems),
-        "columns": [{**asdict(one), "problems": _problems(one.problems)} for one in draft.columns],
+        "columns": [
+            {**asdict(column), "problems": _problems(column.problems)} for column in draft.columns
+        ],
     }
 
 

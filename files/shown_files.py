@@ -85,7 +85,8 @@ def _draft_table(
         "columns": [_draft_column(column, lang) for column in table.columns],
         "key": table.key,
         "references": [
-            {"column": one.column, "table": one.table, "key": one.key} for one in table.references
+            {"column": reference.column, "table": reference.table, "key": reference.key}
+            for reference in table.references
         ],
         "problems": _problems(read["problems"], lang),
         "differences": differs,

@@ -27,10 +27,10 @@ _MAX_DEPTH = 20  # of queries in queries
 
 Part = Literal["year", "quarter", "month", "week", "day", "hour", "dow", "isodow"]
 Aggregate = Literal["count", "sum", "avg", "min", "max", "stddev", "percentile_cont", "mode"]
-_UNITS: Mapping[str, PeriodUnit] = {one: one for one in get_args(PeriodUnit)}
-_PARTS: Mapping[str, Part] = {one: one for one in get_args(Part)}
+_UNITS: Mapping[str, PeriodUnit] = {name: name for name in get_args(PeriodUnit)}
+_PARTS: Mapping[str, Part] = {name: name for name in get_args(Part)}
 _AGGREGATES: Mapping[str, Aggregate] = {
-    **{one: one for one in get_args(Aggregate)},
+    **{name: name for name in get_args(Aggregate)},
     "stddev_samp": "stddev",
 }
 # Functions whose result is of the kind of their first argument.

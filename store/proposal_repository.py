@@ -72,5 +72,5 @@ def _record(datasource: str, proposal: SemanticProposal) -> Record:
 def _proposal(found: KeptRecord) -> SemanticProposal:
     """Return the proposal, without fields that a newer version may have added."""
     values: Mapping[str, Any] = plain_from_text(found.text)
-    names = {one.name for one in fields(SemanticProposal)}
+    names = {field.name for field in fields(SemanticProposal)}
     return SemanticProposal(**{name: values[name] for name in values.keys() & names})

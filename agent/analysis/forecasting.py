@@ -194,10 +194,10 @@ class _Forecaster:
         if is_clipped:
             steps = tuple(
                 PeriodLength(
-                    max(0.0, one.mean),
-                    tuple((max(0.0, low), max(0.0, high)) for low, high in one.intervals),
+                    max(0.0, step.mean),
+                    tuple((max(0.0, low), max(0.0, high)) for low, high in step.intervals),
                 )
-                for one in steps
+                for step in steps
             )
 
         return Forecast(model, steps, backtest, is_clipped)
@@ -212,7 +212,7 @@ class _Forecaster:
         """Return the model of the least AICc, among those that the back-test can fit."""
         candidates = [Model(None), Model("straight"), Model("damped")]
         if self._season and len(self._values) >= _SEASONS * self._season + _LEAST_ORIGINS:
-            candidates += [Model(one.trend, self._season) for one in candidates]
+            candidates += [Model(candidate.trend, self._season) for candidate in candidates]
 
         fitted = [(self._fit(model, self._values), model) for model in candidates]
         scored = [

@@ -91,7 +91,7 @@ class Roles:
     @property
     def is_listing(self) -> bool:
         """Tell whether rows are shown as they are stored, several facts of each."""
-        if any(one.output.function or one.output.is_computed for one in self.measures):
+        if any(measure.output.function or measure.output.is_computed for measure in self.measures):
             return False
 
         return len(self.columns) > _MOST_LISTED and not self._is_pair_of_figures
@@ -181,10 +181,10 @@ def _has_namesakes(table: Roles, x: ResultColumn, y: ResultColumn) -> bool:
 def _beside(table: Roles, y: ResultColumn) -> list[ResultColumn]:
     """Return the figures that belong on one axis with y: of its kind, unit and size."""
     found = []
-    for one in table.measures:
-        is_alike = one is not y and _is_same_kind(one, y) and not one.output.is_computed
-        if is_alike and _is_of_size(table, one, y):
-            found.append(one)
+    for measure in table.measures:
+        is_alike = measure is not y and _is_same_kind(measure, y) and not measure.output.is_computed
+        if is_alike and _is_of_size(table, measure, y):
+            found.append(measure)
 
     return found if len(found) < _MOST_BESIDE else []
 
@@ -210,7 +210,7 @@ def _size(value: Any) -> float:
 
 
 def _with_others(chart: Chart, others: Sequence[ResultColumn]) -> Chart:
-    return {**chart, "others": [one.output.name for one in others]} if others else chart
+    return {**chart, "others": [other.output.name for other in others]} if others else chart
 
 
 def _histogram(table: Roles, x: ResultColumn, y: ResultColumn, title: str) -> Chart | None:
@@ -226,7 +226,7 @@ def _histogram(table: Roles, x: ResultColumn, y: ResultColumn, title: str) -> Ch
 def _step_of(reach: float) -> float:
     """Return the least width, of 1, 2 or 5 times a power of ten, with few enough steps."""
     power = 10.0 ** floor(log10(reach / _MOST_STEPS))
-    return next(power * one for one in _WIDTHS if reach / (power * one) <= _MOST_STEPS)
+    return next(power * width for width in _WIDTHS if reach / (power * width) <= _MOST_STEPS)
 
 
 def _has_two_units(table: Roles) -> bool:
@@ -297,13 +297,13 @@ def _steps(columns: Sequence[ResultColumn]) -> list[ResultColumn]:
     measures = [column for column in columns if column.role == "measure"]
     aggregates = list(filter(_is_aggregate, measures))
     others = list(filterfalse(_is_aggregate, measures))
-    stored = [one for one in others if one.output.column is not None]
+    stored = [other for other in others if other.output.column is not None]
     if aggregates and stored:
         return stored
     if len(others) != 1 or len(measures) < len(columns):
         return []
 
-    is_histogram = any(one.output.function == "count" for one in aggregates)
+    is_histogram = any(aggregate.output.function == "count" for aggregate in aggregates)
     return others if is_histogram else []
 
 
@@ -334,7 +334,7 @@ def _is_whole(table: Roles, y: ResultColumn) -> bool:
 
 def _without_keys(categories: list[ResultColumn]) -> list[ResultColumn]:
     """Leave keys out, unless there is nothing else that names the rows."""
-    named = [one for one in categories if not _is_key(one)]
+    named = [category for category in categories if not _is_key(category)]
     return named or categories
 
 

@@ -144,7 +144,9 @@ def _label(column: ResultColumn, table: Table, lang: Lang) -> str | None:
 
 
 def _references(columns: Sequence[ResultColumn], catalog: Catalog) -> list[_Reference]:
-    shown = {(one.output.table.key, one.output.name) for one in columns if one.output.table}
+    shown = {
+        (column.output.table.key, column.output.name) for column in columns if column.output.table
+    }
     found = []
     for place, (table, key) in _keys(columns, catalog):
         names = _naming(table)

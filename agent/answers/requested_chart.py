@@ -241,7 +241,7 @@ def _group(table: Roles) -> ResultColumn | None:
 
 
 def _scatter(table: Roles, x: ResultColumn | None, y: ResultColumn | None) -> _ChartColumns | None:
-    unused = iter([one for one in table.measures if one is not x and one is not y])
+    unused = iter([measure for measure in table.measures if measure is not x and measure is not y])
     chosen = _pair(x or next(unused, None), y or next(unused, None))
     if chosen is None or table.count <= 1:
         return None
@@ -279,7 +279,7 @@ def _grouped(table: Roles, x: ResultColumn, y: ResultColumn | None) -> _ChartCol
 
 def _measure(table: Roles, besides: ResultColumn | None = None) -> ResultColumn | None:
     """Return the figure to show when the request names none."""
-    measures = [one for one in table.measures if one is not besides]
+    measures = [measure for measure in table.measures if measure is not besides]
     if not measures:
         return None
 

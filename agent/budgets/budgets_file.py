@@ -102,7 +102,7 @@ class BudgetPlan(BaseModel):
     @property
     def counts_money(self) -> bool:
         """Tell whether some allowance is in money, so that every model needs its price."""
-        return any(one.money is not None for one in self.allowances)
+        return any(allowance.money is not None for allowance in self.allowances)
 
     def micros(self, model: str, usage: Usage) -> int:
         """Return the price of a call in millionths of the currency; 0 where it is not known."""

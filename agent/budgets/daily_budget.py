@@ -187,7 +187,7 @@ def _larger(one: Expense, other: Expense) -> Expense:
 
 
 def _least(numbers: Sequence[int | None]) -> Any:
-    known = [one for one in numbers if one is not None]
+    known = [number for number in numbers if number is not None]
     return min(known, default=None)
 
 

@@ -133,8 +133,8 @@ class RunCounts:
         return [ended, *_of_repairs(path)]
 
     def _report(self, counts: Iterable[Measurement]) -> None:
-        for one in counts:
-            self._observer.metric(one.name, one.value, one.attributes)
+        for count in counts:
+            self._observer.metric(count.name, count.value, count.attributes)
 
 
 def _of_lost(record: RunRecord, error: type[CituError]) -> Iterator[Measurement]:

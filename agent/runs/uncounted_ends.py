@@ -53,12 +53,12 @@ class NotedEnd:
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> "NotedEnd":
         """Return the end that `to_json` made `value` of."""
-        counts = [Measurement(*one) for one in value["counts"]]
+        counts = [Measurement(*count) for count in value["counts"]]
         return cls(**{**value, "counts": counts})
 
     def to_json(self) -> Mapping[str, Any]:
         """Return it as `from_json` takes it."""
-        counts = [(one.name, one.value, one.attributes) for one in self.counts]
+        counts = [(count.name, count.value, count.attributes) for count in self.counts]
         return {
             "run_id": self.run_id,
             "user_id": self.user_id,

@@ -70,7 +70,7 @@ class CompletionService:
 
     async def _own(self, actor: Actor) -> list[str]:
         page = await self._conversations.page(actor.owner, _MOST_CONVERSATIONS)
-        return [one.title for one in page.conversations]
+        return [conversation.title for conversation in page.conversations]
 
     async def _shared(self, wanted: str, actor: Actor) -> Iterable[str]:
         view = await self._experience.view(actor)

@@ -89,7 +89,7 @@ class ServedDatabases:
         same.
         """
         databases = self._asked.open_to(actor)
-        return await asyncio.gather(*(self._shown(one, actor, lang) for one in databases))
+        return await asyncio.gather(*(self._shown(database, actor, lang) for database in databases))
 
     async def _shown(self, one: AskedDatabase, actor: Actor, lang: Lang) -> dict[str, Any]:
         tables: int | None = None

@@ -85,7 +85,7 @@ class LineageService:
         return {
             "table": qualified(found),
             "column": column,
-            "dependents": [_shown(one, lang) for one in dependents],
+            "dependents": [_shown(dependent, lang) for dependent in dependents],
         }
 
     async def _readable_reports(self, database: Database) -> list[Report]:

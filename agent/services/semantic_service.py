@@ -134,7 +134,7 @@ class SemanticService:
             raise _mistaken(layer, error.problems) from error
 
         known = {one.text for one in await asyncio.to_thread(layer.problems_in, before, catalog)}
-        new = tuple(one for one in problems if one.text not in known)
+        new = tuple(problem for problem in problems if problem.text not in known)
         if new:
             raise _mistaken(layer, new)
 

@@ -191,7 +191,7 @@ async def _artefacts(query: str, drafts_of: DraftsOf, context: ToolContext) -> l
     words = terms_with_roots(query)
     named = [one for one in await drafts.trusted() if _is_said(one.target, words)]
     alike = await drafts.recalled(query, await context.database.catalog())
-    similar = [one for one in alike.examples if isinstance(one, EtlExample)]
+    similar = [example for example in alike.examples if isinstance(example, EtlExample)]
     found: dict[str, dict[str, Any]] = {}
     for draft in (*named, *similar):
         if draft.trust in CONFIDENCES and draft.target not in found:

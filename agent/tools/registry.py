@@ -380,7 +380,9 @@ def parsed_arguments(tool: Tool[Any], call: ToolCall) -> Arguments | ToolResult:
         arguments: Arguments = tool.arguments.model_validate(call.arguments)
     except ValidationError as error:
         problems = error.errors(include_url=False, include_input=False)[:_MOST_PROBLEMS]
-        return _invalid("; ".join(f"{_location(one['loc'])}: {one['msg']}" for one in problems))
+        return _invalid(
+            "; ".join(f"{_location(problem['loc'])}: {problem['msg']}" for problem in problems)
+        )
 
     return arguments
 

@@ -42,7 +42,7 @@ def _count(most: int) -> Checked:
 
 def _groups(field: str, value: object) -> tuple[str, ...]:
     groups = value if isinstance(value, list) and len(value) <= _MOST_GROUPS else [None]
-    if all(isinstance(one, str) and 0 < len(one) <= _LONGEST_GROUP for one in groups):
+    if all(isinstance(group, str) and 0 < len(group) <= _LONGEST_GROUP for group in groups):
         return tuple(groups)
 
     raise wrong(field, "组名的列表", "a list of names of groups")

@@ -59,8 +59,8 @@ class _ChartRows:
             if spec.get(axis) in columns:
                 self._column_numbers[axis] = columns.index(str(spec[axis]))
 
-        self._others = [one for one in spec.get("others") or [] if one in columns]
-        self._column_numbers |= {one: columns.index(one) for one in self._others}
+        self._others = [other for other in spec.get("others") or [] if other in columns]
+        self._column_numbers |= {other: columns.index(other) for other in self._others}
         self._titles = titles_of(result, lang)
         self.kind = spec.get("type")
 
@@ -95,7 +95,9 @@ class _ChartRows:
         """Return a trace, or one for each value of `series` or each of several figures."""
         points = list(zip(x, self.numbers("y"), strict=True))
         if not self.has("series"):
-            others = [(one, list(zip(x, self.numbers(one), strict=True))) for one in self._others]
+            others = [
+                (other, list(zip(x, self.numbers(other), strict=True))) for other in self._others
+            ]
             figures = [("y", points), *others]
             return [{**look, "name": self.title(one), **_along(own)} for one, own in figures]
 

@@ -91,13 +91,13 @@ def buttons(name: str, choices: Iterable[Button], *, stacked: bool = True) -> Ch
     """Return a group of buttons, of which one can be used."""
     group: list[dict[str, Any]] = [
         {
-            "label": _label(one.label),
-            "action": one.message,
-            "variant": one.variant,
+            "label": _label(choice.label),
+            "action": choice.message,
+            "variant": choice.variant,
             "size": "small",
             "disabled": False,
         }
-        for one in choices
+        for choice in choices
     ]
     data = {
         "buttons": group,

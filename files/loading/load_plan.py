@@ -112,7 +112,9 @@ def plan_of(values: Mapping[str, Any]) -> LoadPlan:
 def _table(values: Mapping[str, Any]) -> PlannedTable:
     fields = dict(values)
     fields["columns"] = tuple(map(_column, values["columns"]))
-    fields["references"] = tuple(PlannedReference(**one) for one in values["references"])
+    fields["references"] = tuple(
+        PlannedReference(**reference) for reference in values["references"]
+    )
     return PlannedTable(**fields)
 
 

@@ -144,8 +144,8 @@ class _Loading:
 
     def _create(self, table: PlannedTable, target: str) -> None:
         columns = [
-            sql.SQL("{} {}").format(sql.Identifier(one.name), sql.SQL(SQL_TYPES[one.type]))
-            for one in table.columns
+            sql.SQL("{} {}").format(sql.Identifier(column.name), sql.SQL(SQL_TYPES[column.type]))
+            for column in table.columns
         ]
         statement = sql.SQL("CREATE TABLE {}.{} ({})").format(
             sql.Identifier(self._plan.schema), sql.Identifier(target), sql.SQL(", ").join(columns)

@@ -110,7 +110,11 @@ def _directory(archive: zipfile.ZipFile) -> _Directory:
     except (KeyError, ElementTree.ParseError, *_UNREADABLE) as error:
         raise _Uncut from error
 
-    kept = {_kind(one): _target(one, "xl/") for one in relations.values() if _kind(one) in _KEPT}
+    kept = {
+        _kind(relation): _target(relation, "xl/")
+        for relation in relations.values()
+        if _kind(relation) in _KEPT
+    }
     dates = [one.get("date1904", "0") for one in book.iter() if _name(one) == "workbookPr"]
     return _Directory(sheets, kept, dates[0] if dates else "0")
 
@@ -171,7 +175,7 @@ def _written(
                 with book.open(f"xl/{kinds[part]}.xml", "w", force_zip64=True) as copy:
                     copy.writelines(content)
 
-        _write_directory(book, [name for one in pieces.values() for name in one], directory)
+        _write_directory(book, [name for piece in pieces.values() for name in piece], directory)
 
     if len(pieces) < len(directory.sheets):
         raise _Uncut

@@ -220,7 +220,7 @@ def _heads_groups(above: Row, header: Row, merged: Sequence[MergedCells], number
         names = list(filter(None, header))
         return len(set(names)) < len(names)
 
-    widest = max(one.right - one.left + 1 for one in spans)
+    widest = max(span.right - span.left + 1 for span in spans)
     return widest < _length(header)
 
 

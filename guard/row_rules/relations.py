@@ -94,7 +94,7 @@ class Relations:
         return frozenset(relatives)
 
     def _inherited(self, key: Key, relatives: frozenset[Key]) -> BoundTable:
-        (table, *others) = [self.tables[one] for one in sorted(relatives)]
+        (table, *others) = [self.tables[relative] for relative in sorted(relatives)]
         attributes = self.facts.attributes.get(key, ())
         columns = tuple(column.name for column in attributes)
         is_parent = table.key in self.facts.parents[key]

@@ -56,15 +56,20 @@ class EntryIndex:
         reuses: bool = True,
     ) -> None:
         self.entries = entries
-        self.examples = {one.example_id: one for one in entries.examples}
-        self.lessons = {one.lesson_id: one for one in entries.lessons}
-        self.documents = {one.document_id: one for one in entries.documents}
+        self.examples = {example.example_id: example for example in entries.examples}
+        self.lessons = {lesson.lesson_id: lesson for lesson in entries.lessons}
+        self.documents = {document.document_id: document for document in entries.documents}
         self._known_words: dict[str, frozenset[str]] = before._words if before is not None else {}
         self._words: dict[str, frozenset[str]] = {}
-        self.example_index = self._index((one.example_id, one.question) for one in entries.examples)
-        self.lesson_index = self._index((one.lesson_id, one.question) for one in entries.lessons)
+        self.example_index = self._index(
+            (example.example_id, example.question) for example in entries.examples
+        )
+        self.lesson_index = self._index(
+            (lesson.lesson_id, lesson.question) for lesson in entries.lessons
+        )
         self.document_index = self._index(
-            (one.document_id, f"{one.title}\n{one.text}") for one in entries.documents
+            (document.document_id, f"{document.title}\n{document.text}")
+            for document in entries.documents
         )
         self._known_words = {}  # kept no longer than needed
         self._patterns: _Patterns = {}

@@ -381,7 +381,8 @@ class ExperienceView:
 
         asked = phrasing_of(inquiry.question)
         known = ReuseContext(
-            inquiry.catalog, tuple(one for one in inquiry.found_values if one.is_meant)
+            inquiry.catalog,
+            tuple(found_value for found_value in inquiry.found_values if found_value.is_meant),
         )
         found: dict[str, Reusable] = {}
         for example, shape in self._most_trusted(asked)[:_MOST_REUSABLE]:

@@ -324,10 +324,10 @@ def _tells_who(others: Iterable[Constant], read: ColumnReferences) -> bool:
     for table in _tables(read):
         keys |= _keys(table)
 
-    for one in others:
-        if not one.column or one.operator not in _EQUALITIES:
+    for other in others:
+        if not other.column or other.operator not in _EQUALITIES:
             continue
-        if one.column[-1] in keys:
+        if other.column[-1] in keys:
             return True
 
     return False

@@ -89,7 +89,7 @@ def shape_of(question: str, sql: str) -> ExampleShape | None:
     slots = [*reader.texts, *reader.periods(), *reader.numbers()]
     slots.sort(key=lambda slot: slot.first)
     lifted = _constants_of_slots(slots)
-    others = tuple(one for one in constants if one not in lifted)
+    others = tuple(constant for constant in constants if constant not in lifted)
     return ExampleShape(phrasing, sql, tuple(slots), others)
 
 
@@ -117,7 +117,7 @@ class _Reader:
         self._numbers = self._free_pieces(_NUMBERS)
         numbers = {piece.text for _, piece in self._numbers}
         lifted = _constants_of_slots(self.texts)
-        free = [one for one in constants if one not in lifted]
+        free = [constant for constant in constants if constant not in lifted]
         self._dates, self._free_texts = _dates_and_texts(free, numbers)
 
     def _free_pieces(self, kinds: Sequence[str]) -> list[tuple[int, Piece]]:
@@ -143,7 +143,9 @@ class _Reader:
             places = list(self._places(text))
             if len(places) == 1 and not self._stands_elsewhere(text, constants):
                 first, last = places[0]
-                expressed: list[tuple[Constant, Form]] = [(one, "text") for one in constants]
+                expressed: list[tuple[Constant, Form]] = [
+                    (constant, "text") for constant in constants
+                ]
                 found.append(LiteralSlot("text", first, last, tuple(expressed)))
 
         apart = _without_overlapping(found)
@@ -196,9 +198,9 @@ class _Reader:
         That would not change with it.
         """
         folded = text.casefold()
-        for one in self._plain_texts():
-            other = one.value.strip("%").casefold()
-            if one not in constants and _is_part(folded, other):
+        for plain_text in self._plain_texts():
+            other = plain_text.value.strip("%").casefold()
+            if plain_text not in constants and _is_part(folded, other):
                 return True
 
         if not text.isascii():
@@ -213,9 +215,9 @@ class _Reader:
         These would not change with them.
         """
         written = _numbers_in(self._labels)
-        for one in self._plain_texts():
-            if not is_like_a_date(one.value):
-                written |= _numbers_in([one.value])
+        for plain_text in self._plain_texts():
+            if not is_like_a_date(plain_text.value):
+                written |= _numbers_in([plain_text.value])
 
         return not written.isdisjoint(_numbers_in(piece.text for piece in pieces))
 

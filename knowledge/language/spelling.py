@@ -160,8 +160,8 @@ def closest(word: str, names: Iterable[str], most: int, least: float) -> list[st
 def did_you_mean(said: str, choices: Iterable[str]) -> Text:
     """Say that nothing is called `said`, and which of `choices` may have been meant."""
     choices = tuple(choices)
-    zh = "、".join(f"“{one}”" for one in choices)
-    en = " or ".join(f'"{one}"' for one in choices)
+    zh = "、".join(f"“{choice}”" for choice in choices)
+    en = " or ".join(f'"{choice}"' for choice in choices)
     return Text(f"没有“{said}”；您是不是要找{zh}？", f'There is no "{said}"; did you mean {en}?')
 
 

@@ -50,7 +50,7 @@ def documents_of_ddl(
     tables, unread = read_ddl(sql)
     texts = []
     for table in tables:
-        statements = [f"{one};\n" for one in table.statements]
+        statements = [f"{statement};\n" for statement in table.statements]
         texts.append(((table.name,), "".join(statements)))
 
     return _documents(datasource, source, "ddl", texts), unread

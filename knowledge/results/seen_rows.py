@@ -65,7 +65,7 @@ def _groups_seen(
     Not where the statement itself chooses some of them.
     """
     is_chosen = result.is_limited or bool(references(sql, catalog).comparisons)
-    if is_chosen or not any(one.output.function for one in columns):
+    if is_chosen or not any(column.output.function for column in columns):
         return []
 
     said = []

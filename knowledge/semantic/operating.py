@@ -98,7 +98,7 @@ class OperatedFile:
 
             shutil.copymode(path, changed)
             problems = problems_of(changed, self.source, self.options)
-            new = [one for one in problems if one.text not in known]
+            new = [problem for problem in problems if problem.text not in known]
             if new:
                 raise SemanticFileError(path.name, new)
 

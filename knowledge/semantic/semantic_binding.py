@@ -88,11 +88,11 @@ class Bound:
         if len(problems) == len(self.problems):
             return self
 
-        metrics = [one for one in self.catalog.metrics if one.table not in unfiltered]
+        metrics = [metric for metric in self.catalog.metrics if metric.table not in unfiltered]
         catalog = replace(
             self.catalog,
             tables=tuple(_without_filters(self.catalog.tables, unfiltered)),
-            metrics=tuple(one for one in metrics if one.name not in failed_metrics),
+            metrics=tuple(metric for metric in metrics if metric.name not in failed_metrics),
         )
         return Bound(catalog, tuple(sorted(problems)), ())
 

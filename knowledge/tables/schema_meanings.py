@@ -42,7 +42,7 @@ def column_meaning(meaning: ColumnMeaning | None) -> dict[str, Any] | None:
         "names": _names(meaning.names),
         "description": _text(meaning.description),
         "unit": _text(meaning.unit),
-        "values": [{"value": one.value, "names": _names(one.names)} for one in values],
+        "values": [{"value": value.value, "names": _names(value.names)} for value in values],
     }
 
 

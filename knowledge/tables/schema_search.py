@@ -148,21 +148,21 @@ def _called_so_first(matches: list[TableMatch], asked: Mapping[str, Form]) -> li
     if not words:
         return matches
 
-    best = max((one.score for one in matches), default=0.0)
+    best = max((match.score for match in matches), default=0.0)
     called = []
     others = []
-    for one in matches:
-        if _is_called(one, words):
-            called.append(replace(one, score=best + one.score))
+    for match in matches:
+        if _is_called(match, words):
+            called.append(replace(match, score=best + match.score))
         else:
-            others.append(one)
+            others.append(match)
 
     return [*called, *others]
 
 
 def _is_called(match: TableMatch, words: Set[str]) -> bool:
-    names = (one for one in match.words if one.kind == "name" and one.column is None)
-    return any(one.is_literal and words <= set(one.words) for one in names)
+    names = (word for word in match.words if word.kind == "name" and word.column is None)
+    return any(name.is_literal and words <= set(name.words) for name in names)
 
 
 def _alike(asked: Mapping[str, Form], examples: Iterable[Example]) -> tuple[Example, ...]:

@@ -95,11 +95,11 @@ def _rows(asking: Asking, sql: str) -> list[list[Any]]:
 
 
 def _found(data: dict[str, Any], kind: str) -> dict[str, Any]:
-    return next(one for one in data["findings"] if one["kind"] == kind)
+    return next(finding for finding in data["findings"] if finding["kind"] == kind)
 
 
 def _kinds(data: dict[str, Any]) -> list[str]:
-    return [one["kind"] for one in data["findings"]]
+    return [finding["kind"] for finding in data["findings"]]
 
 
 BY_SHOP = (
@@ -208,10 +208,10 @@ def test_days_are_added_up_and_what_moved_is_told_by_group(asking: Asking) -> No
         name: {month: total for month, other, total in _rows(asking, sql) if other == name}
         for name in {row[1] for row in _rows(asking, sql)}
     }
-    for one in moved["groups"]:
-        months = by_group[one["name"]]
-        assert one["change"] == pytest.approx((months["2025-12"] or 0) - (months["2025-11"] or 0))
-    sizes = [abs(one["change"]) for one in moved["groups"]]
+    for group in moved["groups"]:
+        months = by_group[group["name"]]
+        assert group["change"] == pytest.approx((months["2025-12"] or 0) - (months["2025-11"] or 0))
+    sizes = [abs(group["change"]) for group in moved["groups"]]
     assert sizes == sorted(sizes, reverse=True)
     assert "不说明原因" in _found(data, "contributions")["method"]
 
@@ -361,7 +361,11 @@ def test_what_makes_no_sense_is_not_computed(asking: Asking) -> None:
         "SELECT shop_id, avg(amount) AS mean, count(DISTINCT day) AS days FROM sale GROUP BY 1",
         lang="en",
     )
-    assert all("sum" not in one["figures"] for one in data["findings"] if one["kind"] == "describe")
+    assert all(
+        "sum" not in finding["figures"]
+        for finding in data["findings"]
+        if finding["kind"] == "describe"
+    )
     assert "shares" not in _kinds(data)
     for values in ("('a', 5.0), ('b', -5.0)", "('a', 0.0), ('b', 0.0)"):
         sql = f"SELECT name, sum(v) AS v FROM (VALUES {values}) AS t (name, v) GROUP BY 1"
@@ -412,7 +416,7 @@ def test_hostile_names_and_values(asking: Asking) -> None:
     data = _analyzed(asking, sql, lang="zh")
     names = {one["name"] for one in _found(data, "shares")["figures"]["top"]}
     assert names == {'it\'s \\ "odd"', "（空）", "三"}
-    assert [one["name"] for one in data["columns"]][1:] == ['a b" -- '] * 2
+    assert [column["name"] for column in data["columns"]][1:] == ['a b" -- '] * 2
 
 
 def test_a_wrong_request_names_its_field(asking: Asking) -> None:

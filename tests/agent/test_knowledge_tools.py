@@ -79,7 +79,7 @@ def test_lineage_is_what_the_caller_may_see(bench: ToolBench) -> None:
 
 def test_declared_joins_are_accepted_and_names_only_suggest(bench: ToolBench) -> None:
     hints = entries(bench, "kg_join_hints", tables=["shop", "sale", "visit"])
-    found = {(one["left"], one["right"]): one for one in hints}
+    found = {(hint["left"], hint["right"]): hint for hint in hints}
     declared, suggested = found["sale", "shop"], found["visit", "shop"]
     assert (declared["origin"], declared["accepted"], declared["cardinality"]) == (
         "foreign_key",

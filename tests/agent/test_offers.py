@@ -83,9 +83,9 @@ def _check_answered(asked: QuestionDatabase, question: str, draft: Sql) -> int:
         return 0
     inquiry = Inquiry(question, language_of(question), asked.catalog)
     found = [
-        one
-        for one in next_questions(inquiry, draft.text)
-        if one and result.row_count >= one.least_rows
+        next_question
+        for next_question in next_questions(inquiry, draft.text)
+        if next_question and result.row_count >= next_question.least_rows
     ]
     for one in found:
         written = _drafted(asked, one.offer.question, _after(question, draft))
@@ -115,20 +115,20 @@ def _check_refused(asked: QuestionDatabase, question: str, draft: NoSql) -> int:
     """Asks what is offered in place of the question; how much that was."""
     offers = asyncio.run(offered(draft, asked.database))
     assert not (offers.rewrites and offers.examples)
-    for one in (*offers.rewrites, *offers.examples):
-        assert one in said(offers, "en")
-        alone, written = _drafted(asked, one), _drafted(asked, one, _after(question, draft))
-        assert isinstance(written, Sql) and alone == written, (question, one)
-        assert _finds_rows(asked, written.text), (question, one)
-    assert not any(_is_mere_count(asked, one) for one in offers.examples), offers
-    for one in offers.choices:
-        resumed = _drafted(asked, one, _after(question, draft))
+    for rewrite in (*offers.rewrites, *offers.examples):
+        assert rewrite in said(offers, "en")
+        alone, written = _drafted(asked, rewrite), _drafted(asked, rewrite, _after(question, draft))
+        assert isinstance(written, Sql) and alone == written, (question, rewrite)
+        assert _finds_rows(asked, written.text), (question, rewrite)
+    assert not any(_is_mere_count(asked, example) for example in offers.examples), offers
+    for choice in offers.choices:
+        resumed = _drafted(asked, choice, _after(question, draft))
         if isinstance(resumed, Sql):
-            assert _finds_rows(asked, resumed.text), (question, one)
+            assert _finds_rows(asked, resumed.text), (question, choice)
         else:  # something else is asked back, about the same question
             assert resumed.understood is not None and resumed.understood != draft.understood, (
                 question,
-                one,
+                choice,
             )
     return len(offers.rewrites) + len(offers.choices) + len(offers.examples)
 
@@ -225,7 +225,9 @@ def test_a_choice_resumes_the_question_that_asked_back(asking: Asking) -> None:
     choices = asked["data"]["choices"]
     _, answered = asking.sync({"question": choices[-1], **conversation})
     assert "amount" in answered["data"]["sql"], choices
-    assert all(one in asked["data"]["response"] for one in asked["data"].get("rewrites", ()))
+    assert all(
+        rewrite in asked["data"]["response"] for rewrite in asked["data"].get("rewrites", ())
+    )
 
 
 def test_an_answer_offers_follow_ups_that_go_on_from_it(asking: Asking) -> None:

@@ -301,11 +301,13 @@ def test_a_near_value_is_one_of_the_values(literal: str, values: list[str]) -> N
     )
 )
 def test_only_the_literals_change(literals: list[str]) -> None:
-    written = ", ".join("'" + one.replace("'", "''") + "'" for one in literals)
+    written = ", ".join("'" + literal.replace("'", "''") + "'" for literal in literals)
     sql = f"SELECT '餐饮', kind FROM payment WHERE kind IN ({written}) -- 'CARD'"
     new = rewritten(sql, replacements(sql, CATALOG))
     meant = {"CARD": "card", "微信类": "微信", "o'neill & co": "O'Neill & Co"}
-    expected = ", ".join("'" + meant.get(one, one).replace("'", "''") + "'" for one in literals)
+    expected = ", ".join(
+        "'" + meant.get(literal, literal).replace("'", "''") + "'" for literal in literals
+    )
     assert new == f"SELECT '餐饮', kind FROM payment WHERE kind IN ({expected}) -- 'CARD'"
 
 

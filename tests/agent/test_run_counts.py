@@ -97,10 +97,10 @@ def test_what_was_kept_and_not_counted_is_counted_once_by_whoever_finds_it(
         assert dead.counted.found == {END: 1, ("repairs", "success"): 1}
 
         survivors = [Counted() for _ in range(3)]
-        counts = [counts_of(one, store, UncountedEnds(tmp_path)) for one in survivors]
-        await asyncio.gather(*(one.count_left() for one in counts))
+        counts = [counts_of(survivor, store, UncountedEnds(tmp_path)) for survivor in survivors]
+        await asyncio.gather(*(count.count_left() for count in counts))
         await counts[0].count_left()
-        found = sum((one.found for one in survivors), Counter[tuple[str, ...]]())
+        found = sum((survivor.found for survivor in survivors), Counter[tuple[str, ...]]())
         timeout = ("questions", "ask", "error", QueryTimeout.error_type)
         assert found == {END: 1, ("repairs", "success"): 1, timeout: 1}
 

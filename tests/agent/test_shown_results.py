@@ -136,7 +136,7 @@ FROM (SELECT sum(amount) AS total_amount, sum(amount) AS total_amount_before
     [
         (
             _GROWN,
-            ("total_amount", *(f"total_amount_{one}" for one in _CHANGES)),
+            ("total_amount", *(f"total_amount_{change}" for change in _CHANGES)),
             ["金额合计", "上期金额合计", "金额合计变化", "金额合计变化率"],
             [
                 "total amount",

@@ -172,7 +172,7 @@ def test_a_statement_that_the_model_does_not_write_is_written_in_a_prompt_of_its
     assert told.data["sql"] == COUNT
     assert told.data["usage"]["llm_calls"] == 4
     assert told.data["usage"]["prompt_tokens"] == sum(
-        len(json.dumps(one.messages)) // 4 for one in told.requests
+        len(json.dumps(request.messages)) // 4 for request in told.requests
     )
 
 
@@ -210,7 +210,7 @@ def test_the_planner_s_estimate_is_no_source_of_figures(tell: Tell) -> None:
         tell(querying(COUNT)).requests[1].messages[-1]["content"].split("cost ")[1].split(",")[0]
     )
     told = tell(querying(COUNT, f"There are 3, at a cost of {estimate}."))
-    assert [one["figure"] for one in told.data["figures"]] == ["3"]
+    assert [figure["figure"] for figure in told.data["figures"]] == ["3"]
     assert estimate in told.data["warnings"][0]
 
 
@@ -221,17 +221,23 @@ def test_the_stream_shows_steps_rows_and_the_text_of_the_answer_alone(
     model.default = following([Reply("Let me look.", calls=replies[0].calls), *replies[1:]])
     events = [event["data"] for event in askings(model).stream(ASK)]
     last = events[-1]
-    assert "".join(one["text"] for one in events if one["type"] == "token") == last["response"]
-    shown = [(one["name"], one["status"]) for one in events if one["type"] == "tool"]
+    assert (
+        "".join(event["text"] for event in events if event["type"] == "token") == last["response"]
+    )
+    shown = [(event["name"], event["status"]) for event in events if event["type"] == "tool"]
     assert shown == [
         (name, status)
         for name in ("generate_sql", "execute_current_sql")
         for status in ("running", "done")
     ]
-    (rows,) = (one for one in events if one["type"] == "result")
+    (rows,) = (event for event in events if event["type"] == "result")
     assert (rows["sql"], rows["query_result"]["rows"]) == (COUNT, [[3]])
     assert [source["call_id"] for source in last["sources"]] == [rows["call_id"]]
-    done = [one["node"] for one in events if one["type"] == "progress" and one["status"] == "done"]
+    done = [
+        event["node"]
+        for event in events
+        if event["type"] == "progress" and event["status"] == "done"
+    ]
     assert ["start", *done] == last["execution_path"]
 
 
@@ -265,7 +271,7 @@ def test_i2_without_a_schema_there_is_nothing_to_generate(tell: Tell) -> None:
 def test_i2_a_call_outside_the_offer_runs_nothing(tell: Tell) -> None:
     """Also where an earlier call of the same reply has just made it possible."""
     told = tell([Reply(calls=[generating(COUNT), EXECUTING, EXECUTING]), Reply("Wait.")])
-    assert [one["verdict"] for one in told.calls] == ["executed", "refused", "refused"]
+    assert [call["verdict"] for call in told.calls] == ["executed", "refused", "refused"]
     assert told.statements == []
 
 
@@ -288,7 +294,7 @@ def test_i2_a_statement_that_is_given_up_is_not_run(tell: Tell) -> None:
             Reply("No."),
         ]
     )
-    assert [one["verdict"] for one in told.calls] == ["executed", "failed", "refused"]
+    assert [call["verdict"] for call in told.calls] == ["executed", "failed", "refused"]
     assert [(line["sql"], line["verdict"]) for line in told.statements] == [
         ("SELECT x FROM gauge", "refused")
     ]
@@ -310,8 +316,8 @@ def test_i3_each_statement_has_one_line_with_run_call_and_tool(tell: Tell) -> No
     ]
     called = {
         call["id"]
-        for one in told.requests
-        for message in one.messages
+        for request in told.requests
+        for message in request.messages
         for call in message.get("tool_calls", ())
     }
     assert {line["call_id"] for line in told.audit} == called
@@ -541,9 +547,9 @@ def test_virtual_tools_are_for_those_who_may_use_the_real_ones(
 def kept(asking: Asking, user: str) -> dict[str, str]:
     """SQL by question of the candidates of a user."""
     page = asking.client.get(f"/api/v0/knowledge/examples?user_id={user}").get_json()
-    items = [one for one in page["data"]["examples"] if one["author"] == user]
-    assert {(one["trust"], one["source"]) for one in items} <= {("candidate", "agent")}
-    return {one["question"]: one["sql"] for one in items}
+    items = [example for example in page["data"]["examples"] if example["author"] == user]
+    assert {(item["trust"], item["source"]) for item in items} <= {("candidate", "agent")}
+    return {item["question"]: item["sql"] for item in items}
 
 
 def test_a_statement_that_ran_is_a_candidate_and_is_not_reused(

@@ -146,7 +146,7 @@ def test_a_question_of_several_steps(stream: Streaming) -> None:
         {"call_id": "months", "tool": "run_sql", "sql": MONTHS, "row_count": 2},
         {"call_id": "areas", "tool": "run_sql", "sql": AREAS, "row_count": 2},
     ]
-    assert [tuple(one.values()) for one in data["figures"]] == [
+    assert [tuple(figure.values()) for figure in data["figures"]] == [
         ("913", "months"),
         ("529", "months"),
         ("120", "areas"),
@@ -204,7 +204,7 @@ def test_a_simple_question_takes_two_calls_of_the_model(ask: Ask, model: OpenAiS
         [[4]],
         [],
     )
-    assert [one["figure"] for one in data["figures"]] == ["4"]
+    assert [figure["figure"] for figure in data["figures"]] == ["4"]
 
 
 def test_a_call_that_failed_is_no_source_of_figures(ask: Ask) -> None:
@@ -251,7 +251,7 @@ def test_the_calls_of_one_reply_are_run_in_their_order_each_once(
     assert "more" in said["e"]
     assert "name text" in said["f"]
     assert "forbidden_keywords" in said["g"]
-    assert [one["call_id"] for one in data["sources"]] == ["a"]
+    assert [source["call_id"] for source in data["sources"]] == ["a"]
 
 
 def test_calls_and_statements_are_audited_with_run_and_call(ask: Ask, audit_path: Path) -> None:
@@ -350,7 +350,10 @@ def test_calls_are_run_however_they_are_streamed(
     described, queried = results(model.requests[-1]).values()
     assert "TABLE area" in described
     assert "[1]" in queried
-    assert ([one["sql"] for one in data["sources"]], data["response"]) == (["SELECT 1"], "1 row")
+    assert ([source["sql"] for source in data["sources"]], data["response"]) == (
+        ["SELECT 1"],
+        "1 row",
+    )
 
 
 def test_the_first_way_of_calling_is_read_too(stream: Streaming) -> None:

@@ -280,12 +280,12 @@ def test_schemas_are_such_that_every_provider_takes_them(bench: ToolBench) -> No
         {
             "type": "function",
             "function": {
-                "name": one.name,
-                "description": one.description,
-                "parameters": one.parameters,
+                "name": tool.name,
+                "description": tool.description,
+                "parameters": tool.parameters,
             },
         }
-        for one in tools
+        for tool in tools
     ]
     assert violation({"messages": [{"role": "user", "content": "Hi"}], "tools": sent}) is None
     assert len(json.dumps(sent)) < 8_000  # they are sent with every call of the model
@@ -691,9 +691,9 @@ def test_what_a_model_saves_is_told_to_nobody_until_a_person_approves_it(
     assert ann.call("save_memory", {"question": question, "sql": sql}).error_type is None
     assert "kept already" in ann.call("save_memory", {"question": question, "sql": sql}).text
     (kept,) = [
-        one
-        for one in run(learned.visible(DEFAULT, "ann"), timeout_s=9).own.examples
-        if one.sql == sql
+        example
+        for example in run(learned.visible(DEFAULT, "ann"), timeout_s=9).own.examples
+        if example.sql == sql
     ]
     assert (kept.trust, kept.source, kept.author) == ("candidate", "agent", "ann")
     asked = [bench.call("search_memory", {"question": question}).text for bench in (ann, bob)]
@@ -767,8 +767,8 @@ def test_one_question_saves_a_few_candidates_and_one_user_some(asking: Asking, a
             for n in range(count)
         ]
         return [
-            (await session.call(one, bench.registry, shown.append, TOOL_NAMES)).error_type
-            for one in calls
+            (await session.call(call, bench.registry, shown.append, TOOL_NAMES)).error_type
+            for call in calls
         ]
 
     assert run(saving(5), timeout_s=20) == [None, None, None, "limit_reached", "limit_reached"]
@@ -919,7 +919,7 @@ def test_an_offered_file_holds_the_rows_of_its_call(configured: Settings) -> Non
         data = asking.sync({"question": "Orders as files", "agent": "tool_loop", "user_id": "ann"})[
             1
         ]["data"]
-        assert [(one["call_id"], one["format"]) for one in data["exports"]] == [
+        assert [(export["call_id"], export["format"]) for export in data["exports"]] == [
             ("functions.run_sql:0", "csv"),
             ("functions.run_sql:1", "json"),
         ]

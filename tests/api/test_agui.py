@@ -71,7 +71,7 @@ def test_a_fault_of_the_program_ends_the_run_visibly(
 ) -> None:
     # Nothing is as the translator takes it.
     monkeypatch.setattr("api.agui.agui_endpoint.stored_event", lambda _: None)
-    assert [one["type"] for one in events(ruled, "你好")] == ["RUN_STARTED", "RUN_ERROR"]
+    assert [event["type"] for event in events(ruled, "你好")] == ["RUN_STARTED", "RUN_ERROR"]
 
 
 @pytest.mark.parametrize(

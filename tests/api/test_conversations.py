@@ -162,7 +162,8 @@ def test_a_question_without_a_user_is_nobody_s(asking: Asking) -> None:
     _, envelope = asking.sync({"question": "你好"})
     conversation_id = envelope["data"]["conversation_id"]
     assert conversation_id in [
-        one["conversation_id"] for one in listed(asking, limit=100)["conversations"]
+        conversation["conversation_id"]
+        for conversation in listed(asking, limit=100)["conversations"]
     ]
     assert call(asking, "GET", f"{LIST}/{conversation_id}", user_id="somebody")[0] == 404
 
@@ -176,7 +177,7 @@ def test_conversations_are_paged_to_the_end(asking: Asking, user: str) -> None:
     sizes = []
     while True:
         page = listed(asking, user_id=user, limit=2, **cursor)
-        found += [one["conversation_id"] for one in page["conversations"]]
+        found += [conversation["conversation_id"] for conversation in page["conversations"]]
         sizes.append(len(page["conversations"]))
         if page["next_cursor"] is None:
             break

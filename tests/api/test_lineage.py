@@ -78,11 +78,11 @@ def test_what_is_closed_is_in_no_lineage(asking: Asking) -> None:
 
 def test_impact_names_what_breaks(asking: Asking) -> None:
     data = _get(asking, "impact", table="sale", column="amount", lang="en")
-    views = {one["name"] for one in data["dependents"] if one["kind"] == "view"}
+    views = {dependent["name"] for dependent in data["dependents"] if dependent["kind"] == "view"}
     assert {"public.daily", "public.monthly"} <= views
     assert "public.lines" not in views
     keys = _get(asking, "impact", table="sale", column="sale_id")["dependents"]
-    assert ("foreign_key", "public.line (sale_id)") in {(one["kind"], one["name"]) for one in keys}
+    assert ("foreign_key", "public.line (sale_id)") in {(key["kind"], key["name"]) for key in keys}
     assert _get(asking, "impact", table="monthly")["dependents"] == []
 
 

@@ -174,7 +174,7 @@ def test_a_follow_up_keeps_its_conversation(ruled: Asking) -> None:
 def test_documents_are_listed_read_and_completed(ruled: Asking) -> None:
     run_id = called(ruled, "ask", question=RANKING)["structuredContent"]["run_id"]
     _, listed = sent(ruled, "resources/list")
-    read = [one["uri"] for one in listed["result"]["resources"]]
+    read = [resource["uri"] for resource in listed["result"]["resources"]]
     kinds = ["answer", "schema", "metrics", "reports"]
     assert [uri.rpartition("/")[2] for uri in read] == kinds
     of_run = [f"citu://runs/{run_id}", f"citu://runs/{run_id}/rows.csv"]

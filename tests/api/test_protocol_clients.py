@@ -152,7 +152,7 @@ def test_the_client_of_ag_ui_verifies_every_kind_of_run(modules: Path, surveying
         ]
         resumed, cancelled = runs_of(modules, port, more)
     assert len(outcomes) == len(inputs)
-    assert {one["error"] for one in (*outcomes, resumed, cancelled)} == {None}
+    assert {outcome["error"] for outcome in (*outcomes, resumed, cancelled)} == {None}
     assert (talk["said"], talk["state"]["response"]) == (["hello"], "hello")
     assert asked["message"] == "Which column?"
     assert "name" in asked["responseSchema"]["enum"]

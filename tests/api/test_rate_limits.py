@@ -240,7 +240,12 @@ def test_as_many_are_let_in_at_once_as_may(make_app_database: Callable[[], str])
         counts = [store.request_counts for store in stores]
         assert all(counts)
         waits = await asyncio.gather(
-            *(one.hit("caller", 10, 3600) for one in counts for _ in range(20) if one is not None)
+            *(
+                count.hit("caller", 10, 3600)
+                for count in counts
+                for _ in range(20)
+                if count is not None
+            )
         )
         assert waits.count(0) == 10
         assert all(0 <= wait <= 2 * 3600 for wait in waits)

@@ -92,7 +92,10 @@ def completions(asking: Asking, typed: str, **query: Any) -> list[tuple[str, str
     """Kind, text and completed question of each."""
     data = get(asking, "/api/v0/completions", q=typed, **query)
     check_schema("Completions", data)
-    return [(one["kind"], one["text"], one["completed"]) for one in data["completions"]]
+    return [
+        (completion["kind"], completion["text"], completion["completed"])
+        for completion in data["completions"]
+    ]
 
 
 def test_what_is_typed_is_completed_by_names_and_values(asking: Asking) -> None:
@@ -134,7 +137,7 @@ def test_tables_are_found_by_names_cut_at_their_humps(asking: Asking) -> None:
         "is_literal": True,
     } in reasons
     assert {"course", "title"} in [
-        set(one["words"]) for one in reasons if one.get("column") == "courseTitle"
+        set(reason["words"]) for reason in reasons if reason.get("column") == "courseTitle"
     ]
 
 
@@ -156,32 +159,34 @@ def test_tables_are_found_by_comments_in_chinese(asking: Asking) -> None:
 def test_a_word_of_the_same_stem_is_no_literal_one(asking: Asking) -> None:
     reasons = search(asking, "enrollments")["taken"]["reasons"]
     assert [
-        (one["words"], one["column"], one["is_literal"])
-        for one in reasons
-        if one["kind"] == "column"
+        (reason["words"], reason["column"], reason["is_literal"])
+        for reason in reasons
+        if reason["kind"] == "column"
     ] == [(["enrollment"], "enrolled_on", False)]
 
 
 def test_a_link_table_comes_along_and_says_who_led_to_it(asking: Asking) -> None:
     found = search(asking, "which students are in the course")
     led = [
-        (one["kind"], one["table"], one["is_declared"])
-        for one in found["taken"]["reasons"]
-        if "is_declared" in one
+        (reason["kind"], reason["table"], reason["is_declared"])
+        for reason in found["taken"]["reasons"]
+        if "is_declared" in reason
     ]
     assert set(led) == {("refers_to", "student", True), ("refers_to", "course", True)}
 
 
 def test_a_link_may_be_told_by_names_alone(asking: Asking) -> None:
     (link,) = [
-        one for one in search(asking, "places")["kiosk_visit"]["reasons"] if "is_declared" in one
+        reason
+        for reason in search(asking, "places")["kiosk_visit"]["reasons"]
+        if "is_declared" in reason
     ]
     assert (link["kind"], link["table"], link["is_declared"]) == ("refers_to", "kiosk", False)
 
 
 def test_stored_values_lead_to_their_table(asking: Asking) -> None:
     reasons = search(asking, "Ravenhall")["student"]["reasons"]
-    assert [(one["kind"], one["text"], one["column"]) for one in reasons] == [
+    assert [(reason["kind"], reason["text"], reason["column"]) for reason in reasons] == [
         ("value", "Ravenhall", "house")
     ]
 

@@ -276,7 +276,12 @@ def test_groups_may_ask_what_is_theirs(settings: Settings, tmp_path: Path) -> No
         assert data["database"] == {"name": "pay", "source": "words"}
         assert _rows(data) == [[987654321]]
         listed = asking.client.get("/api/v0/databases", headers=headers).get_json()["data"]
-        assert {one["name"] for one in listed["databases"]} == {"shop", "clinic", "pay", "down"}
+        assert {database["name"] for database in listed["databases"]} == {
+            "shop",
+            "clinic",
+            "pay",
+            "down",
+        }
 
 
 def test_ready_names_to_strangers_what_every_caller_may_ask(

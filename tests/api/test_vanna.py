@@ -190,7 +190,9 @@ def test_a_client_that_names_nothing_is_told_the_names(ruled: Asking) -> None:
 def test_a_model_s_words_come_while_it_writes_them(talking: Asking, model: OpenAiServer) -> None:
     model.replies(Reply(pieces=["Hel", 0.1, "lo <b>", 0.1, "you</b>"]))
     texts = [
-        one["rich"] for one in chunks(talking, message("hello")) if one["rich"]["type"] == "text"
+        chunk["rich"]
+        for chunk in chunks(talking, message("hello"))
+        if chunk["rich"]["type"] == "text"
     ]
     assert texts[0]["data"]["content"] == "Hel"
     assert [text["lifecycle"] for text in texts] == ["create", *["replace"] * (len(texts) - 1)]
@@ -562,7 +564,7 @@ def test_pages_of_listed_origins_may_ask(keyed: tuple[Asking, dict[str, str]]) -
 def learnt_by(asking: Asking, user_id: str) -> list[str]:
     """The questions of a user's examples."""
     examples = get(asking, "/api/v0/knowledge/examples?limit=100")["examples"]
-    return [one["question"] for one in examples if one["author"] == user_id]
+    return [example["question"] for example in examples if example["author"] == user_id]
 
 
 def test_a_thumb_teaches(ruled: Asking) -> None:

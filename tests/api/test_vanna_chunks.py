@@ -341,7 +341,7 @@ def test_a_number_that_javascript_can_not_hold_is_text() -> None:
         None,
     ]
     (table,) = VannaPage(
-        translated([completed(query_result=result(["n"], [[one] for one in values]))])
+        translated([completed(query_result=result(["n"], [[value] for value in values]))])
     ).all("dataframe")
     shown = [row["n"] for row in table["data"]]
     assert shown == [

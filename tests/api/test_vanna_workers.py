@@ -52,11 +52,11 @@ def test_broken_connections_and_the_end(citu: Citu, model: OpenAiServer) -> None
             gate.open()
     for answer in again:
         status, whole = answer.result()
-        assert (status, VannaPage(read(json.dumps(one)) for one in whole["chunks"]).texts) == (
+        assert (status, VannaPage(read(json.dumps(chunk)) for chunk in whole["chunks"]).texts) == (
             200,
             ["Hello"],
         )
-    assert sum("hello, cut" in json.dumps(one.messages) for one in model.requests) == 1
+    assert sum("hello, cut" in json.dumps(request.messages) for request in model.requests) == 1
 
     gate = Gate()
     with (

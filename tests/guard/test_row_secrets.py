@@ -134,7 +134,7 @@ def test_rights_are_said_and_count_nothing_that_is_closed(asked: World) -> None:
     open_to_all = asked.answered("ann", "SELECT * FROM product WHERE id = 7", "Product 7")
     assert open_to_all["response"] == "No rows match."
     counted = asked.answered("ann", "SELECT status, count(*) FROM sale GROUP BY 1", "By status")
-    assert any('Some of "sale' in one for one in counted["warnings"]), counted["warnings"]
+    assert any('Some of "sale' in warning for warning in counted["warnings"]), counted["warnings"]
     _clean(json.dumps(counted))
     assert not asked.answered("ann", "SELECT * FROM product", "Products")["warnings"]
 
@@ -249,14 +249,14 @@ def test_what_others_taught(asked: World, way: Way) -> None:
         for who in ("ann", "eve"):
             _clean(asked.fetch(who, f"{KNOWLEDGE}/{path}")[1])
     everybodys = [
-        one["question"]
-        for one in asked.call("eve", f"{KNOWLEDGE}/examples?limit=100")[1]["examples"]
+        example["question"]
+        for example in asked.call("eve", f"{KNOWLEDGE}/examples?limit=100")[1]["examples"]
     ]
     assert "All the customers" in everybodys
     (hidden,) = [
-        one
-        for one in asked.call("root", f"{KNOWLEDGE}/examples?limit=100")[1]["examples"]
-        if one["question"] == "Sales of Zanzicanary Ltd"
+        example
+        for example in asked.call("root", f"{KNOWLEDGE}/examples?limit=100")[1]["examples"]
+        if example["question"] == "Sales of Zanzicanary Ltd"
     ]
     code, answer = asked.fetch("ann", f"{KNOWLEDGE}/examples/{hidden['example_id']}/certify", {})
     assert code == 404, answer

@@ -245,9 +245,9 @@ def test_the_stream_says_so_while_it_happens(asking: Asking) -> None:
     body = {"question": QUESTION, "user_id": "ann", "lang": "en"}
     events = [frame["data"] for frame in asking.stream(body)]
     (written,) = (
-        one
-        for one in events
-        if one.get("node") == "agent_sql_generation" and one["status"] == "done"
+        event
+        for event in events
+        if event.get("node") == "agent_sql_generation" and event["status"] == "done"
     )
     assert written["sub_status"].startswith("From a verified example")
     assert written["state_summary"]["generation_method"] == "verified_example"

@@ -30,10 +30,15 @@ CATALOG = Catalog(
     (
         replace(
             CUSTOMERS,
-            columns=tuple(CITY if one.name == "city" else one for one in CUSTOMERS.columns),
+            columns=tuple(
+                CITY if column.name == "city" else column for column in CUSTOMERS.columns
+            ),
         ),
         replace(
-            ORDERS, columns=tuple(STATUS if one.name == "status" else one for one in ORDERS.columns)
+            ORDERS,
+            columns=tuple(
+                STATUS if column.name == "status" else column for column in ORDERS.columns
+            ),
         ),
     )
 )
@@ -353,7 +358,9 @@ def test_a_range_is_not_turned_round(
 
 def test_a_number_stands_for_a_name_only_where_the_example_has_a_number() -> None:
     city = replace(CITY, values=(*CITIES, "2024", "15", "25"))
-    columns = tuple(city if one.name == "city" else one for one in CATALOG.tables[0].columns)
+    columns = tuple(
+        city if column.name == "city" else column for column in CATALOG.tables[0].columns
+    )
     catalog = Catalog((replace(CATALOG.tables[0], columns=columns), *CATALOG.tables[1:]))
     assert reuse(PLACE, "customers in 2024", catalog=catalog) is None
     assert (

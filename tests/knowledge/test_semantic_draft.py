@@ -151,7 +151,7 @@ def test_a_draft_proposes_what_lines_are_worth_and_names_in_both_languages() -> 
     assert people.meaning.label_columns == ("first_name", "last_name")
     sex = lines.column("sex")
     assert sex is not None and sex.meaning is not None
-    assert [one.names.label("en") for one in sex.meaning.values] == ["man", "woman"]
+    assert [value.names.label("en") for value in sex.meaning.values] == ["man", "woman"]
     assert "# names: {zh: 数量, en: quantity}" in text, "by the dictionary, so for a person to see"
 
 

@@ -92,7 +92,7 @@ def test_a_catalogue_carries_what_the_file_says() -> None:
     assert amount.meaning.unit == Text("元", "CNY")
     # What YAML reads as a boolean and a number is the stored value and its name as they are
     # written.
-    assert {one.value: one.names.all for one in status.meaning.values} == {
+    assert {value.value: value.names.all for value in status.meaning.values} == {
         "P": ("已付", "paid"),
         "no": ("2024",),
     }
@@ -205,7 +205,9 @@ def test_a_value_that_a_column_can_not_have_is_named() -> None:
         "f:1: the column 'status' can't have the value 'piad'; did you mean 'paid'?",
     ]
     done = _bound(text, catalog).catalog.tables[0].columns[1].meaning
-    assert done and [(one.value, one.names.en) for one in done.values] == [("true", ("fertig",))]
+    assert done and [(value.value, value.names.en) for value in done.values] == [
+        ("true", ("fertig",))
+    ]
 
 
 def test_a_name_of_several_tables_must_say_which() -> None:

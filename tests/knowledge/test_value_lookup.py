@@ -499,7 +499,7 @@ def test_prompts_hold_what_was_found(url: str, model: OpenAiServer, tmp_path: Pa
         _, answer = asking.sync(asked, Reply("SELECT nothing FROM customers"), Reply(mended))
     assert answer["data"]["query_result"]["rows"] == [[1]]
     prompts = [
-        "\n".join(str(one["content"]) for one in request.messages)
+        "\n".join(str(message["content"]) for message in request.messages)
         for request in model.requests[-2:]
     ]
     assert all("customers.company_name = 'Café Müller GmbH'" in prompt for prompt in prompts)
@@ -517,14 +517,16 @@ def test_a_model_is_told_what_only_its_verdict_led_to(url: str, model: OpenAiSer
             Reply("SELECT count(*) FROM customers"),
             Reply("x"),
         )
-    written = "\n".join(str(one["content"]) for one in model.requests[-1].messages)
+    written = "\n".join(str(message["content"]) for message in model.requests[-1].messages)
     assert "customers.company_name = '华东科技有限公司'" in written
 
 
 def test_the_second_look_uses_what_was_found(shop: Shop) -> None:
     found = shop.found("orders of café müller gmbh")
     sql = "SELECT * FROM customers WHERE company_name = 'café müller gmbh'"
-    assert [one.stored for one in replacements(sql, shop.catalog, found)] == ["Café Müller GmbH"]
+    assert [replacement.stored for replacement in replacements(sql, shop.catalog, found)] == [
+        "Café Müller GmbH"
+    ]
     people = shop.found("orders of staff Jonathan Read")
     sql = "SELECT * FROM staff WHERE full_name = 'Jonathan Read'"
     assert replacements(sql, shop.catalog, people) == ()

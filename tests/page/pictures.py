@@ -41,7 +41,7 @@ _TOLD = {
 def _using_tools(request: Request) -> Reply:
     """Asks for the rows, then says what is in them."""
     lang = language_of(
-        next(one["content"] for one in request.messages[::-1] if one["role"] == "user")
+        next(message["content"] for message in request.messages[::-1] if message["role"] == "user")
     )
     return following((calling("run_sql", sql=_SQL), Reply(_TOLD[lang])))(request)
 

@@ -260,9 +260,9 @@ def test_a_broken_stream_goes_on_by_the_other_endpoint(
         assert cut["request_id"] == again["request_id"] != starter["request_id"]
     _, kept = get_json(hostile.port, f"/api/v0/conversations/{cut['conversation_id']}")
     assert [turn["question"] for turn in kept["data"]["turns"]] == ["list b.c, please"]
-    assert sum("b.c" in json.dumps(one.messages[-1]) for one in model.requests[first:]) == 1, (
-        "the model wrote SQL once"
-    )
+    assert (
+        sum("b.c" in json.dumps(request.messages[-1]) for request in model.requests[first:]) == 1
+    ), "the model wrote SQL once"
 
 
 # ------------------------------------------------------------------------------

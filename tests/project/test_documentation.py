@@ -149,7 +149,7 @@ def test_the_postman_collection_is_made_from_its_scenarios() -> None:
     kept = json.loads((ROOT / "postman/citu.postman_collection.json").read_text())
     assert made == kept, "run `python postman/make.py`"
     requests = [request for folder in made["item"] for request in folder["item"]]
-    assert [one["name"] for one in requests if not one["response"]] == [], (
+    assert [request["name"] for request in requests if not request["response"]] == [], (
         "record them: REPORT=report.json postman/run.sh, then postman/record.py"
     )
 
@@ -163,7 +163,9 @@ NOT_IN_POSTMAN = {
 
 def test_every_operation_has_a_request_in_the_postman_collection() -> None:
     scenarios = yaml.safe_load((ROOT / "postman/scenarios.yaml").read_text("utf-8"))
-    asked = {one.get("operation") for each in scenarios["folders"] for one in each["requests"]}
+    asked = {
+        request.get("operation") for each in scenarios["folders"] for request in each["requests"]
+    }
     known = {
         operation["operationId"]
         for operations in SPECIFICATION["paths"].values()

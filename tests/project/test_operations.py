@@ -244,7 +244,7 @@ def test_lock_files_have_what_requirements_ask_for(path: Path) -> None:
 def _versions(lock: str) -> set[tuple[str, str]]:
     """Return name and version of each package; some have two, for other systems."""
     packages = [Requirement(line) for line in _PINNED.findall(lock)]
-    return {(one.name, str(one.specifier)) for one in packages}
+    return {(package.name, str(package.specifier)) for package in packages}
 
 
 _PINNED = re.compile(r"^[A-Za-z0-9][^\\\n]*==[^\\\n]*?(?= \\)", re.MULTILINE)

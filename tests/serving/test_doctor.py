@@ -292,7 +292,7 @@ def test_the_certificate_of_the_proxy(
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate) if is_trusted else os.devnull)
     with tls_server(certificate) as port:
         findings = list(public_address(f"https://127.0.0.1:{port}"))
-    told = {one.check: one for one in findings}
+    told = {finding.check: finding for finding in findings}
     assert told[check].status == status
     assert remedy in " ".join(text.en for text in (told[check].said, told[check].advice) if text)
 

@@ -129,7 +129,9 @@ def _answers(received: bytes) -> list[tuple[int, dict[str, Any]]]:
     while received:
         head, _, received = received.partition(b"\r\n\r\n")
         line, *headers = head.decode().split("\r\n")
-        named = {name.lower(): value for name, _, value in (one.partition(": ") for one in headers)}
+        named = {
+            name.lower(): value for name, _, value in (header.partition(": ") for header in headers)
+        }
         length = int(named.get("content-length", 0))
         found.append((int(line.split()[1]), json.loads(received[:length] or b"{}")))
         received = received[length:]

@@ -149,7 +149,7 @@ def _joined(draw: st.DrawFn) -> tuple[list[Step], list[str], list[str]]:
         sources.append(right)
         if how in ("left", "inner"):
             joined.append(right)
-    is_single = not any(one.is_multiple for one in steps if hasattr(one, "is_multiple"))
+    is_single = not any(step.is_multiple for step in steps if hasattr(step, "is_multiple"))
     if is_single and draw(st.integers(0, 3)) == 0:
         name = base[0]
         steps.append(dedup(name, [_DEDUPS[name]], [("id", "asc")], "rows"))
@@ -194,7 +194,7 @@ def _tests(draw: st.DrawFn, source: str) -> list[Any]:
 
 
 def _made(steps: list[Step]) -> list[str]:
-    return [one.name for one in steps if hasattr(one, "name")]
+    return [step.name for step in steps if hasattr(step, "name")]
 
 
 def _grouped(
@@ -236,7 +236,7 @@ def _result_steps(
     draw: st.DrawFn, keys: list[BoundKey], measures: list[BoundMeasure]
 ) -> list[Step]:
     steps: list[Step] = []
-    numbers = [one.name for one in measures if one.function not in ("min", "max")]
+    numbers = [measure.name for measure in measures if measure.function not in ("min", "max")]
     if not numbers:
         return steps
     number = draw(st.sampled_from(numbers))

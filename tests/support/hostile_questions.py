@@ -111,7 +111,7 @@ def units_of(catalog: Catalog) -> tuple[str, ...]:
     """
     columns = [column for table in catalog.tables[:40] for column in table.columns]
     values = [value for column in columns for value in column.values[:3]]
-    told = [one.comment for one in catalog.tables[:40] if one.comment]
+    told = [table.comment for table in catalog.tables[:40] if table.comment]
     told += [column.comment for column in columns if column.comment]
     joined = (
         f"{' '.join(dict.fromkeys(words[:_MOST_NAMES]))} "

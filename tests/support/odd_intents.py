@@ -66,7 +66,7 @@ def odd_ddl() -> str:
     schema = quoted(SCHEMA)
     statements = [f"CREATE SCHEMA {schema};"]
     for table in (_ORDERS, _PEOPLE):
-        columns = ", ".join(f"{quoted(one.name)} {one.type}" for one in table.columns)
+        columns = ", ".join(f"{quoted(column.name)} {column.type}" for column in table.columns)
         statements.append(f"CREATE TABLE {schema}.{quoted(table.name)} ({columns});")
     for number, value in enumerate((*VALUES, None) * 2, 1):
         text = "NULL" if value is None else "'" + value.replace("'", "''") + "'"

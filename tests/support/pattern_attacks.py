@@ -72,8 +72,8 @@ def modules() -> Iterator[types.ModuleType]:
     for room in ROOMS:
         package = importlib.import_module(room)
         yield package
-        for one in pkgutil.walk_packages(package.__path__, f"{room}."):
-            yield importlib.import_module(one.name)
+        for module in pkgutil.walk_packages(package.__path__, f"{room}."):
+            yield importlib.import_module(module.name)
     yield from map(importlib.import_module, _PROGRAMS)
 
 
@@ -297,7 +297,7 @@ def _group_samples(kind: Any, value: Any, wide: bool) -> list[str]:
     if kind is codes.ATOMIC_GROUP:
         return _samples(value, wide)
     if kind is codes.BRANCH:
-        found = [one for branch in value[1] for one in _samples(branch)[:2]]
+        found = [sample for branch in value[1] for sample in _samples(branch)[:2]]
         return list(dict.fromkeys(found))[: 24 if wide else 6]
     if kind is codes.GROUPREF_EXISTS:
         return _samples(value[1], wide)

@@ -209,6 +209,6 @@ def keep(column: str, operator: str, value: Any = None, **more: Any) -> tuple[st
 
 def by(*columns: Any, sums: Sequence[str] = ("orders.amount",), **more: Any) -> tuple[str, Any]:
     """Return sums by columns; a column is a name, or what `group_by` holds."""
-    group_by = [{"column": one} if isinstance(one, str) else one for one in columns]
+    group_by = [{"column": column} if isinstance(column, str) else column for column in columns]
     measures = [{"function": "sum", "column": one, "as": f"m{n}"} for n, one in enumerate(sums)]
     return "aggregate", {"group_by": group_by, "measures": measures, **more}

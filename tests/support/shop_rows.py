@@ -17,7 +17,7 @@ def shop_ddl() -> str:
     """Return what makes the shop's tables."""
     statements = []
     for table in TABLES.values():
-        columns = ", ".join(f"{one.name} {one.type}" for one in table.columns)
+        columns = ", ".join(f"{column.name} {column.type}" for column in table.columns)
         statements.append(f"CREATE TABLE {table.schema}.{table.name} ({columns});")
     return "".join(statements)
 

@@ -45,7 +45,7 @@ def worlds(draw: st.DrawFn) -> Rows:
     tables = {}
     for name, rows in _ROWS.items():
         drawn = draw(st.lists(rows, max_size=7))
-        names = [one.name for one in TABLES[name].columns]
+        names = [column.name for column in TABLES[name].columns]
         if names[0] == "id":
             drawn = [(number, *row) for number, row in enumerate(drawn, 1)]
         tables[name] = [dict(zip(names, row, strict=True)) for row in drawn]
@@ -63,7 +63,7 @@ def shop_connection(admin_url: str) -> Iterator[psycopg.Connection]:
 
 
 def _ddl(table: Table) -> str:
-    columns = ", ".join(f"{one.name} {one.type}" for one in table.columns)
+    columns = ", ".join(f"{column.name} {column.type}" for column in table.columns)
     return f"CREATE TEMPORARY TABLE {table.name} ({columns})"
 
 

@@ -20,7 +20,9 @@ def turns(request: Request) -> int:
 def results(request: Request) -> dict[str, str]:
     """Return what the tools of this conversation have answered, by the ids of the calls."""
     return {
-        one["tool_call_id"]: one["content"] for one in request.messages if one["role"] == "tool"
+        message["tool_call_id"]: message["content"]
+        for message in request.messages
+        if message["role"] == "tool"
     }
 
 

@@ -67,9 +67,9 @@ class _Export(BaseHTTPRequestHandler):
 
 def _collected(span: Any) -> CollectedSpan:
     attributes = {}
-    for one in span.attributes:
-        kind = one.value.WhichOneof("value")
-        attributes[one.key] = getattr(one.value, kind)
+    for attribute in span.attributes:
+        kind = attribute.value.WhichOneof("value")
+        attributes[attribute.key] = getattr(attribute.value, kind)
     return CollectedSpan(
         span.name,
         span.trace_id.hex(),

@@ -198,9 +198,9 @@ class VannaPage:
     def buttons(self) -> dict[str, str]:
         """Return what each button sends, by its label."""
         return {
-            one["label"]: one["action"]
+            button["label"]: button["action"]
             for group in self.all("button_group")
-            for one in group["buttons"]
+            for button in group["buttons"]
         }
 
     @property
@@ -236,7 +236,10 @@ def as_html(chunk: Chunk) -> Iterator[str]:
         )
     elif part["type"] == "button_group":
         yield from (
-            str(value) for one in data["buttons"] for key, value in one.items() if key != "action"
+            str(value)
+            for button in data["buttons"]
+            for key, value in button.items()
+            if key != "action"
         )
     elif part["type"] == "chart":
         assert "title" not in data, "written unescaped"

@@ -115,7 +115,7 @@ def _first_row_of(sql: str) -> str:
 def said(offers: Offers, lang: Lang) -> str:
     """Return a sentence that offers the rewrites, or else the examples; empty without any."""
     pattern = _SAID if offers.rewrites else _SAID_EXAMPLES
-    quoted = [_QUOTED.to(lang).format(one) for one in offers.rewrites or offers.examples]
+    quoted = [_QUOTED.to(lang).format(rewrite) for rewrite in offers.rewrites or offers.examples]
     if quoted:
         return pattern.to(lang).format(_OR.to(lang).join(quoted))
 

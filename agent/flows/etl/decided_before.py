@@ -34,7 +34,7 @@ async def decided_before(meaning: str, state: EtlState, context: EtlContext) -> 
         analysis = (await binding_of(changed, context)).analysis
 
     used = {one["example_id"] for one in decided}
-    context.experience.used([one for one in examples if one.example_id in used])
+    context.experience.used([example for example in examples if example.example_id in used])
     return decided
 
 

@@ -73,11 +73,11 @@ def response_of(state: EtlState) -> str:
     lang = state["lang"]
     sentences = [STATUS[state["status"]].to(lang)]
     if state["status"] == "needs_input":
-        sentences += [one["prompt"] for one in state["analysis"]["ambiguities"]]
+        sentences += [ambiguity["prompt"] for ambiguity in state["analysis"]["ambiguities"]]
     elif state["status"] == "not_possible":
         sentences += [one["text"] for one in state["analysis"]["impossible"]]
     elif state["status"] == "failed" and "tests" not in state:
-        sentences += [one["message"] for one in _errors(state)]
+        sentences += [error["message"] for error in _errors(state)]
 
     if "tests" in state:
         sentences.append(summary_of(state))
@@ -96,7 +96,7 @@ def summary_of(state: EtlState) -> str:
     sentences = [*_built(state, lang), *_tested(state["tests"], lang)]
     assumptions = state.get("analysis", {}).get("assumptions", [])
     if assumptions:
-        texts = SEPARATOR.to(lang).join(_assumed(one, lang) for one in assumptions)
+        texts = SEPARATOR.to(lang).join(_assumed(assumption, lang) for assumption in assumptions)
         sentences.append(ASSUMED.to(lang).format(texts=texts))
 
     return SEPARATOR.to(lang).join(sentences)
@@ -145,7 +145,7 @@ def _tested(tests: Json, lang: Lang) -> list[str]:
     if counts["pass"]:
         sentences.append(TESTS.to(lang).format(passed=counts["pass"]))
 
-    failing = [one["id"] for one in tests["tests"] if one["status"] == "fail"]
+    failing = [test["id"] for test in tests["tests"] if test["status"] == "fail"]
     if failing:
         named = ", ".join(failing[:_FAILING])
         sentences.append(TESTS_FAILED.to(lang).format(failed=len(failing), named=named))
@@ -173,7 +173,7 @@ def states_of_nodes(state: EtlState) -> list[dict[str, Any]]:
     written = {code["node"] for code in state.get("code", [])}
     tests = state.get("tests", {})
     built = {model["node"] for model in tests.get("models", [])}
-    failed = {one["node"] for one in tests.get("tests", []) if one["status"] == "fail"}
+    failed = {test["node"] for test in tests.get("tests", []) if test["status"] == "fail"}
     stages = (("failed", failed), ("built", built), ("written", written))
     shown = []
     for node in state["plan"]["nodes"]:

@@ -54,7 +54,7 @@ def _reference(example: Example, lessons: Sequence[Lesson]) -> ReferenceSql:
         confidence=_CONFIDENCE[example.trust],
         use_count=example.uses,
         trust=example.trust,
-        failures=[_failure(one) for one in lessons],
+        failures=[_failure(lesson) for lesson in lessons],
     )
 
 

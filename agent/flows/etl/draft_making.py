@@ -90,7 +90,7 @@ def earlier_turns(state: EtlState) -> EarlierTurns:
     """Return what the conversation has said before, as the state holds it."""
     earlier = state.get("earlier") or {}
     intent = earlier.get("intent")
-    chosen = tuple(UserChoice(**one) for one in earlier.get("decisions", ()))
+    chosen = tuple(UserChoice(**decision) for decision in earlier.get("decisions", ()))
     return EarlierTurns(UserIntent.model_validate(intent) if intent else None, chosen)
 
 

@@ -115,12 +115,12 @@ def _refusal(failure: Json | None) -> CituError | None:
 def _found(state: EtlState, *, is_explained: bool) -> FailureFinding | None:
     """Return what the checks say; what they only warn of counts where nobody explains more."""
     failing = [
-        FailedTest(one["id"], one["kind"])
-        for one in state.get("tests", {}).get("tests", [])
-        if one["status"] == "fail" and not one["is_warning"]
+        FailedTest(test["id"], test["kind"])
+        for test in state.get("tests", {}).get("tests", [])
+        if test["status"] == "fail" and not test["is_warning"]
     ]
     issues: list[Json] = state.get("review", {}).get("issues", [])
-    errors = [one for one in issues if one["severity"] == "error"]
+    errors = [issue for issue in issues if issue["severity"] == "error"]
     found = failed_tests(failing) or reviewed_issue(_issues(errors))
     if found is None and not is_explained:
         found = reviewed_issue(_issues(issues))
@@ -129,4 +129,4 @@ def _found(state: EtlState, *, is_explained: bool) -> FailureFinding | None:
 
 
 def _issues(issues: Sequence[Json]) -> list[FoundIssue]:
-    return [FoundIssue(one["code"], one["message"], one["suggestion"]) for one in issues]
+    return [FoundIssue(issue["code"], issue["message"], issue["suggestion"]) for issue in issues]

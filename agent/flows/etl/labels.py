@@ -36,7 +36,7 @@ def _analysed(update: EtlUpdate) -> StepDescription:
 
 
 def _clarified(update: EtlUpdate) -> StepDescription:
-    answers = ", ".join(str(one["answer"]) for one in update["clarifications"])
+    answers = ", ".join(str(clarification["answer"]) for clarification in update["clarifications"])
     return StepDescription(Text(f"已确认: {answers}", f"Decided: {answers}"), _DONE)
 
 

@@ -79,7 +79,7 @@ def values_called(meaning: ColumnMeaning | None) -> dict[str, str]:
     if meaning is None or meaning.is_sensitive:
         return {}
 
-    return {one.value: f" ({_listed(one.names, _MAX_VALUE_NAMES)})" for one in meaning.values}
+    return {value.value: f" ({_listed(value.names, _MAX_VALUE_NAMES)})" for value in meaning.values}
 
 
 def metric_line(metric: Metric) -> str:

@@ -64,7 +64,7 @@ async def _answered(
 
     update["warnings"] += (notice.to(state["lang"]) for notice in result.notices)
     rights = await _rights(sql, result, state["lang"], context)
-    update["warnings"] += (one.to(state["lang"]) for one in rights)
+    update["warnings"] += (right.to(state["lang"]) for right in rights)
     if result.cut_columns:
         update["warnings"].append(_cut(result).to(state["lang"]))
     if not result.rows:  # the rules say it: a model would have nothing to tell

@@ -11,9 +11,11 @@ from etl.schemas.requirement import Ambiguity
 
 async def clarify(state: EtlState, runtime: EtlRuntime) -> EtlUpdate:  # noqa: ARG001
     """Return the answers to the first open ambiguities."""
-    ambiguities = [Ambiguity.model_validate(one) for one in state["analysis"]["ambiguities"]]
+    ambiguities = [
+        Ambiguity.model_validate(ambiguity) for ambiguity in state["analysis"]["ambiguities"]
+    ]
     given: dict[str, str] = ask_user(clarify_question(ambiguities, state["lang"]))
-    asked = [_clarified(one, given) for one in ambiguities[:MOST_AT_ONCE]]
+    asked = [_clarified(ambiguity, given) for ambiguity in ambiguities[:MOST_AT_ONCE]]
     attempts = state.get("attempts", {})
     update: EtlUpdate = {
         "clarifications": [*state.get("clarifications", []), *asked],

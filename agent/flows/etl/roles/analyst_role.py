@@ -137,7 +137,9 @@ class ModelReading:
         self.intent, self.result = intent, result
         asked = [_asked(one, number) for number, one in enumerate(given.ambiguities)]
         self.ambiguities = [one for one in asked if is_decidable(one, intent)][:_MOST_KEPT]
-        self.assumptions = [one_line(one.text, MOST_LINE) for one in given.assumptions]
+        self.assumptions = [
+            one_line(assumption.text, MOST_LINE) for assumption in given.assumptions
+        ]
         return "Accepted."
 
     async def _bound(self, intent: UserIntent) -> BindingResult:
@@ -163,11 +165,11 @@ def _checked_step(given: StatedStep, intent: UserIntent) -> FurtherStep:
     """
     columns = [
         FurtherColumn(
-            name=one.name,
-            type=one.type,
-            description=one_line(one.description, MOST_LINE) if one.description else None,
+            name=column.name,
+            type=column.type,
+            description=one_line(column.description, MOST_LINE) if column.description else None,
         )
-        for one in given.columns
+        for column in given.columns
     ]
     step = FurtherStep(
         description=one_line(given.description, MOST_LINE),
@@ -275,8 +277,8 @@ def _by_model(reading: ModelReading, state: EtlState) -> AnalysisResult:
     assert reading.intent is not None
     assert reading.result is not None
     found = reading.result.analysis
-    kinds = {one.kind for one in found.ambiguities}
-    further = [one for one in reading.ambiguities if one.kind not in kinds]
+    kinds = {ambiguity.kind for ambiguity in found.ambiguities}
+    further = [ambiguity for ambiguity in reading.ambiguities if ambiguity.kind not in kinds]
     steps = _steps(reading.intent)
     read_by_model = filled(READ_BY_MODEL, Text(steps, steps)).to(state["lang"])
     texts = [read_by_model, *reading.assumptions]
@@ -298,14 +300,14 @@ async def _decided(before: AnalysisResult, state: EtlState, context: EtlContext)
     assert before.intent is not None
     answers = answers_of(state)
     intent = before.intent
-    for one in before.ambiguities:
-        if one.id in answers and is_decidable(one, intent):
-            intent = with_choice(intent, one, answers[one.id])
+    for ambiguity in before.ambiguities:
+        if ambiguity.id in answers and is_decidable(ambiguity, intent):
+            intent = with_choice(intent, ambiguity, answers[ambiguity.id])
 
     changed = before.model_copy(update={"intent": intent})
     now: EtlState = {**state, "analysis": changed.model_dump(mode="json")}
     found = (await binding_of(now, context)).analysis
-    kept = [one for one in before.assumptions if one.id.startswith(_PREFIX)]
+    kept = [assumption for assumption in before.assumptions if assumption.id.startswith(_PREFIX)]
     changes = {
         "assumptions": [*kept, *found.assumptions],
         "method": "llm",

@@ -226,7 +226,7 @@ def _findings(state: EtlState) -> dict[str, Any]:
     if "tests" not in state:
         return {}
 
-    failing = [one for one in state["tests"]["tests"] if one["status"] == "fail"]
+    failing = [test for test in state["tests"]["tests"] if test["status"] == "fail"]
     told = [
         {name: one[name] for name in ("id", "kind", "node", "failures")}
         for one in failing[:_MOST_FOUND]
