@@ -13,6 +13,7 @@ import { Turn } from "./turn.js";
 const TURNS_AT_ONCE = 20;
 // Failures after which a run may exist: the same question, sent again, keeps its key so that this run answers it.
 const UNKNOWN_END = new Set(["connection_lost", "stream_ended", "unreachable", "bad_answer"]);
+const CONTEXT_TYPES = ["DATABASE", "CHAT"]; // of turns that say what the next question is about
 const NOTHING_SAID = { conversation_id: undefined, context_type: undefined };
 
 /**
@@ -72,7 +73,7 @@ export class Conversation {
 
   /** Asks a question of it; `options` are further fields of the request. */
   ask(question, options) {
-    this.#follow({ body: { question, ...options, ...this.#said }, key: newKey(), run_id: null });
+    this.#follow({ body: bodyOf({ question, ...options }, this.#said), key: newKey(), run_id: null });
   }
 
   /**
@@ -82,7 +83,7 @@ export class Conversation {
   runSql(sql, database, place) {
     if (this.#running) return;
     const options = { lang: language(), agent: "ask", routing_mode: "database_direct", database: database ?? undefined };
-    this.#follow({ body: { question: sql, ...options, ...this.#said }, key: newKey(), run_id: null }, place);
+    this.#follow({ body: bodyOf({ question: sql, ...options }, this.#said), key: newKey(), run_id: null }, place);
   }
 
   /** Cancels the question being answered. */
@@ -186,12 +187,12 @@ export class Conversation {
     if (this.#running) return;
     turn.element.remove();
     const isSame = UNKNOWN_END.has(failure);
-    const again = isSame ? { body, key, run_id: null } : { body: { ...body, ...this.#said }, key: newKey(), run_id: null };
+    const again = isSame ? { body, key, run_id: null } : { body: bodyOf(body, this.#said), key: newKey(), run_id: null };
     this.#follow(again, place);
   }
 
   #continueWith(data) {
-    if (data.response_type) this.#said.context_type = data.response_type;
+    if (data.response_type) this.#said.context_type = contextOf(data.response_type);
     if (!data.conversation_id) return;
     this.#said.conversation_id = data.conversation_id;
     showAddress(data.conversation_id);
@@ -210,7 +211,7 @@ export class Conversation {
     const opening = this.#opening;
     const page = await this.#page(null, () => this.#showLatest(), mayBeNew);
     if (!page || opening !== this.#opening) return;
-    this.#said.context_type ??= page.turns.findLast((turn) => !turn.failure)?.question_type;
+    this.#said.context_type ??= contextOf(page.turns.findLast((turn) => !turn.failure)?.question_type);
     this.#title = page.conversation.title;
     const latest = page.turns.at(-1);
     const turns = page.turns
@@ -268,6 +269,16 @@ export class Conversation {
     this.#place.prepend(note);
     this.#onChange();
   }
+}
+
+/** The request with what was said before; a transformation is told of no kind of question. */
+function bodyOf(request, said) {
+  const body = { ...request, ...said };
+  return request.agent === "etl" ? { ...body, context_type: undefined, routing_mode: undefined } : body;
+}
+
+function contextOf(type) {
+  return CONTEXT_TYPES.includes(type) ? type : undefined;
 }
 
 function earlierButton(page, onClick) {

@@ -16,6 +16,7 @@ const LEDGER = ["operation", "table", "rows_in", "rows_out", "filtered", "unmatc
 export function draftView(data) {
   const { evidence, plan, artefact } = data;
   const parts = [
+    data.summary ? element("p", { class: "answer-text", dir: "auto" }, data.summary) : null, // of a draft to be judged
     STATES.includes(data.status) ? element("p", { class: `draft-status ${data.status}` }, label(`draft_${data.status}`)) : null,
     list("draft_impossible", data.impossible, ({ text, suggestions }) => withSuggestions(text, suggestions)),
     list("draft_questions", data.questions, ({ prompt, choices }) => withSuggestions(prompt, choices.map((one) => one.label))),
@@ -94,11 +95,19 @@ function detail({ detail: text, failures, status }) {
   return element("span", { dir: "auto" }, parts.join(""));
 }
 
+/** A table, whose rows are blocks with the heads in them where it is narrow; so its parts say what they are. */
 function ledger(entries) {
-  const heads = LEDGER.map((key) => element("th", { scope: "col" }, label(`draft_${key}`)));
-  const rows = entries.map((entry) => element("tr", {}, ...LEDGER.map((key) => element("td", {}, String(entry[key] ?? "")))));
-  const table = element("table", {}, element("thead", {}, element("tr", {}, ...heads)), element("tbody", {}, ...rows));
-  return element("div", { class: "table-scroll", tabindex: "0", role: "group" }, table);
+  const heads = LEDGER.map((key) => element("th", { scope: "col", role: "columnheader" }, label(`draft_${key}`)));
+  const rows = entries.map((entry) => element("tr", { role: "row" }, ...LEDGER.map((key) => ledgerCell(key, entry[key]))));
+  const head = element("thead", { role: "rowgroup" }, element("tr", { role: "row" }, ...heads));
+  const table = element("table", { role: "table" }, head, element("tbody", { role: "rowgroup" }, ...rows));
+  return element("div", { class: "table-scroll ledger", tabindex: "0", role: "group" }, table);
+}
+
+function ledgerCell(key, value) {
+  const head = element("span", { class: "cell-head", "aria-hidden": "true" }, label(`draft_${key}`));
+  const isSource = key === "operation" && value === 0; // what is said of a table before any step
+  return element("td", { role: "cell" }, head, isSource ? label("draft_source") : String(value ?? ""));
 }
 
 /** The download, and each file's text when it is wanted. */

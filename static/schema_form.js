@@ -2,6 +2,8 @@
 
 import { element } from "./dom.js";
 
+const LINES = { least: 3, most: 20 }; // of SQL that are seen at once
+
 let groups = 0;
 
 /** Whether `schema` is one that this module makes a form for. */
@@ -72,8 +74,10 @@ function text(name, schema, required) {
 /** An object of texts, folded away: SQL for each node of a draft. */
 function texts(name, schema) {
   const areas = Object.entries(schema.properties).map(([key, of]) => {
-    const area = element("textarea", { rows: 4, class: "asked-field code", spellcheck: "false" });
-    area.value = of.default ?? "";
+    const value = of.default ?? "";
+    const rows = Math.min(Math.max(value.split("\n").length, LINES.least), LINES.most);
+    const area = element("textarea", { rows, class: "asked-field code", spellcheck: "false" });
+    area.value = value;
     return { key, area, before: area.value, node: element("label", {}, element("code", {}, key), area) };
   });
   const title = element("summary", {}, schema.title ?? name);

@@ -315,6 +315,7 @@ const TEXTS = {
   failure_requirement_mismatch: ["与需求不符", "Not what was asked"],
   draft_ledger: ["行数台账", "Where rows went"],
   draft_operation: ["步骤", "Step"],
+  draft_source: ["来源", "Source"],
   draft_table: ["表", "Table"],
   draft_rows_in: ["输入", "In"],
   draft_rows_out: ["输出", "Out"],

@@ -20,7 +20,9 @@ from store import InvalidCursor, RunHead, RunRecord, RunState, Waiting
 from store.titles import title_of_question
 
 _KEY_BYTES = 16
-_ENCODER = simplejson.JSONEncoder(use_decimal=True, ignore_nan=True, separators=(",", ":"))
+_ENCODER = simplejson.JSONEncoder(
+    use_decimal=True, ignore_nan=True, separators=(",", ":"), namedtuple_as_object=False
+)
 _DECODER = simplejson.JSONDecoder(parse_float=Decimal)
 _PLAIN_DECODER = simplejson.JSONDecoder()
 _STATES: Mapping[str, RunState] = {each: each for each in get_args(RunState)}

@@ -21,6 +21,7 @@ from etl.rendering.readme_texts import (
     HOW_TO_RUN,
     LEDGER,
     LEDGER_HEAD,
+    LEDGER_SOURCE,
     MERGE,
     MUTANTS,
     NO_GRAIN,
@@ -182,12 +183,13 @@ class _Readme:
 
         rows = []
         for one in self._report.ledger:
+            # What is said of a table before any operation has the number 0.
+            step = str(one.operation) if one.operation else self._say(LEDGER_SOURCE)
             counts = (
-                *(one.operation, one.rows_in, one.rows_out, one.filtered),
+                *(one.rows_in, one.rows_out, one.filtered),
                 *(one.unmatched, one.repeated, one.null_keys),
             )
-            texts = [str(count) for count in counts]
-            rows.append((texts[0], _code(one.table), *texts[1:]))
+            rows.append((step, _code(one.table), *map(str, counts)))
 
         yield from self._table(LEDGER_HEAD, rows)
 

@@ -31,6 +31,7 @@ DECIDED = {
 CLARIFICATIONS = Text("提问与回答", "Questions and answers")
 NONE = Text("无。", "None.")
 LEDGER = Text("行数账目", "Ledger of rows")
+LEDGER_SOURCE = Text("来源", "source")
 LEDGER_HEAD = (
     Text("步骤", "operation"),
     Text("表", "table"),

@@ -127,7 +127,8 @@ def test_there_is_no_file_but_those_of_the_list(asking: Asking) -> None:
 
 
 def test_the_sentence_asks_for_the_date_and_then_for_a_rating(asking: Asking) -> None:
-    _, asked = post(asking, {"question": SENTENCE, "options": QUICK})
+    body = {"question": SENTENCE, "options": QUICK, "context_type": "CHAT"}
+    _, asked = post(asking, body)
     assert (asked["type"], asked["kind"]) == ("question", "clarify")
     field = asked["schema"]["properties"]["date_column"]
     assert field["enum"] == ["orders.ordered_on", "orders.paid_at", "__cancel__"]
@@ -148,6 +149,7 @@ def test_the_sentence_asks_for_the_date_and_then_for_a_rating(asking: Asking) ->
     assert (answer["type"], answer["status"]) == ("completed", "proven")
     assert sorted_rows(answer["preview"]) == MONTHS
     assert answer["feedback"]["rating"] == "satisfied"
+    assert answer["warnings"] == ["以下参数对 etl 无效：context_type。"]
     assert [one["answer"] for one in answer["clarifications"]] == ["orders.ordered_on"]
     assert answer["artefact"]["target"]["relation"] == "销售汇总表"
     conversation = f"/api/v0/conversations/{answer['conversation_id']}"

@@ -15,9 +15,9 @@ def _waits(turn: Locator) -> None:
     expect(turn).to_have_attribute("data-state", "waiting", timeout=DEADLINE_MS)
 
 
-def _choose_agent(page: Page) -> None:
+def _choose_agent(page: Page, agent: str) -> None:
     page.locator("#settings > summary").click()
-    page.locator("#agent").select_option("etl")
+    page.locator("#agent").select_option(agent)
     page.keyboard.press("Escape")
 
 
@@ -44,7 +44,7 @@ def test_a_draft_is_asked_about_judged_and_taken_along(
     }
     with opened(browser, live_server, **options) as page:
         load_axe(page)
-        _choose_agent(page)
+        _choose_agent(page, "etl")
         turn = ask(page, f"服务区按{period}统计服务区数，写入 areas_by_period")
         _waits(turn)
         expect(turn.locator(".asked-radio")).to_have_count(3)  # two dates, and giving up
@@ -58,6 +58,7 @@ def test_a_draft_is_asked_about_judged_and_taken_along(
         expect(turn.locator(".plan-place, .draft-tests")).not_to_have_count(0, timeout=DEADLINE_MS)
         _waits(turn)
         assert axe_violations(page) == []
+        expect(turn.locator(".draft .answer-text")).to_contain_text("areas_by_period")
         turn.locator(".asked-object summary").focus()
         page.keyboard.press("Enter")
         expect(turn.locator("textarea.code").last).to_have_value(re.compile("GROUP BY"))
@@ -69,7 +70,7 @@ def test_a_draft_is_asked_about_judged_and_taken_along(
         expect(turn.locator(".draft-status.proven")).to_be_visible()
         counted = {"zh-CN": "全部数据", "en-GB": "of all rows"}[locale]
         expect(turn.locator(".draft-list").first).to_contain_text(counted)
-        expect(turn.locator(".plan-box.target")).to_have_count(1)
+        expect(turn.locator(".plan-box.target:visible")).to_have_count(1)
         expect(turn.locator(".rows tbody tr")).not_to_have_count(0)
         turn.locator(".draft-files select").select_option("sql/build.sql")
         turn.locator(".draft-files button.secondary").click()
@@ -82,5 +83,13 @@ def test_a_draft_is_asked_about_judged_and_taken_along(
             "parts => parts.forEach((part) => part.open = true)"
         )
         assert axe_violations(page) == []
-        beyond = page.evaluate("document.documentElement.scrollWidth - innerWidth")
-        assert beyond <= 0
+        source = {"zh-CN": "来源", "en-GB": "Source"}[locale]
+        expect(turn.locator(".ledger tbody tr").first).to_contain_text(source)
+        wide = page.locator(":is(html, .ledger, .plan-place)").evaluate_all(
+            "all => all.filter((one) => one.scrollWidth > one.clientWidth).length"
+        )
+        assert wide == 0
+        # What was drafted is no kind of question that the next one could go on from.
+        _choose_agent(page, "ask")
+        answered = ask(page, "一共有多少个服务区")
+        expect(answered).to_have_attribute("data-state", "done", timeout=DEADLINE_MS)

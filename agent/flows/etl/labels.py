@@ -30,8 +30,9 @@ def _analysed(update: EtlUpdate) -> StepDescription:
         return StepDescription(Text(f"{count} 处需要确认", f"{count} {things} to decide"), _DONE)
 
     steps = len(analysis["intent"]["operations"])
+    operations = "operation" if steps == 1 else "operations"
     return StepDescription(
-        Text(f"{steps} 个操作，没有歧义", f"{steps} operations, nothing is open"), _DONE
+        Text(f"{steps} 个操作，没有歧义", f"{steps} {operations}, nothing is open"), _DONE
     )
 
 
@@ -58,8 +59,9 @@ def _reviewed(update: EtlUpdate) -> StepDescription:
 
 def _developed(update: EtlUpdate) -> StepDescription:
     count = len(update["code"])
+    models = "model" if count == 1 else "models"
     return StepDescription(
-        Text(f"已编写 {count} 个模型的 SQL", f"The SQL of {count} models is written"), _DONE
+        Text(f"已编写 {count} 个模型的 SQL", f"The SQL of {count} {models} is written"), _DONE
     )
 
 
