@@ -7,6 +7,9 @@ be answered is asked without naming a database, each in a conversation of its ow
 - right: the database that the question was written for;
 - asked: Citu asks back, and that database is among the choices;
 - wrong: another one, or choices without it.
+
+Then five databases of 200 tables each (`trades`) are asked. There it is known which databases a
+question fits: where several do, asking back with all of them is right, and choosing is a guess.
 """
 
 import asyncio
@@ -22,6 +25,7 @@ from agent.bootstrap import Services, bootstrap
 from agent.database_choice import DatabaseDoubt
 from agent.question import Question
 from app_config import Settings
+from benchmarks import trades
 from benchmarks.rule_answers import CHAT, HELD_OUT, database_of, names_in
 from common.actor import Actor
 from databases.embedded.embedded_server import EmbeddedServer
@@ -30,6 +34,9 @@ from tests.support.offline_questions import FIXTURES, REFUSE, Case, cases_of
 _STUDIED = HELD_OUT.parent / "studied"
 _TUNED = FIXTURES / "offline"
 _AT_ONCE = 5  # databases that one caller may ask
+_MADE = 250
+_OF_SEVERAL = ("asked back", "choices missing", "guessed")
+_GOOD = ("right", "asked back")
 _DEMO_QUESTIONS = ("questions_zh.sql", "questions_en.sql", "questions_more.sql")
 
 
@@ -60,6 +67,91 @@ def run(data_dir: Path, *, shows: bool = False) -> Iterator[str]:
         )
         yield f"{len(entries)} databases, {_AT_ONCE} to a caller"
         yield from asyncio.run(_measured(services, groups, shows=shows))
+
+    yield from run_trades(data_dir, shows=shows)
+
+
+def run_trades(data_dir: Path, *, shows: bool = False, count: int = _MADE) -> Iterator[str]:
+    """Yield the lines of the report about five databases of 200 tables each.
+
+    Args:
+        shows: whether the questions that may be studied and were not right are listed.
+        count: of the questions that are made in each language, of each group.
+    """
+    kept = trades.trades()
+    with ExitStack() as stack:
+        server = stack.enter_context(_server(data_dir))
+        entries: dict[str, dict[str, Any]] = {}
+        for trade in trades.TRADES:
+            file = data_dir / f"{trade}.sql"
+            file.write_text(f"{trades.ddl(kept, trade)};{trades.references(kept, trade)}", "utf-8")
+            entries[trade] = {"url": stack.enter_context(database_of(server, file))}
+            meanings = trades.semantic_file(kept, trade)
+            if meanings is not None:
+                path = data_dir / f"{trade}.yaml"
+                path.write_text(json.dumps(meanings), "utf-8")
+                entries[trade]["semantic_file"] = str(path)
+
+        path = data_dir / "trades.yaml"
+        path.write_text(json.dumps({"databases": entries}), "utf-8")
+        services = bootstrap(
+            Settings(databases_file=str(path), data_dir=str(data_dir), audit_log="off")
+        )
+        yield f"{len(entries)} databases of {len(kept.things['shop'])} tables each"
+        groups = {"written": trades.hand_written()}
+        for is_held_out in (False, True):
+            for lang in ("en", "zh"):
+                name = f"{'held out' if is_held_out else 'studied'}, {lang}"
+                groups[name] = trades.made_questions(kept, lang, count, held_out=is_held_out)
+
+        yield from asyncio.run(_measured_trades(services, groups, shows=shows))
+
+
+async def _measured_trades(
+    services: Services, groups: dict[str, list[trades.Asked]], *, shows: bool
+) -> list[str]:
+    lines = []
+    await services.warm()
+    for group, questions in groups.items():
+        counts: Counter[str] = Counter()
+        started = time.perf_counter()
+        for asked in questions:
+            verdict, found = await _trade_verdict(services, asked)
+            counts[verdict] += 1
+            if shows and not group.startswith("held out") and verdict not in _GOOD:
+                lines.append(f"  {verdict}: {asked.text} ({sorted(asked.fits)}: {found})")
+
+        milliseconds = (time.perf_counter() - started) * 1000 / len(questions)
+        lines.append(f"{group}: {len(questions)} questions; {milliseconds:.1f} ms each")
+        one = counts["right"] + counts["asked"] + counts["wrong"]
+        lines.append(f"  one fits: {_shares(counts, ('right', 'asked', 'wrong'), one)}")
+        several = len(questions) - one
+        lines.append(f"  several fit: {_shares(counts, _OF_SEVERAL, several)}")
+    await services.aclose()
+    return lines
+
+
+def _shares(counts: Counter[str], names: tuple[str, ...], total: int) -> str:
+    return ", ".join(
+        f"{name} {counts[name]} ({counts[name] / max(1, total):.1%})" for name in names
+    )
+
+
+async def _trade_verdict(services: Services, asked: trades.Asked) -> tuple[str, object]:
+    chosen = await services.chooser.chosen(Question(asked.text))
+    names: set[str | None] = set()
+    if isinstance(chosen, DatabaseDoubt):
+        names.update(chosen.names)
+    else:
+        names.add(chosen.database)
+    if len(asked.fits) == 1:
+        if not asked.fits <= names:
+            return "wrong", sorted(map(str, names))
+        return ("right" if len(names) == 1 else "asked"), sorted(map(str, names))
+
+    if len(names) == 1:
+        return "guessed", sorted(map(str, names))
+    return ("asked back" if asked.fits <= names else "choices missing"), sorted(map(str, names))
 
 
 async def _measured(
