@@ -5,8 +5,8 @@ lexicon of it explains them. A database for which the rules can read the whole q
 bonus.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from knowledge.tables.question_coverage import QuestionCoverage, scores
 from rules.linking.explained import ExplainedWords, explained_scores
@@ -18,6 +18,7 @@ _NEAR_UNREAD = 0.6  # the same where the best one is not readable: single words 
 _LEAST = 0.6  # needed by a database that explains the question as well as the best one
 
 _CERTAIN = 0.6  # least degree to which a word is explained that counts as certain
+_SURE, _SOMEHOW = 0.8, 0.4  # what a database has to know in part, if another one knows it
 _AS_WELL = 0.9  # least part of the best one's explanation that counts as equally good
 
 
@@ -52,12 +53,37 @@ def databases_that_fit(evidence: Mapping[str, DatabaseEvidence]) -> Sequence[str
     if not score:
         return readable
 
+    read = _fitting(score, evidence, readable)
+    wholly = [name for name in readable if _knows_all(evidence[name], evidence.values())]
+    if wholly == readable:
+        return read
+
+    # Where what the rules read may be another question, either may be meant.
+    return list(dict.fromkeys([*_fitting(score, evidence, wholly), *read]))
+
+
+def _fitting(
+    score: Mapping[str, float],
+    evidence: Mapping[str, DatabaseEvidence],
+    readable: Collection[str],
+) -> list[str]:
+    """Return those that score best and nearly so, the ones that are readable with a bonus."""
+    evidence = {name: replace(one, is_readable=name in readable) for name, one in evidence.items()}
+    score = dict(score)
     bonus = _READABLE * max(score.values())
     for name in readable:
         score[name] = score.get(name, 0.0) + bonus
 
     best, *others = sorted(score, key=lambda name: -score[name])
     return [best, *(name for name in others if _may_be_meant(name, best, score, evidence))]
+
+
+def _knows_all(one: DatabaseEvidence, all_of_them: Iterable[DatabaseEvidence]) -> bool:
+    """Tell whether it explains, somehow, whatever any of them explains with certainty.
+
+    The rules pass over words that they don't know: what they read then is another question.
+    """
+    return all(one.explained.is_as_much(other.explained, _SURE, _SOMEHOW) for other in all_of_them)
 
 
 def _may_be_meant(

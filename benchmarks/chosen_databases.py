@@ -100,9 +100,13 @@ def run_trades(data_dir: Path, *, shows: bool = False, count: int = _MADE) -> It
         yield f"{len(entries)} databases of {len(kept.things['shop'])} tables each"
         groups = {"written": trades.hand_written()}
         for is_held_out in (False, True):
-            for lang in ("en", "zh"):
-                name = f"{'held out' if is_held_out else 'studied'}, {lang}"
-                groups[name] = trades.made_questions(kept, lang, count, held_out=is_held_out)
+            kind = "held out" if is_held_out else "studied"
+            for lang in trades.LANGUAGES:
+                made = trades.made_questions(kept, lang, count, held_out=is_held_out)
+                foreign = [one for one in made if trades.is_foreign(one, lang)]
+                groups[f"{kind}, {lang}"] = [one for one in made if one not in foreign]
+                if foreign:
+                    groups[f"{kind}, {lang}, of names in another language"] = foreign
 
         yield from asyncio.run(_measured_trades(services, groups, shows=shows))
 
@@ -121,7 +125,7 @@ async def _measured_trades(
             if shows and not group.startswith("held out") and verdict not in _GOOD:
                 lines.append(f"  {verdict}: {asked.text} ({sorted(asked.fits)}: {found})")
 
-        milliseconds = (time.perf_counter() - started) * 1000 / len(questions)
+        milliseconds = (time.perf_counter() - started) * 1000 / max(1, len(questions))
         lines.append(f"{group}: {len(questions)} questions; {milliseconds:.1f} ms each")
         one = counts["right"] + counts["asked"] + counts["wrong"]
         lines.append(f"  one fits: {_shares(counts, ('right', 'asked', 'wrong'), one)}")

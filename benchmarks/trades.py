@@ -29,6 +29,8 @@ _PREFIX = {"factory": "mfg_", "freight": "t_"}
 _COMMENT = {"shop": "{1}", "hospital": "{1}", "freight": "{0}", "factory": "{0} / {1}"}
 
 Lang = Literal["en", "zh"]
+LANGUAGES: tuple[Lang, ...] = ("en", "zh")
+_ONLY_ENGLISH = frozenset({"freight"})
 
 
 @dataclass(frozen=True)
@@ -187,6 +189,11 @@ def hand_written() -> list[Asked]:
     return [Asked(text, frozenset(fits.split())) for fits, _, text in parts]
 
 
+def is_foreign(asked: Asked, lang: Lang) -> bool:
+    """Tell whether a question fits only a database that has no names in its language."""
+    return lang == "zh" and asked.fits <= _ONLY_ENGLISH
+
+
 def made_questions(kept: Trades, lang: Lang, count: int, *, held_out: bool) -> list[Asked]:
     """Return questions made of the things of all trades, another choice where held out."""
     drawn = random.Random(f"{lang} {held_out}")
@@ -261,7 +268,9 @@ def _suits(column: _Column, way: str, lang: Lang) -> bool:
         return bool(column.values) and all(one.isascii() == (lang == "en") for one in column.values)
     if any(sign in way for sign in ("2024", "2023", "month", "每月", "latest", "最近")):
         return column.type == "date"
-    if any(sign in way for sign in ("average", "total", "highest", "Top 5", "平均", "最高", "合计")):
+    if any(
+        sign in way for sign in ("average", "total", "highest", "Top 5", "平均", "最高", "合计")
+    ):
         return column.type.startswith("numeric")
     if "前五" in way:
         return column.type.startswith("numeric")

@@ -22,6 +22,7 @@ from knowledge.words import WORDS
 
 _NAME_END = re.compile(r"[:;,。;、\n]| - |--")
 _BRACKETS = re.compile(r"[(\[【〔]([^()\[\]【】〔〕]*)[)\]】〕]")
+_LANGUAGES = re.compile(r"\s*[/|]\s*")  # between the names of a comment in two languages
 _ENUMERATED = re.compile(r"\([^(),;、/]*+[,;、/][^()]*+\)")
 _LEAST_HEAD = 3  # letters of a word before another one that is written together with it
 _MAX_COMMENT_WORDS = 5
@@ -59,6 +60,8 @@ _ABBREVIATION_TAILS, _WHOLE_WORDS = (
     _EN.phrases("names.abbreviation_ends"),
     _EN.one_of("names.whole_words"),
 )
+BORROWED = 0.85
+"""What another word, or a translation, counts beside the name itself."""
 _OWNERS_OWN = 0.5
 _MASS = _ZH.pattern("names.masses", end="$")  # of which there is much, not many
 
@@ -125,7 +128,7 @@ def comment_names(comment: str | None) -> list[str]:
 def _comment_names(comment: str) -> tuple[str, ...]:
     text = _ENUMERATED.sub("", before_labels(normalise(comment)))
     head = _NAME_END.split(text, maxsplit=1)[0]
-    names = [_BRACKETS.sub("", head).strip(" .")]
+    names = _in_each_language(_BRACKETS.sub("", head).strip(" ."))
     for inside in _BRACKETS.findall(head):
         alias = inside.strip()
         is_unit = alias in _UNITS or alias.startswith(_UNIT)
@@ -133,6 +136,15 @@ def _comment_names(comment: str) -> tuple[str, ...]:
             names.append(alias)
 
     return tuple(filter(_is_short_name, names))
+
+
+def _in_each_language(text: str) -> list[str]:
+    """Return the Chinese and the English name of `Customer / 客户`, else the text as it is."""
+    parts = _LANGUAGES.split(text)
+    if len(parts) != 2 or has_han(parts[0]) == has_han(parts[1]):
+        return [text]
+
+    return sorted(parts, key=has_han, reverse=True)
 
 
 def _is_short_name(text: str) -> bool:
@@ -595,7 +607,7 @@ def borrowed_names(names: Mapping[str, float]) -> dict[str, float]:
 
         others = _han_synonyms(name) if has_han(name) else _english(name)
         for other in others:
-            borrowed.append((other, quality * 0.85))
+            borrowed.append((other, quality * BORROWED))
 
     return _best(borrowed)
 

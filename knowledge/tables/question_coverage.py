@@ -5,12 +5,14 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from common.inquiry import StoredValue
+from knowledge.language.cutting import has_han
 from knowledge.language.question_terms import forms
 from knowledge.language.terms import terms
 from knowledge.tables.schema_search import TableMatch, WordReason
 from knowledge.words import WORDS
 
 _IN_OTHER_WORDS = 0.55  # what a word counts that is only said by the same stem or a synonym
+_TRANSLATED = 0.9  # the same of a name that there is but in the other language
 _BY_ONE_TABLE = 0.5  # the part of the score for what one table and its neighbours say together
 _LEAST_PART = 0.3  # what a word counts at least that is but one of many in a text
 _KNOWN = 0.4  # how well a catalogue must say a word for it to tell less of the others
@@ -51,7 +53,8 @@ def coverage_of(
         telling: its words that tell what it is about.
         named: words of the question that name the whole database.
     """
-    said = {match.table.key: _said(match.words, telling) for match in matches}
+    beginning = _shared_beginning(matches)
+    said = {match.table.key: _said(match.words, telling, beginning) for match in matches}
     anywhere: dict[str, float] = dict.fromkeys(named, 1.0)
     together: dict[str, float] = {}
     for match in matches:
@@ -127,14 +130,41 @@ def _parts_of_others(words: Collection[str]) -> set[str]:
     return found
 
 
-def _said(reasons: Sequence[WordReason], telling: Collection[str]) -> dict[str, float]:
-    """Return how well the reasons say each word: best is a text that says nothing else."""
+def _shared_beginning(matches: Sequence[TableMatch]) -> frozenset[str]:
+    """Return the word that all names of tables begin with, such as `erp`, which says nothing."""
+    first = {next(terms(match.table.name), "") for match in matches}
+    if len(matches) < 2 or len(first) != 1:
+        return frozenset()
+
+    return frozenset(first)
+
+
+def _said(
+    reasons: Sequence[WordReason], telling: Collection[str], beginning: Collection[str]
+) -> dict[str, float]:
+    """Return how well the reasons say each word: best is a text that says nothing else.
+
+    What a text says in another language as well doesn't count.
+
+    Args:
+        beginning: the word that all names of tables begin with, if there is one.
+    """
     found: dict[str, float] = {}
     for reason in reasons:
-        part = len(reason.words) / max(len(reason.words), len(set(terms(reason.text))))
+        texts = set(terms(reason.text))
+        if reason.is_literal:
+            languages = set(map(has_han, reason.words))
+            texts = {word for word in texts if has_han(word) in languages}
+        if reason.column is None and reason.kind == "name":
+            texts -= set(beginning)
+
+        part = len(reason.words) / max(len(reason.words), len(texts))
         how_well = _LEAST_PART + (1 - _LEAST_PART) * part
-        if not reason.is_literal:
+        is_han = any(map(has_han, reason.words))
+        if not reason.is_literal and has_han(reason.text) == is_han:
             how_well *= _IN_OTHER_WORDS
+        elif not reason.is_literal:
+            how_well *= _TRANSLATED
 
         for word in reason.words:
             if word in telling:

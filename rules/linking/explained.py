@@ -1,11 +1,16 @@
 """How well the names and values of a catalogue explain a question, to compare catalogues by."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from common.cpu_clock import within
 from common.inquiry import Inquiry
+from common.meanings import TableKey
+from common.values import Column, Table
+from knowledge.language.cutting import has_han
+from knowledge.language.spoken_names import BORROWED, comment_names, meant_names
+from knowledge.tables.question_coverage import telling_words
 from rules.linking.mark import Mark
 from rules.linking.marks import marks_of
 from rules.schema.lexicon import lexicon_for
@@ -14,6 +19,7 @@ from rules.words.limits import STEP_S, shortened
 
 _OF_COLUMN = 0.9  # of a table or a value, which tell more of what a question is about
 _ALSO_ASKS = 0.8  # what a name counts that is a word of questions as well: "total", "most"
+_WHOLE = 0.95  # least quality of such a name: the "list" of a wish list only asks
 _HAN = 0.5  # a character, beside a word of another language
 _KNOWN = 0.5  # how well a word must be explained for it to tell less of the other catalogues
 
@@ -48,9 +54,10 @@ def explained_words(inquiry: Inquiry) -> ExplainedWords:
 def _explained(inquiry: Inquiry) -> ExplainedWords:
     how_well: dict[int, float] = {}
     sizes: dict[int, float] = {}
+    tables = inquiry.catalog.by_key
     for mark in marks_of(inquiry.question, lexicon_for(inquiry)):
         size = 1.0 if mark.text.isascii() else _HAN
-        strength = _strength(mark)
+        strength = _strength(mark, tables)
         for place in range(mark.start, mark.end):
             sizes[place] = size
             if strength > 0:
@@ -59,13 +66,38 @@ def _explained(inquiry: Inquiry) -> ExplainedWords:
     return ExplainedWords(how_well, sizes)
 
 
-def _strength(mark: Mark) -> float:
-    strength = max(map(_strength_of, mark.links), default=0.0)
+def _strength(mark: Mark, tables: Mapping[TableKey, Table]) -> float:
+    is_han = has_han(mark.text)
+    links: Sequence[Link] = mark.links
+    if mark.intent is not None or not telling_words(mark.text):
+        links = [link for link in links if link.quality >= _WHOLE]
+
+    strength = max((_strength_of(link, tables, is_han=is_han) for link in links), default=0.0)
     return strength * _ALSO_ASKS if mark.intent is not None else strength
 
 
-def _strength_of(link: Link) -> float:
-    return link.quality * _OF_COLUMN if link.kind == "column" else link.quality
+def _strength_of(link: Link, tables: Mapping[TableKey, Table], *, is_han: bool) -> float:
+    quality = link.quality
+    table = tables[link.table]
+    thing: Table | Column = table
+    if link.column is not None:
+        thing = table.column(link.column) or table
+
+    if link.kind != "value" and not _has_name(thing, is_han=is_han):
+        quality = min(1.0, quality / BORROWED)
+
+    return quality * _OF_COLUMN if link.kind == "column" else quality
+
+
+def _has_name(thing: Table | Column, *, is_han: bool) -> bool:
+    """Tell whether it has a name in Chinese, or in another language.
+
+    Where it has none, the translation of its name is as good.
+    """
+    return any(
+        has_han(name) == is_han
+        for name in (thing.name, *meant_names(thing), *comment_names(thing.comment))
+    )
 
 
 def explained_scores(explained: Mapping[str, ExplainedWords]) -> dict[str, float]:
