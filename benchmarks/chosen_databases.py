@@ -112,7 +112,7 @@ def run_trades(data_dir: Path, *, shows: bool = False, count: int = _MADE) -> It
 
 
 async def _measured_trades(
-    services: Services, groups: dict[str, list[trades.Asked]], *, shows: bool
+    services: Services, groups: dict[str, list[trades.TradeQuestion]], *, shows: bool
 ) -> list[str]:
     lines = []
     await services.warm()
@@ -141,7 +141,7 @@ def _shares(counts: Counter[str], names: tuple[str, ...], total: int) -> str:
     )
 
 
-async def _trade_verdict(services: Services, asked: trades.Asked) -> tuple[str, object]:
+async def _trade_verdict(services: Services, asked: trades.TradeQuestion) -> tuple[str, object]:
     chosen = await services.chooser.chosen(Question(asked.text))
     names: set[str | None] = set()
     if isinstance(chosen, DatabaseDoubt):

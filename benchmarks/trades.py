@@ -48,7 +48,7 @@ class _Thing:
 
 
 @dataclass(frozen=True)
-class Asked:
+class TradeQuestion:
     """A question, and the databases that it fits."""
 
     text: str
@@ -182,24 +182,24 @@ def _many(said: str) -> str:
     return said + "s"
 
 
-def hand_written() -> list[Asked]:
+def hand_written() -> list[TradeQuestion]:
     """Return the questions that a person has written, without a look at the rules."""
     lines = (_FOLDER / "questions.txt").read_text("utf-8").splitlines()
     parts = (line.partition(": ") for line in lines)
-    return [Asked(text, frozenset(fits.split())) for fits, _, text in parts]
+    return [TradeQuestion(text, frozenset(fits.split())) for fits, _, text in parts]
 
 
-def is_foreign(asked: Asked, lang: Lang) -> bool:
+def is_foreign(asked: TradeQuestion, lang: Lang) -> bool:
     """Tell whether a question fits only a database that has no names in its language."""
     return lang == "zh" and asked.fits <= _ONLY_ENGLISH
 
 
-def made_questions(kept: Trades, lang: Lang, count: int, *, held_out: bool) -> list[Asked]:
+def made_questions(kept: Trades, lang: Lang, count: int, *, held_out: bool) -> list[TradeQuestion]:
     """Return questions made of the things of all trades, another choice where held out."""
     drawn = random.Random(f"{lang} {held_out}")
     ways = tomllib.loads((_FOLDER / "sentences.toml").read_text("utf-8"))[lang]
     sorts = _sorts(kept)
-    found: dict[str, Asked] = {}
+    found: dict[str, TradeQuestion] = {}
     while len(found) < count:
         trade, thing = drawn.choice(drawn.choices(sorts, _SHARES)[0])
         kind = drawn.choice(list(ways))
@@ -231,7 +231,7 @@ def _sorts(kept: Trades) -> tuple[list[tuple[str, _Thing]], ...]:
 
 def _asked(
     kept: Trades, trade: str, thing: _Thing, way: str, lang: Lang, drawn: random.Random
-) -> Asked | None:
+) -> TradeQuestion | None:
     """Fill in a sentence; None where the thing has nothing of what it asks about."""
     at = 0 if lang == "en" else 1
     column, other = None, None
@@ -259,7 +259,7 @@ def _asked(
     fits = frozenset(
         one for one in TRADES if _fits(kept.things[one], thing.said[at], named, value, other, at)
     )
-    return Asked(way.format(**words), fits)
+    return TradeQuestion(way.format(**words), fits)
 
 
 def _suits(column: _Column, way: str, lang: Lang) -> bool:

@@ -22,7 +22,7 @@ from knowledge.words import WORDS
 
 _NAME_END = re.compile(r"[:;,。;、\n]| - |--")
 _BRACKETS = re.compile(r"[(\[【〔]([^()\[\]【】〔〕]*)[)\]】〕]")
-_LANGUAGES = re.compile(r"\s*[/|]\s*")  # between the names of a comment in two languages
+_LANGUAGES = re.compile(r"[/|]")  # between the names of a comment in two languages
 _ENUMERATED = re.compile(r"\([^(),;、/]*+[,;、/][^()]*+\)")
 _LEAST_HEAD = 3  # letters of a word before another one that is written together with it
 _MAX_COMMENT_WORDS = 5
@@ -140,7 +140,7 @@ def _comment_names(comment: str) -> tuple[str, ...]:
 
 def _in_each_language(text: str) -> list[str]:
     """Return the Chinese and the English name of `Customer / 客户`, else the text as it is."""
-    parts = _LANGUAGES.split(text)
+    parts = [part.strip() for part in _LANGUAGES.split(text)]
     if len(parts) != 2 or has_han(parts[0]) == has_han(parts[1]):
         return [text]
 
