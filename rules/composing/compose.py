@@ -6,12 +6,13 @@ from common.meanings import TableKey
 from common.text import Text
 from rules.composing.accounting import refuse_unaccounted
 from rules.composing.asked import Asked
+from rules.composing.beside_accounting import refuse_misplaced
 from rules.composing.changing import changing, compares_periods
 from rules.composing.figure_accounting import refuse_unaccounted_figures
 from rules.composing.listing import listed_query
 from rules.composing.measuring import dated_groups, figures_query, wants_figures
 from rules.composing.ranked import ranked_query
-from rules.composing.restricting import asks_for_periods, is_aggregate, restricted
+from rules.composing.restricting import asks_for_periods, has_reference, is_aggregate, restricted
 from rules.linking.moments import Period
 from rules.query.pending import NOTHING_SETTLED
 from rules.query.query import ColumnRef, Condition, Dimension, Measure, Operand, Query, touched
@@ -27,10 +28,11 @@ from rules.query.refusals import (
 from rules.reading.implied import column_dimension
 from rules.reading.inclusions import Inclusion
 from rules.reading.parts import NO_TABLE, GroupBy, Named, Reading, Span
-from rules.schema.links import column_link
+from rules.schema.links import Link, column_link
 from rules.words import WORDS
 
 _SURNAMED = WORDS.chinese.phrases("questions.surnamed")
+_RECKONED = frozenset(WORDS.chinese.phrases("questions.reckoned"))
 _NO_PLACE = -9  # before all words
 _NEVER_MET = Text(
     "问题中的条件互相矛盾，没有一行数据能同时满足。请检查这些条件。",
@@ -65,6 +67,7 @@ def composed(asked: Asked) -> Query:
     _refuse_metrics_of_rows(asked, query)
     refuse_unaccounted(asked, query)
     refuse_unaccounted_figures(asked, query)
+    refuse_misplaced(asked, query)
     return query
 
 
@@ -189,7 +192,7 @@ def _refuse_missing_figures(asked: Asked, query: Query) -> None:
     if asked.says("running") and not has_running:
         raise unused_words(question.texts("running"))
 
-    asks_for_total = asked.says("sum", "how_many")
+    asks_for_total = asked.says("sum", "how_many", "how_much")
     if asks_for_total and not _has_answer(asked, query):
         raise unused_words(question.texts("sum", "count"))
 
@@ -232,7 +235,8 @@ def _has_answer(asked: Asked, query: Query) -> bool:
     if query.measures or query.counts_rows:
         return True
 
-    return bool(asked.parts.rankings or asked.parts.thresholds)
+    ranks = any(not one.is_order or one.limit is not None for one in asked.parts.rankings)
+    return ranks or bool(asked.parts.thresholds)
 
 
 def _without_dates_of_verbs(asked: Asked) -> Asked:
@@ -334,6 +338,65 @@ def _with_one_span(asked: Asked) -> Asked:
     return asked.with_parts(spans=(whole,))
 
 
+def _with_said_date(asked: Asked) -> Asked:
+    """Take a date by which is reckoned for that of the periods: `2024年的金额，按入住日期算`.
+
+    Without a period, or where that is of this date anyway, it is a group like others.
+    """
+    has_spans = any(one.link is None for one in asked.parts.spans)
+    has_units = any(one.dimension.table == NO_TABLE for one in asked.parts.groups)
+    if not has_spans and not has_units:
+        return asked
+
+    date: Link | None = None
+    groups = []
+    for one in asked.parts.groups:
+        dimension = one.dimension
+        after = asked.question.word_at(one.at + 1)
+        is_reckoned = one.by and after is not None and after.text in _RECKONED
+        if is_reckoned and dimension.column and dimension.bucket in (None, "day"):
+            date = column_link(dimension.table, dimension.column)
+        else:
+            groups.append(one)
+
+    if date is None or not asked.question.is_date(date):
+        return asked
+    if not has_units and _is_usual_date(asked, date):
+        return asked
+
+    for place, one in enumerate(groups):
+        if one.dimension.table == NO_TABLE:
+            dated = replace(one.dimension, table=date.table, column=date.column)
+            groups[place] = replace(one, dimension=dated)
+
+    spans = [one if one.link is not None else replace(one, link=date) for one in asked.parts.spans]
+    return asked.with_parts(groups=tuple(groups), spans=tuple(spans))
+
+
+def _is_usual_date(asked: Asked, date: Link) -> bool:
+    usual = asked.event_date(date.table)
+    return usual == ColumnRef(date.table, str(date.column))
+
+
+def _with_repeated_texts(asked: Asked) -> Asked:
+    """Group rows that are counted by their own title, which several may have: "talks by title"."""
+    counted = {one.table for one in asked.parts.figures if one.function == "count"}
+    if not asked.parts.figures:
+        counted.add(asked.head)
+
+    groups = []
+    for one in asked.parts.groups:
+        dimension = one.dimension
+        title = asked.question.words[one.at].link_as("tcol")
+        is_of_rows = dimension.column is None and dimension.table in counted
+        if is_of_rows and title is not None and title.table == dimension.table:
+            dimension = Dimension(title.table, title.column)
+
+        groups.append(replace(one, dimension=dimension))
+
+    return asked.with_parts(groups=tuple(groups))
+
+
 def _with_both_sides(asked: Asked) -> Asked:
     """Group by a column of which yes and no are named, since no row is both: "paid vs unpaid"."""
     said = asked.parts.conditions
@@ -429,6 +492,8 @@ def _split_attributes(asked: Asked) -> Asked:
 
 
 _NORMALIZATIONS = (
+    _with_repeated_texts,
+    _with_said_date,
     _with_both_sides,
     _with_all_kinds,
     _without_dates_of_verbs,
@@ -540,14 +605,21 @@ def _answering_tables(query: Query) -> set[TableKey]:
 def with_all_groups(asked: Asked, query: Query, inclusion: Inclusion) -> Query:
     """Return the query with groups that have no rows.
 
+    Groups by columns of the rows themselves have one for the rows that lack it already.
+
     Raises:
-        Refusal: the groups are not rows of one table, or the words name other groups.
+        Refusal: the groups are not rows of one table, or the words name other groups, or rows that
+            belong to none of the groups.
     """
+    if _lacks_own_columns(asked, query, inclusion):
+        return query
+
     table = grouped_table(query)
     lost = unused_words([inclusion.text])
     if table is None:
         raise lost
 
+    _refuse_rows_without_group(asked, query, table, inclusion)
     graph = asked.question.graph
     between = graph.below(table).keys() & graph.above(query.base).keys()
     meant = {query.base, table, *between}
@@ -560,6 +632,39 @@ def with_all_groups(asked: Asked, query: Query, inclusion: Inclusion) -> Query:
             raise lost
 
     return replace(query, all_of=table)
+
+
+def _lacks_own_columns(asked: Asked, query: Query, inclusion: Inclusion) -> bool:
+    """Tell whether the words mean rows without the columns of theirs by which is grouped."""
+    if not inclusion.says_absent or not query.dimensions or query.top_per:
+        return False
+
+    grouped = set()
+    for one in query.dimensions:
+        if one.table != query.base or one.column is None or one.is_of_time:
+            return False
+
+        grouped.add((one.table, one.column))
+
+    missing = {(link.table, str(link.column)) for link in inclusion.missing[:1]}
+    schema = asked.question.schema
+    return missing <= grouped and all(schema.column(*one).nullable for one in grouped)
+
+
+def _refuse_rows_without_group(
+    asked: Asked, query: Query, table: TableKey, inclusion: Inclusion
+) -> None:
+    """Refuse to leave out rows that belong to no group where just these may be meant.
+
+    "sailings per captain, including none" may be sailings without a captain.
+    """
+    if not inclusion.says_absent or not has_reference(asked, query.base, table):
+        return
+
+    missing = inclusion.missing[:1]
+    is_of_group = bool(missing) and missing[0].table == table
+    if is_of_group or inclusion.is_unclear:
+        raise unused_words([inclusion.text])
 
 
 def grouped_table(query: Query) -> TableKey | None:

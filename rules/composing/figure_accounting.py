@@ -10,7 +10,7 @@ from rules.composing.asked import Asked
 from rules.linking.units import is_other_unit
 from rules.query.query import Measure, Query, touched
 from rules.query.refusals import ambiguous_column, missing_measure, unused_words
-from rules.reading.implied import amount_of
+from rules.reading.implied import amount_of, kind_columns
 from rules.reading.words import ColumnIdentity, Word
 from rules.schema.links import Link, column_link
 from rules.words import WORDS
@@ -21,6 +21,7 @@ _COUNTS = ("count", "count_distinct")
 _SELLS = re.compile(WORDS.any_of("questions.sells"), re.IGNORECASE)
 _QUANTITY = WORDS.chinese.pattern("columns.counted", end="$")
 _TOTAL_OF = WORDS.english.text("questions.total_of")
+_KINDS_OF = frozenset(WORDS.english.phrases("questions.kinds_of"))
 _HAVE = frozenset(WORDS.both("questions.have"))
 
 
@@ -37,6 +38,8 @@ def refuse_unaccounted_figures(asked: Asked, query: Query) -> None:
     _refuse_counts_of_likeness(asked, query)
     _refuse_counts_left_out(asked, query)
     _refuse_figures_had(asked, query)
+    _refuse_counts_of_kinds(asked, query)
+    _refuse_things_counted_beside(asked, query)
     _refuse_numbers_of_unknown(asked)
     _refuse_things_sold(asked, query)
     _ask_whose_amount(asked, query)
@@ -127,6 +130,35 @@ def _refuse_figures_had(asked: Asked, query: Query) -> None:
         before = asked.question.nearest(word.at - 1, -1, "noise")
         if before is not None and before.noun is None and before.text.lower() in _HAVE:
             raise unused_words([before.text, word.text])
+
+
+def _refuse_counts_of_kinds(asked: Asked, query: Query) -> None:
+    """Refuse to count rows for their kinds: "how many types of incidents"."""
+    counted = [one.table for one in query.measures if one.function == "count" and not one.column]
+    for key in counted:
+        if not kind_columns(asked.question, key):
+            continue
+
+        for word, after in pairwise(asked.question.words):
+            table = after.link_as("tab")
+            is_kind = word.noun is None and word.text in _KINDS_OF
+            if is_kind and table is not None and table.table == key:
+                raise unused_words([word.mark.text])
+
+
+def _refuse_things_counted_beside(asked: Asked, query: Query) -> None:
+    """Refuse groups of a thing with another's figure: "captains per grade and number of trips"."""
+    measured = {one.table for one in query.measures}
+    if not measured or not asked.parts.groups:
+        return
+
+    grouped = {one.table for one in query.dimensions if one.column is None}
+    for one in asked.tables:
+        is_beside = asked.question.means(one.at + 1, "each", "by", "and")
+        if not is_beside or one.link.table in measured | grouped:
+            continue
+        if any(word.mark.means("and") for word in asked.question.words[one.at :]):
+            raise unused_words([asked.question.words[one.at].mark.text])
 
 
 def _refuse_things_sold(asked: Asked, query: Query) -> None:

@@ -465,6 +465,8 @@ def _implies_groups(asked: Asked, thing: Named) -> bool:
         return True
     if _has_figure_behind(asked, thing.at):
         return True
+    if _is_had(asked, thing):
+        return False
 
     parts = asked.parts
     is_restricted = bool(parts.conditions or parts.related)
@@ -473,6 +475,11 @@ def _implies_groups(asked: Asked, thing: Named) -> bool:
 
     functions = {one.function for one in parts.figures}
     return functions.isdisjoint(("sum", "avg", "max", "min"))
+
+
+def _is_had(asked: Asked, thing: Named) -> bool:
+    """Tell whether rows have the thing: `有会员的订单有多少` are those that have one."""
+    return asked.question.means(thing.at - 1, "with")
 
 
 def _group_of_thing(asked: Asked, table: TableKey) -> Dimension:

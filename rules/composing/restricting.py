@@ -99,11 +99,13 @@ def _split_lacking(asked: Asked, query: Query) -> Query:
     `没有加油站的服务区` have no shop of that kind at all; that they have a shop of another kind is
     not enough. And who bought this and that needs a row for each.
     """
-    if query.dimensions or any(measure.function in ("sum", "avg") for measure in query.measures):
+    above = asked.question.graph.above(query.base)
+    adds_up = any(measure.function in ("sum", "avg") for measure in query.measures)
+    is_of_groups = bool(query.dimensions) or adds_up
+    if is_of_groups and not _measures_only(query, query.base):
         return query
 
-    above = asked.question.graph.above(query.base)
-    needs_each = "joined:and" in asked.parts.flags
+    needs_each = "joined:and" in asked.parts.flags and not is_of_groups
     kept: list[Condition] = []
     related = list(query.related)
     for condition in query.conditions:
@@ -121,6 +123,11 @@ def _split_lacking(asked: Asked, query: Query) -> Query:
             kept.append(condition)
 
     return replace(query, conditions=tuple(kept), related=tuple(related))
+
+
+def _measures_only(query: Query, table: TableKey) -> bool:
+    """Tell whether all figures are of rows of the table."""
+    return all(one.table == table for one in query.measures)
 
 
 def _with_existence(asked: Asked, query: Query) -> Query:
@@ -141,7 +148,7 @@ def _with_existence(asked: Asked, query: Query) -> Query:
         table = named.link.table
         if table in known:
             is_passed = table not in used and bool(query.measures)
-            conditions += _has_reference(asked, query.base, table) if is_passed else []
+            conditions += has_reference(asked, query.base, table) if is_passed else []
             continue
 
         before = asked.question.nearest(named.at - 1, -1, "noise", "of", "unit")
@@ -151,7 +158,7 @@ def _with_existence(asked: Asked, query: Query) -> Query:
     return replace(query, related=tuple(related), conditions=tuple(conditions))
 
 
-def _has_reference(asked: Asked, base: TableKey, above: TableKey) -> list[Condition]:
+def has_reference(asked: Asked, base: TableKey, above: TableKey) -> list[Condition]:
     """Return the condition that a row belongs to one of a table above; none where each does."""
     path: Path | None = None
     with suppress(AmbiguousPath):

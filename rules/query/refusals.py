@@ -72,6 +72,7 @@ _ADVICE = Text(
     r"\. Please (?!say)[^.]*\.?$",
 )
 _MOST_FIGURES = 4  # named as examples
+_MOST_STATES = 6
 _MOST_TABLES = 6  # named where nothing of the question is known
 _LEAST_LIKENESS = 0.72  # of names that are suggested
 _SHARED_CHARACTERS = 2  # at least, of Chinese names that are suggested
@@ -397,6 +398,23 @@ def unclear_state(words: Sequence[str], table: Text, column: Text) -> Refusal:
             f"或者去掉{shown.zh}来问全部{table.zh}。",
             f'It is not clear whether {shown.en} is about "{column.en}". Please say so, as in '
             f'"{table.en} without {column.en}", or leave it out to ask about all {table.en}.',
+        ),
+        words=(),
+    )
+
+
+def unclear_status(words: Sequence[str], column: Text, others: Sequence[str]) -> Refusal:
+    """Ask in which state things are that are not, or no longer, in those of the words.
+
+    Args:
+        others: the other states that are stored.
+    """
+    shown, listed = in_quotes(words), in_quotes(others[:_MOST_STATES])
+    return _unclear(
+        Text(
+            f"不清楚不处于{shown.zh}的是指“{column.zh}”中的哪些：{listed.zh}。请直接说出这些取值。",
+            f'It is not clear which states of "{column.en}" are meant by what is not {shown.en}: '
+            f"{listed.en}. Please name them.",
         ),
         words=(),
     )

@@ -49,6 +49,9 @@ def lacking(match: Match) -> Parts | None:
         return None
     if question.display(link):
         return None
+    if word in _NOT_DONE and _tells_state(question, link):
+        # `未通过审核` is a state of the review, no missing one
+        return None
     if not _is_of_events(question, link):
         return Parts(conditions=(_empty(question, link),))
     if not _dates_outcome(question, link):
@@ -59,6 +62,15 @@ def lacking(match: Match) -> Parts | None:
 
     is_open = Condition(ref(link), "null")
     return Parts(related=(Related(link.table, (is_open,)),))
+
+
+def _tells_state(question: QuestionWords, link: Link) -> bool:
+    """Tell whether a word is only like the name of a column that holds one of few texts."""
+    if link.derived is not None or link.quality >= _WHOLE_NAME or question.is_measure(link):
+        return False
+
+    column = question.column_of(link)
+    return bool(column.values) or (not column.nullable and not question.is_date(link))
 
 
 def _has_date(item: MatchedItem) -> bool:

@@ -160,6 +160,9 @@ def count_column(match: Match) -> Parts | None:
     if word.arg == "money" or _rows_follow(match) or question.is_flag(link):
         return None
 
+    if _is_label(match, item):
+        return None
+
     is_before = word.first < item.first
     if is_before and not text.isascii() and not _ASKS_NUMBER.match(text):
         return None
@@ -175,6 +178,12 @@ def count_column(match: Match) -> Parts | None:
         return _counted_column("count", item)
 
     return _counted_column("count_distinct", item)
+
+
+def _is_label(match: Match, column: MatchedItem) -> bool:
+    """Tell whether a column only labels its value: "how many high severity incidents"."""
+    named = column.link.table, column.link.column
+    return any((one.link.table, one.link.column) == named for one in match.inner)
 
 
 def _counted_column(function: Function, item: MatchedItem) -> Parts:

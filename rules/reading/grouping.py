@@ -1,17 +1,13 @@
 """Makes parts of patterns of groups: by tables, columns, kinds and units of time."""
 
-from common.meanings import TableKey
 from rules.query.query import Dimension, Figure
-from rules.reading.implied import column_dimension, columns_named, time_dimension
+from rules.reading.implied import column_dimension, kind_columns, time_dimension
 from rules.reading.parts import NO_TABLE, Flag, GroupBy, Named, Parts
 from rules.reading.words import Match, MatchedItem, QuestionWords, doubts
-from rules.schema.links import Link
 from rules.words import WORDS
 
 _WHO = WORDS.english.text("questions.who")
-_KINDS = WORDS.both("questions.kinds")
 _DISTRIBUTION = WORDS.chinese.one_of("questions.distribution")
-_LEAST_KIND = 0.6  # the quality of a column that says of which kind a thing is
 _AS_GOOD = 0.1  # by which the quality of another such column may be lower
 
 
@@ -128,7 +124,7 @@ def kinds(match: Match) -> Parts | None:
     if word.arg == "sort" and len(table.word.text) < 2:
         return None
 
-    links = _kind_columns(match.question, table.link.table)
+    links = kind_columns(match.question, table.link.table)
     if not links:
         return None
 
@@ -148,18 +144,3 @@ def kinds(match: Match) -> Parts | None:
         tables=(Named(table.first, table.link, "owner"),),
         figures=(count,) if match.get("count") is not None else (),
     )
-
-
-def _kind_columns(question: QuestionWords, table: TableKey) -> list[Link]:
-    """Return the columns whose names mean a kind, the best first."""
-    found: dict[str | None, Link] = {}
-    for name in _KINDS:
-        for link in columns_named(question, table, name, _LEAST_KIND):
-            if question.is_measure(link):
-                continue
-
-            known = found.get(link.column)
-            if known is None or link.quality > known.quality:
-                found[link.column] = link
-
-    return sorted(found.values(), key=lambda link: -link.quality)

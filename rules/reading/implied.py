@@ -15,6 +15,8 @@ from rules.schema.table_facts import is_averaged, is_score, is_whole_number, ste
 from rules.words import WORDS
 
 _MONEY, _NAMED = WORDS.both("questions.money_columns"), 0.7
+_KINDS = WORDS.both("questions.kinds")
+_LEAST_KIND = 0.6  # the quality of a column that says of which kind a thing is
 _MONEY_NAMES = frozenset(WORDS.english.phrases("figures.money"))
 _INCOME = WORDS.both("questions.income")
 _HOW_MUCH_MONEY = frozenset(WORDS.both("questions.money"))
@@ -132,6 +134,21 @@ def columns_named(question: QuestionWords, table: TableKey, name: str, least: fl
             found.append(link)
 
     return found
+
+
+def kind_columns(question: QuestionWords, table: TableKey) -> list[Link]:
+    """Return the columns whose names mean a kind, the best first."""
+    found: dict[str | None, Link] = {}
+    for name in _KINDS:
+        for link in columns_named(question, table, name, _LEAST_KIND):
+            if question.is_measure(link):
+                continue
+
+            known = found.get(link.column)
+            if known is None or link.quality > known.quality:
+                found[link.column] = link
+
+    return sorted(found.values(), key=lambda link: -link.quality)
 
 
 def is_number(question: QuestionWords, link: Link) -> bool:

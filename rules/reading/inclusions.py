@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from knowledge.language.atoms import key_of
 from rules.linking.mark import Mark
 from rules.schema.links import Link
+from rules.words import WORDS
 from rules.words.vocabulary import INCLUSIONS
 
 _TRAILS = ("trail", "either")
 _ABSENT = ("absent", "all")
+_NO_GROUP = frozenset(WORDS.english.phrases("questions.no_group"))
 _NAMED = 0.6  # a link of at least this quality says what a word names
 # At most, after the word for "without": `没有订单的客户` names what is missing and who lacks it.
 _NOUNS_AFTER = 2
@@ -28,12 +30,20 @@ class Inclusion:
 
     Attributes:
         named: the things that each noun among them may name.
+        missing: what the noun behind a word such as "without" may name, the likeliest first; empty
+            where there is none ("including none").
+        says_absent: they have a word such as "without".
+        is_unclear: they may be about groups without rows and about rows without a group ("including
+            none").
         is_aside: they count only if the question also groups by what they name ("across all
             customers").
     """
 
     text: str
     named: tuple[tuple[Link, ...], ...] = ()
+    missing: tuple[Link, ...] = ()
+    says_absent: bool = False
+    is_unclear: bool = False
     is_aside: bool = False
 
 
@@ -49,14 +59,21 @@ def without_inclusion(marks: tuple[Mark, ...]) -> tuple[tuple[Mark, ...], Inclus
 
 
 def _inclusion(marks: tuple[Mark, ...]) -> Inclusion:
-    named = []
+    named: list[tuple[Link, ...]] = []
+    missing: tuple[Link, ...] = ()
+    says_absent = False
     for mark in marks:
+        role = _role(mark)
+        says_absent = says_absent or role == "absent"
         links = _names(mark)
-        if links and not _role(mark):
+        if links and not role:
             named.append(links)
+            missing = missing or (links if says_absent else ())
 
     text = " ".join(mark.text for mark in marks)
-    return Inclusion(text, tuple(named), is_aside=_role(marks[0]) == "across")
+    is_unclear = says_absent and not named and key_of(marks[-1].text) in _NO_GROUP
+    is_aside = _role(marks[0]) == "across"
+    return Inclusion(text, tuple(named), missing, says_absent, is_unclear, is_aside)
 
 
 def _stretch_at(marks: tuple[Mark, ...], at: int) -> _Stretch | None:

@@ -51,6 +51,8 @@ def span(match: Match) -> Parts | None:
     column = match.get("dcol")
     if column is not None and not _is_date_of_period(match, column):
         return None
+    if column is not None and column.first > item.last and _follows_date(match):
+        return None
 
     compares = item.joint == "compare"
     found = Span(
@@ -62,6 +64,12 @@ def span(match: Match) -> Parts | None:
     )
     others = [replace(found, link=one.link) for one in match.all("dcol")[1:]]
     return Parts(spans=(found, *others), flags=("compare",) if compares else ())
+
+
+def _follows_date(match: Match) -> bool:
+    """Tell whether the period belongs to the date before it: "born before 1960 were admitted"."""
+    before = match.question.word_at(match.start - 1)
+    return before is not None and "dcol" in before.senses and "tab" not in before.senses
 
 
 def _bounded_periods(match: Match, item: MatchedItem) -> tuple[Period, ...]:

@@ -16,6 +16,7 @@ _NUMBER_EN = WORDS.english.text("questions.number")
 _FIRST_EN = WORDS.english.one_of("questions.first")
 _FIRST_ZH = WORDS.chinese.phrases("questions.first")
 _LAST = WORDS.english.text("questions.last")
+_HOW_MANY = WORDS.english.pattern("questions.how_many")
 _OF_DATES = ("date", "recent", "age")
 _RECENT = 10  # rows shown for "recent orders", which names no number
 _BY = f" {WORDS.english.text('questions.agent')}"
@@ -27,6 +28,9 @@ def ranking(match: Match) -> Parts | None:
     word = match["super|max|min|top|rank"]
     limit = limit_of(match)
     if limit is None and (_lacks_number(match, word) or _is_agent(match, word)):
+        return None
+
+    if _is_done(match, word):
         return None
 
     counts = _ranks_by_number(word)
@@ -75,6 +79,16 @@ def _is_agent(match: Match, word: MatchedItem) -> bool:
         return thing is not None and "val" in thing.senses
 
     return name is not None and "val" in name.senses
+
+
+def _is_done(match: Match, word: MatchedItem) -> bool:
+    """Tell whether a word says what was done, and no order: "how many seats were ordered"."""
+    asked = match.get("count")
+    if asked is None or word.symbol != "rank":
+        return False
+
+    is_behind = word.first > asked.last
+    return is_behind and _HOW_MANY.fullmatch(asked.word.text) is not None
 
 
 def _ranks_by_number(word: MatchedItem) -> bool:
