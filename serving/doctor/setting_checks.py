@@ -38,6 +38,8 @@ _GRAPH_TRACING = (
 )
 _FOREIGN_NAMES = ("TZ", "PATH", "WEB_CONCURRENCY")
 _FOREIGN_ENDING = "_PROXY"
+# A worker that computes, or that the machine holds up, gives no sign for about so long.
+_SHORTEST_LEASE_S = 2.0
 
 
 def readable_settings(environ: Mapping[str, str]) -> tuple[Settings, list[CheckResult]]:
@@ -196,6 +198,50 @@ _RULES = (
             "METRICS_PORT is PORT: the service won't start.",
         ),
         Text("设为另一个端口。", "Set METRICS_PORT to another one."),
+    ),
+    _Rule(
+        "settings.metrics",
+        "warn",
+        lambda settings: (
+            settings.metrics and not settings.metrics_port and not settings.operator_groups
+        ),
+        Text(
+            "METRICS=true，但没有 OPERATOR_GROUPS 和 METRICS_PORT：没有人读得到指标。",
+            "METRICS=true without OPERATOR_GROUPS or METRICS_PORT: nobody can read the metrics.",
+        ),
+        Text(
+            "设 OPERATOR_GROUPS 为密钥的组，或设 METRICS_PORT。",
+            "Name a key's group in OPERATOR_GROUPS, or set METRICS_PORT.",
+        ),
+    ),
+    _Rule(
+        "settings.metrics",
+        "warn",
+        lambda settings: (
+            settings.metrics_port
+            and settings.metrics_host != "localhost"
+            and not is_loopback(settings.metrics_host)
+        ),
+        Text(
+            "METRICS_HOST 对外开放：能连接 METRICS_PORT 的人不用密钥就能读指标。",
+            "METRICS_HOST is open to others: who can connect to METRICS_PORT reads the metrics "
+            "without a key.",
+        ),
+        Text(
+            "设为 127.0.0.1，或用防火墙只让监控系统连接。",
+            "Set it to 127.0.0.1, or let a firewall admit the monitoring system alone.",
+        ),
+    ),
+    _Rule(
+        "settings.lease",
+        "warn",
+        lambda settings: settings.run_lease_s < _SHORTEST_LEASE_S,
+        Text(
+            "RUN_LEASE_S 很短：进程忙一会儿，它的问题就算作中断。",
+            "RUN_LEASE_S is very short: questions of a worker that is busy for a moment count as "
+            "cut off.",
+        ),
+        Text("设为 10。", "Set it to 10."),
     ),
     _Rule(
         "settings.traces",

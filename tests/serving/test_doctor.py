@@ -112,6 +112,16 @@ FAULTS = {
     "one port": Fault(
         "settings.ports", "fail", "METRICS_PORT to another", {"METRICS_PORT": "1", "PORT": "1"}
     ),
+    "metrics for nobody": Fault(
+        "settings.metrics", "warn", "OPERATOR_GROUPS or METRICS_PORT", {"METRICS": "true"}
+    ),
+    "metrics for all": Fault(
+        "settings.metrics",
+        "warn",
+        "METRICS_HOST is open",
+        {"METRICS_PORT": "9464", "METRICS_HOST": "0.0.0.0"},
+    ),
+    "short lease": Fault("settings.lease", "warn", "Set it to 10", {"RUN_LEASE_S": "0.5"}),
     "no traces": Fault("settings.traces", "warn", "TRACES=true", {"TRACE_STATEMENTS": "true"}),
     "azure": Fault("model.settings", "fail", "AZURE", {"AZURE_OPENAI_API_KEY": "x"}),
     "late statement": Fault(
