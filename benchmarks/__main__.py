@@ -38,6 +38,7 @@ from benchmarks import (
     rule_answers,
     slow_requests,
     store_cost,
+    three_clusters,
     transformations,
 )
 from benchmarks.accuracy_judging import NotLetIn
@@ -266,6 +267,11 @@ def _chosen_databases(_database_url: str, folder: Path, options: argparse.Namesp
         print(line, flush=True)
 
 
+def _three_clusters(_database_url: str, folder: Path, _options: argparse.Namespace) -> None:
+    for line in three_clusters.run(folder):
+        print(line, flush=True)
+
+
 def _files(_database_url: str, folder: Path, options: argparse.Namespace) -> None:
     for line in file_loading.run(folder, rows=options.rows):
         print(line, flush=True)
@@ -333,6 +339,7 @@ _MEASUREMENTS: dict[str, Callable[[str, Path, argparse.Namespace], None]] = {
     "offers": _offers,
     "retrieval": _retrieval,
     "chosen_databases": _chosen_databases,
+    "three_clusters": _three_clusters,
     "files": _files,
     "interruptions": _interruptions,
     "hosts": _hosts,

@@ -1,8 +1,9 @@
 """A PostgreSQL server with its contrib modules, for tests over foreign tables."""
 
 import importlib.util
+import itertools
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -81,10 +82,23 @@ class HubWorld:
         return as_admin(self.sources[name], self.server.admin_url)
 
 
-def make_hub(server: DemoServer, sources: Mapping[str, str], ddl: str = "") -> HubWorld:
-    """Make a hub with these sources (name → DDL) attached, and DDL of its own run afterwards."""
+def make_hub(
+    server: DemoServer,
+    sources: Mapping[str, str],
+    ddl: str = "",
+    servers: Sequence[DemoServer] = (),
+) -> HubWorld:
+    """Make a hub with these sources (name → DDL) attached, and DDL of its own run afterwards.
+
+    Args:
+        servers: those of the sources, in turn; the hub's own if there are none.
+    """
     url = make_source(server, "")
-    urls = {name: make_source(server, statements) for name, statements in sources.items()}
+    places = itertools.cycle(servers or (server,))
+    urls = {
+        name: make_source(place, statements)
+        for (name, statements), place in zip(sources.items(), places, strict=False)
+    }
     world = HubWorld(server, url, as_admin(url, server.admin_url), urls)
     for name, source in urls.items():
         assert world.hub("attach", name, source, "--reader", READER, "--views") == 0

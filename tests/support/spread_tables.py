@@ -1,6 +1,6 @@
 """A database of which each table's rows are spread over three others, as partitions of a hub."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 
 import psycopg2
@@ -28,13 +28,16 @@ WHERE c.relkind IN ('v', 'm') AND n.nspname !~ '^(pg_|information_schema|node)' 
 """
 
 
-def make_spread(server: DemoServer, ddl: str) -> HubWorld:
+def make_spread(server: DemoServer, ddl: str, servers: Sequence[DemoServer] = ()) -> HubWorld:
     """Make a hub whose tables have a third of their rows in each of three sources.
 
     Rows are told apart by a hash of the first column of the primary key.
+
+    Args:
+        servers: those of the sources; the hub's own if there are none.
     """
     nodes = {f"node{number}": f"{ddl};{_only(number)}" for number in range(NODES)}
-    world = make_hub(server, nodes, ddl)
+    world = make_hub(server, nodes, ddl, servers)
     with closing(psycopg2.connect(world.admin_url)) as admin:
         admin.autocommit = True
         with admin.cursor() as hub:
