@@ -89,6 +89,7 @@ class _Loading:
 
         for target, name in built:
             references += self._references_to(name)
+            self._let_read(target, self._readers_of(name))
             self._drop(name)
             self._execute("ALTER TABLE {schema}.{new} RENAME TO {table}", new=target, table=name)
 
@@ -210,6 +211,23 @@ class _Loading:
 
     def _drop(self, name: str) -> None:
         self._execute("DROP TABLE IF EXISTS {schema}.{table} CASCADE", table=name)
+
+    def _readers_of(self, name: str) -> list[str | None]:
+        """Return the roles that may read a table, as a hub's; None for everybody."""
+        rows = self._connection.execute(
+            "SELECT r.rolname FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace"
+            " CROSS JOIN aclexplode(c.relacl) AS a LEFT JOIN pg_roles AS r ON r.oid = a.grantee"
+            " WHERE n.nspname = %s AND c.relname = %s AND a.privilege_type = 'SELECT'"
+            " AND a.grantee <> c.relowner",
+            [self._plan.schema, name],
+        )
+        return [role for (role,) in rows]
+
+    def _let_read(self, name: str, roles: Collection[str | None]) -> None:
+        place = sql.Identifier(self._plan.schema, name)
+        for role in roles:
+            reader = sql.SQL("PUBLIC") if role is None else sql.Identifier(role)
+            self._connection.execute(sql.SQL("GRANT SELECT ON {} TO {}").format(place, reader))
 
     def _set_key(self, table: PlannedTable, target: str, result: LoadedTable) -> None:
         if table.key is None:
