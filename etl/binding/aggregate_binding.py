@@ -84,9 +84,18 @@ class AggregateBinding:
             result[key.name] = ResultName(self._key_type(key), column)
 
         for one in measures:
-            result[one.measure.name] = ResultName(one.type)
+            result[one.measure.name] = ResultName(one.type, money=self._money_of(one))
 
         return result
+
+    def _money_of(self, typed: TypedMeasure) -> frozenset[BoundColumn]:
+        """Return the stored amounts that a figure is made of, unless all are in one currency."""
+        if typed.measure.function not in _ADDING:
+            return frozenset()
+
+        held = set(_held_columns(typed.measure.tests))
+        currencies = (self._currencies.currency_of(one, self._state.tree) for one in typed.money)
+        return frozenset() if held.intersection(currencies) else typed.money
 
     def _key_type(self, key: BoundKey) -> str:
         if key.unit is None:
@@ -340,6 +349,7 @@ class AggregateBinding:
             name = self._free(currency.name)
             self._names.add(name)
             keys.append(BoundKey(name, currency))
+            self._state.apart.append(name)
             return typed
 
         if chosen == CONVERT and conversion is not None:

@@ -30,6 +30,7 @@ class BindingState:
         fixed: columns that conditions hold to one value.
         conditioned: columns that conditions read.
         rates: names of sources of rates, which are not joined.
+        apart: names of keys of groups that were added so that each currency has its own figures.
     """
 
     catalog: Catalog
@@ -43,6 +44,7 @@ class BindingState:
     fixed: set[BoundColumn] = field(default_factory=set)
     conditioned: set[BoundColumn] = field(default_factory=set)
     rates: list[str] = field(default_factory=list)
+    apart: list[str] = field(default_factory=list)
 
     def conditions(self, operation: int) -> ConditionBinding:
         """Return the binding of an operation's conditions, as things stand now."""

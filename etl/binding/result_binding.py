@@ -9,7 +9,7 @@ from etl.binding.intent_checks import MOST_NAME_BYTES
 from etl.binding.join_binding import JoinTree
 from etl.binding.request_findings import RequestFindings, choice
 from etl.binding.result_names import name_with_table
-from etl.binding.scope import IntentScope, ResultName
+from etl.binding.scope import IntentScope, ResultName, tree_column
 from etl.meaning.bound import (
     BoundColumn,
     BoundOutput,
@@ -142,7 +142,9 @@ class ResultBinding:
         """Return the names of the result with their types."""
         found: dict[str, ResultName] = {}
         for output in outputs:
-            found[output.name] = ResultName(self._scope.type_of(output.column), output.column)
+            type_ = self._scope.type_of(output.column)
+            money = self._scope.money_in(tree_column(output.column))
+            found[output.name] = ResultName(type_, output.column, money)
 
         return found
 

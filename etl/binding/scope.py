@@ -41,10 +41,16 @@ class MadeColumn:
 
 @dataclass(frozen=True)
 class ResultName:
-    """A column of the result: its type, and the column of a source that it is, if it is one."""
+    """A column of the result.
+
+    Attributes:
+        column: of a source, if it is one.
+        money: the stored amounts that it is made of, in whatever currency they are.
+    """
 
     type: str
     column: BoundColumn | None = None
+    money: frozenset[BoundColumn] = frozenset()
 
 
 @dataclass

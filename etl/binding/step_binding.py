@@ -6,15 +6,17 @@ from dataclasses import replace
 from common.text import Text
 from etl.binding.aggregate_binding import AggregateBinding
 from etl.binding.binding_state import BindingState
+from etl.binding.currency_binding import GROUP, CurrencyQuestions
 from etl.binding.intent_checks import CheckedOperation, require
 from etl.binding.join_binding import PlannedJoin
 from etl.binding.measure_binding import measure_type
 from etl.binding.result_binding import ResultBinding
-from etl.binding.scope import ResultName
+from etl.binding.scope import ResultName, shown
 from etl.binding.target_binding import primary_key_names
 from etl.binding.transform_binding import TransformBinding
 from etl.meaning.bound import (
     BoundColumn,
+    BoundCondition,
     DedupStep,
     FilterStep,
     JoinSourceStep,
@@ -39,6 +41,7 @@ from etl.schemas.parameters import (
 
 # Whose values depend on the order of rows that the sorting leaves tied
 _TIED_WINDOWS = ("row_number", "lag", "lead")
+_ADDING_WINDOWS = ("sum", "avg", "share")
 _COUNTING_WINDOWS = ("row_number", "rank", "dense_rank")
 
 
@@ -213,7 +216,11 @@ class StepBinding:
         if parameters.column is not None and parameters.function not in _COUNTING_WINDOWS:
             column = self._scope.result_name(parameters.column, order)
 
-        partition = tuple(self._scope.result_name(one, order) for one in parameters.partition_by)
+        named = [self._scope.result_name(one, order) for one in parameters.partition_by]
+        partition = tuple(dict.fromkeys((*named, *self._state.apart)))
+        if column is not None and parameters.function in _ADDING_WINDOWS:
+            partition += self._currency_apart(column, partition, order)
+
         type_ = self._window_type(parameters, column, operation)
         step = WindowStep(
             order,
@@ -227,6 +234,34 @@ class StepBinding:
         )
         self._state.steps.append(step)
         result[parameters.as_] = ResultName(type_)
+
+    def _currency_apart(self, column: str, partition: Sequence[str], order: int) -> tuple[str, ...]:
+        """Return the column of currencies by which a window has to be cut, if there is one.
+
+        Raises:
+            NotBound: what is to be done with several currencies was not chosen yet.
+        """
+        state = self._state
+        result = self._scope.result or {}
+        names = {known.column: name for name, known in result.items()}
+        questions = CurrencyQuestions(self._scope, self._findings, state.catalog, state.fixed)
+        for money in sorted(result[column].money, key=shown):
+            currency = questions.currency_of(money, state.tree)
+            name = names.get(currency)
+            if currency is None or name is None or name in partition:
+                continue
+            if not questions.is_mixed(currency):
+                continue
+
+            chosen = questions.chosen(currency, None, order)
+            if chosen == GROUP:
+                return (name,)
+
+            condition = BoundCondition(BoundColumn("", name), "=", chosen)
+            state.steps.append(FilterStep(order, "result", (condition,)))
+            state.fixed.add(currency)
+
+        return ()
 
     def _window_type(
         self, parameters: WindowParameters, column: str | None, operation: CheckedOperation

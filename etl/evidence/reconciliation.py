@@ -141,7 +141,7 @@ class _Checks:
     def _rows(self, measure: BoundMeasure, cut: BoundKey | None) -> exp.Subquery:
         """Return the rows that count, each once, with the value and the period."""
         rows = self._combinations
-        own = _own(measure, cut)
+        own = self._own(measure, cut)
         value: exp.Expr = exp.Literal.number(1)
         if measure.value is not None:
             value = rows.computed(measure.value).tree()
@@ -160,6 +160,19 @@ class _Checks:
 
         return exp.Subquery(this=select, alias=alias_of(_COUNTED))
 
+    def _own(self, measure: BoundMeasure, cut: BoundKey | None) -> set[str]:
+        """Return the sources whose columns the value and the period are made of."""
+        rows = self._combinations
+        columns = list(columns_of(measure.value)) if measure.value is not None else []
+        own = {cut.column.source} if cut is not None else set()
+        for node in columns:
+            wanted = bound_column(node)
+            # What is made of a table's rows stands in the base's alone.
+            is_there = wanted.source or measure.source == rows.base
+            own |= rows.origins(wanted) if is_there else {""}
+
+        return own
+
     def _period(self, step: AggregateStep, measure: BoundMeasure) -> BoundKey | None:
         for key in step.keys:
             is_own = key.unit and key.column.source == measure.source
@@ -172,12 +185,6 @@ class _Checks:
         """Tell whether no row of the measure's source belongs to several groups."""
         determined = self._combinations.determined_by(measure.source)
         return all(self._combinations.origins(key.column) <= determined for key in step.keys)
-
-
-def _own(measure: BoundMeasure, cut: BoundKey | None) -> set[str]:
-    columns = list(columns_of(measure.value)) if measure.value is not None else []
-    own = {bound_column(node).source for node in columns}
-    return own | ({cut.column.source} if cut is not None else set())
 
 
 def _comparable(figure: exp.Expr, measure: BoundMeasure, checks: _Checks) -> exp.Expr:

@@ -96,7 +96,8 @@ class SourceCombinations:
     def _rated(self, step: RateStep) -> TypedValue:
         """Return the converted amount; the rates are read under their own name."""
         known = {}
-        for name in (step.rate, step.rate_currency, step.rate_day):
+        names = [step.rate, step.rate_currency, step.rate_day, step.target_currency]
+        for name in filter(None, names):
             type_ = self._stored(step.rates, name).type
             known[BoundColumn(step.rates, name)] = (name, type_)
 

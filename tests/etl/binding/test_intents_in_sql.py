@@ -124,6 +124,37 @@ CASES = {
         "SELECT status, sum(amount) FROM orders WHERE currency = 'USD' GROUP BY status",
         answers={"currency": "USD"},
     ),
+    "each currency runs by itself, as its groups do": Case(
+        [
+            by({"column": "ordered_on", "unit": "month", "as": "month"}),
+            (
+                "window",
+                {
+                    "function": "sum",
+                    "column": "m0",
+                    "order_by": [{"column": "month"}],
+                    "as": "so_far",
+                },
+            ),
+            (
+                "window",
+                {"function": "lag", "column": "m0", "order_by": [{"column": "month"}], "as": "was"},
+            ),
+        ],
+        """SELECT *, sum(m0) OVER (PARTITION BY currency ORDER BY month),
+                  lag(m0) OVER (PARTITION BY currency ORDER BY month)
+           FROM (SELECT date_trunc('month', ordered_on)::date AS month, currency, sum(amount) AS m0
+                 FROM orders GROUP BY 1, 2) AS months""",
+        answers=GROUPED,
+    ),
+    "rows of one currency are added up by a window": Case(
+        [
+            ("window", {"function": "avg", "column": "amount", "as": "mean"}),
+            ("sink", {"columns": ["id", "mean"]}),
+        ],
+        "SELECT id, avg(amount) OVER () FROM orders WHERE currency = 'USD'",
+        answers={"currency": "USD"},
+    ),
     **{
         f"converted by {match}": Case(
             [

@@ -90,6 +90,15 @@ QUESTIONS = [
         {"currency": ["group", "convert", "EUR", "USD"]},
     ),
     Question(
+        "which currency, of figures that a window adds up",
+        request(
+            by("paid_on", "currency", sums=["payments.amount"]),
+            ("window", {"function": "share", "column": "m0", "as": "part"}),
+            sources=("payments",),
+        ),
+        {"currency": ["group", "EUR", "USD"]},
+    ),
+    Question(
         "by which date amounts are converted that a later operation adds",
         request(
             join("orders", "users"),

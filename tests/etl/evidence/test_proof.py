@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from sqlglot import exp
 
 from common.errors import InvalidSql
+from common.values import Column
 from etl.evidence.mutants import mutants_of
 from etl.evidence.proof import DraftProof, ProofOptions, make_tests, prove
 from etl.meaning.bound import AnyOf, BoundCondition, BoundIntent, BoundSource, Watermark
@@ -172,6 +173,17 @@ def test_sound_drafts_pass_whatever_the_rows_are(
     assert (failed(proof), proof.failure, proof.report.status) == (set(), None, "passed")
     for total in proof.report.totals:
         assert total.difference is None or float(total.difference) == 0
+
+
+def test_converted_amounts_are_reconciled_where_rates_name_both_currencies() -> None:
+    bound = INTENTS["converted"]
+    table = TABLES["rates"]
+    both = replace(table, columns=(*table.columns, Column("into", "text")))
+    sources = [replace(one, table=both) if one.table is table else one for one in bound.sources]
+    steps = (replace(rate("USD"), target_currency="into"), *bound.steps[1:])
+    bound = replace(bound, sources=tuple(sources), steps=steps)
+    tests = {test.id for test in make_tests(make_draft(bound), bound)}
+    assert "reconcile_result_dollars" in tests
 
 
 def test_rows_may_be_looked_up_by_way_of_other_tables(scratch: ScratchDatabase) -> None:
