@@ -224,11 +224,13 @@ export class ResultChart {
     const isScatter = this.#kind === "scatter";
     const isArea = this.#kind === "area";
     const open = this.#unfinished();
+    const written = { ...ink, callback: compactNumber };
     const names = isScatter
-      ? { ticks: { ...ink, callback: compactNumber }, beginAtZero: this.#beginsAtZero("x"), title: { display: true, text: data.axis, ...ink } }
+      ? { ticks: { ...written, ...wholeSteps(data.datasets[0].data.map((dot) => dot.x)) }, beginAtZero: this.#beginsAtZero("x"), title: { display: true, text: data.axis, ...ink } }
       : { ticks: { ...ink, autoSkip: namesAxis === "x" && data.labels.length > MOST_LABELLED, callback: (_value, index) => tick(data.labels[index], open) } };
+    const drawn = data.datasets.flatMap((set) => set.data.map((figure) => (isScatter ? figure.y : figure)));
     const figures = {
-      ticks: { ...ink, callback: compactNumber },
+      ticks: { ...written, ...wholeSteps(drawn) },
       grid: { color: colour("--line") },
       beginAtZero: this.#beginsAtZero("y"),
       stacked: isArea,
@@ -317,6 +319,11 @@ function conditionsNote(conditions) {
   const said = conditions.length ? text("card_conditions", { conditions }, "p") : text("card_all", {}, "p");
   said.className = "count card-conditions";
   return [said];
+}
+
+/** Half a step says nothing where things are counted. */
+function wholeSteps(figures) {
+  return figures.every((figure) => figure === null || Number.isInteger(figure)) ? { precision: 0 } : {};
 }
 
 function cut(name) {

@@ -109,6 +109,8 @@ def test_namesakes_several_figures_and_steps_are_drawn_apart(
     wait_until(page, f"globalThis.Chart && {_DRAWN}")
     assert page.evaluate(f"{_DRAWN}.data.labels") == labels
     assert page.evaluate(f"{_DRAWN}.data.datasets.map((set) => set.data)") == figures
+    steps = page.evaluate(f"{_DRAWN}.scales.y.ticks.map((tick) => tick.value)")
+    assert steps == [int(step) for step in steps], "things are counted one by one"
 
 
 _DRAWN = "Chart.getChart(document.querySelector('canvas'))"
