@@ -103,9 +103,6 @@ def test_a_report_follows_the_file_that_its_table_comes_from(
         assert (found, said in answer) == (figure, True), (way, content, answer)
 
     assert asking.client.delete(changes).status_code == 200
-    assert _reported(asking) == (
-        None,
-        'The SQL is not valid: relation "book.targets" does not exist',
-    )
+    assert "does not exist" in _reported(asking)[1]
     assert world.hub("refresh") == 0
     assert _reported(asking)[0] is None
