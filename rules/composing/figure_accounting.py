@@ -14,6 +14,7 @@ from rules.reading.implied import amount_of, kind_columns
 from rules.reading.words import ColumnIdentity, Word
 from rules.schema.links import Link, column_link
 from rules.words import WORDS
+from rules.words.speech import is_participle
 
 _WHOLE_NAME = 0.9  # quality
 _LIKE_NAME = 0.7  # quality below which a word is only like a column's name
@@ -42,6 +43,8 @@ def refuse_unaccounted_figures(asked: Asked, query: Query) -> None:
     _refuse_things_counted_beside(asked, query)
     _refuse_numbers_of_unknown(asked)
     _refuse_things_sold(asked, query)
+    _refuse_amounts_as_tables(asked, query)
+    _refuse_largest_as_most(asked, query)
     _ask_whose_amount(asked, query)
     _ask_which_amount(asked, query)
     _refuse_income_of_others(asked, query)
@@ -169,11 +172,59 @@ def _refuse_things_sold(asked: Asked, query: Query) -> None:
         return
 
     graph = asked.question.graph
-    if (
-        graph.below(counted[0]).keys() - counted
-        and touched(query) <= graph.above(counted[0]).keys()
-    ):
+    if not graph.below(counted[0]).keys() - counted:
+        return
+    if touched(query) <= graph.above(counted[0]).keys() or _is_object_of_sale(asked, counted[0]):
         raise unused_words(verbs)
+
+
+def _is_object_of_sale(asked: Asked, counted: TableKey) -> bool:
+    """Tell whether "how many" stands between a verb and its object: `客户买了多少商品`."""
+    for word in asked.question.words:
+        table = word.link_as("tab")
+        if table is None or table.table != counted:
+            continue
+
+        number = asked.question.nearest(word.at - 1, -1, "noise", "unit")
+        verb = asked.question.word_at(number.at - 1) if number is not None else None
+        is_number = number is not None and number.mark.means("count")
+        if is_number and verb is not None and _SELLS.fullmatch(verb.text):
+            return True
+
+    return False
+
+
+def _refuse_amounts_as_tables(asked: Asked, query: Query) -> None:
+    """Refuse rows for the amount that was done: "meals ordered" are no meal orders."""
+    for word in asked.question.words:
+        table = word.link_as("tab")
+        noun, _, done = word.text.rpartition(" ")
+        if table is None or not noun or not is_participle(done):
+            continue
+        if table.table not in {one.table for one in query.measures}:
+            continue
+
+        for link in asked.question.lexicon.find(noun):
+            is_own = link.kind == "column" and link.table == table.table
+            if is_own and link.quality >= _WHOLE_NAME and asked.question.is_measure(link):
+                raise unused_words([word.mark.text])
+
+
+def _refuse_largest_as_most(asked: Asked, query: Query) -> None:
+    """Refuse groups with the most rows for the largest row: "largest order: which channel"."""
+    ranked = {one.measure for one in query.order if one.measure is not None}
+    if not query.dimensions:
+        return
+
+    for one in asked.parts.rankings:
+        is_count = one.figure is None or one.figure.link is None
+        if not is_count or one.counts or one.is_order:
+            continue
+
+        after = asked.question.nearest(one.at + 1, 1, "noise")
+        table = after.link_as("tab") if after is not None else None
+        if table is not None and Measure("count", table.table) in ranked:
+            raise unused_words([asked.question.words[one.at].mark.text])
 
 
 def _refuse_numbers_of_unknown(asked: Asked) -> None:

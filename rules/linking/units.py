@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from common.values import Column
 from knowledge.language.atoms import normalise
+from knowledge.language.cutting import has_han
 from knowledge.language.inflection import stem
 from knowledge.language.spoken_names import english_words
 from rules.linking.mark import Mark
@@ -19,6 +20,9 @@ _CURRENCY = WORDS.chinese.text("units.currency")
 _MONEY = re.compile(rf"[(:,]\s*({'|'.join(_SCALES)}){_CURRENCY}")
 _AMOUNT_ENDS = {*"".join(_SCALES), _CURRENCY}
 _BRACKETED = re.compile(rf"\((?:{WORDS.any_of('units.unit')})?([^()]+)\)")
+
+
+_HAN_SIZES = (4, 3, 2)  # characters of a unit at the end of a name: 时长毫秒
 
 
 class _Unit(NamedTuple):
@@ -114,11 +118,12 @@ def _last_unit(words: list[str]) -> _Unit | None:
 
 
 def _stored(column: Column) -> _Unit | None:
-    """Return the unit that a column's comment puts in brackets, or its name ends in."""
-    comment = normalise(column.comment or "")
-    bracketed = _BRACKETED.findall(comment)
+    """Return the unit that a column's comment or name puts in brackets, or its name ends in."""
+    own = normalise(column.name)
+    bracketed = _BRACKETED.findall(normalise(column.comment or "")) + _BRACKETED.findall(own)
     last_word = english_words(column.name)[-1:]
-    for name in (*bracketed, *last_word):
+    han = [own[-size:] for size in _HAN_SIZES if has_han(own[-size:])]
+    for name in (*bracketed, *last_word, *han):
         unit = _unit(name.strip())
         if unit is not None:
             return unit
