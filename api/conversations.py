@@ -35,54 +35,62 @@ _CURSOR = Text(
 )
 
 
-def conversations_blueprint(kept: Conversations) -> Blueprint:
+def conversations_blueprint(conversations: Conversations) -> Blueprint:
     """Return the blueprint of all endpoints, over the conversations of one store."""
     blueprint = Blueprint("conversations", __name__, url_prefix="/api/v0/conversations")
 
     @blueprint.get("")
     def list_conversations() -> Response:
         reader, (limit, cursor) = _reader(request.args), parse_page(request.args)
-        page = _found(kept.page(_user(reader), limit, cursor))
+        page = _page_from(conversations.page(_user(reader), limit, cursor))
         listed = [_listed(conversation) for conversation in page.conversations]
-        return _done({"conversations": listed, "next_cursor": page.next_cursor}, reader)
+        return _success({"conversations": listed, "next_cursor": page.next_cursor}, reader)
 
     @blueprint.delete("")
     def delete_conversations() -> Response:
         reader = _reader(request.args)
-        return _done({"deleted": from_store(kept.delete_all(_user(reader)))}, reader)
+        deleted = from_store(conversations.delete_all(_user(reader)))
+        return _success({"deleted": deleted}, reader)
 
     @blueprint.get("/<conversation_id>")
     def read_conversation(conversation_id: str) -> Response:
-        known, reader = parse_conversation_id(conversation_id), _reader(request.args)
-        limit, cursor = parse_page(request.args)
-        page = _found(kept.turns(_user(reader), known, limit, cursor))
+        conversation_id = parse_conversation_id(conversation_id)
+        reader, (limit, cursor) = _reader(request.args), parse_page(request.args)
+        page = _page_from(conversations.turns(_user(reader), conversation_id, limit, cursor))
         if page is None:
-            raise _unknown(known)
+            raise _not_found(conversation_id)
 
-        shown = {
+        data = {
             "conversation": _listed(page.conversation),
             "turns": [_shown(turn) for turn in page.turns],
+            "next_cursor": page.next_cursor,
         }
-        return _done({**shown, "next_cursor": page.next_cursor}, reader)
+        return _success(data, reader)
 
     @blueprint.patch("/<conversation_id>")
     def rename_conversation(conversation_id: str) -> Response:
-        known, body = parse_conversation_id(conversation_id), json_object(request, _EXAMPLE)
+        conversation_id = parse_conversation_id(conversation_id)
+        body = json_object(request, _EXAMPLE)
         reader, title = _reader(body), RenameBody.read(body).title
-        _require(from_store(kept.rename(_user(reader), known, title)), known)
-        return _done({"conversation_id": known, "title": title}, reader)
+        renaming = conversations.rename(_user(reader), conversation_id, title)
+        _require(from_store(renaming), conversation_id)
+        return _success({"conversation_id": conversation_id, "title": title}, reader)
 
     @blueprint.delete("/<conversation_id>")
     def delete_conversation(conversation_id: str) -> Response:
-        known, reader = parse_conversation_id(conversation_id), _reader(request.args)
-        _require(from_store(kept.delete(_user(reader), known)), known)
-        return _done({"deleted": 1}, reader)
+        conversation_id = parse_conversation_id(conversation_id)
+        reader = _reader(request.args)
+        deleting = conversations.delete(_user(reader), conversation_id)
+        _require(from_store(deleting), conversation_id)
+        return _success({"deleted": 1}, reader)
 
     @blueprint.delete("/<conversation_id>/turns")
     def clear_conversation(conversation_id: str) -> Response:
-        known, reader = parse_conversation_id(conversation_id), _reader(request.args)
-        _require(from_store(kept.clear(_user(reader), known)), known)
-        return _done({"conversation_id": known, "turn_count": 0}, reader)
+        conversation_id = parse_conversation_id(conversation_id)
+        reader = _reader(request.args)
+        clearing = conversations.clear(_user(reader), conversation_id)
+        _require(from_store(clearing), conversation_id)
+        return _success({"conversation_id": conversation_id, "turn_count": 0}, reader)
 
     return blueprint
 
@@ -95,23 +103,26 @@ def _user(reader: Reader) -> str:
     return acting_as(reader.user_id).owner
 
 
-def _found(work: Coroutine[Any, Any, T]) -> T:
+def _page_from(work: Coroutine[Any, Any, T]) -> T:
+    """Return the page that the store reads; refuse a cursor that it does not know."""
     try:
         return from_store(work)
     except InvalidCursor as exc:
         raise InvalidRequest(_CURSOR, field="cursor") from exc
 
 
-def _require(was_found: bool, known: str) -> None:
+def _require(was_found: bool, conversation_id: str) -> None:
     if not was_found:
-        raise _unknown(known)
+        raise _not_found(conversation_id)
 
 
-def _unknown(known: str) -> NotFound:
-    return NotFound(Text(f"没有会话 {known}。", f"There is no conversation {known}."))
+def _not_found(conversation_id: str) -> NotFound:
+    return NotFound(
+        Text(f"没有会话 {conversation_id}。", f"There is no conversation {conversation_id}.")
+    )
 
 
-def _done(data: dict[str, Any], reader: Reader) -> Response:
+def _success(data: dict[str, Any], reader: Reader) -> Response:
     return reply(success(data, _DONE.to(reader.lang)))
 
 

@@ -51,8 +51,8 @@ def reply_of(event: Event) -> Response:
 def accepted_media(own: str) -> str:
     """Return a file's own media type, or that of bytes when the request accepts only this."""
     bytes_media = "application/octet-stream"
-    known = [own.partition(";")[0], bytes_media]
-    accepted = request.accept_mimetypes.best_match(known, known[0])
+    offered = [own.partition(";")[0], bytes_media]
+    accepted = request.accept_mimetypes.best_match(offered, offered[0])
     return bytes_media if accepted == bytes_media else own
 
 
@@ -110,28 +110,28 @@ def _citu_error(error: CituError) -> Response:
 
 def _http_error(error: HTTPException) -> Response:
     """Put werkzeug's own errors (unknown path, wrong method, body too large) into the envelope."""
-    known: CituError
+    own_error: CituError
     code = error.code or 500
     if isinstance(error, NoRoute):
-        known = NotFound(
+        own_error = NotFound(
             Text(f"没有这个地址：{request.path}", f"There is nothing at {request.path}")
         )
     elif isinstance(error, MethodNotAllowed):
         allowed = ", ".join(sorted(set(error.valid_methods or ()) - {"HEAD", "OPTIONS"}))
-        known = InvalidRequest(
+        own_error = InvalidRequest(
             Text(
                 f"{request.path} 只接受 {allowed}。",
                 f"{request.path} takes {allowed}, not {request.method}.",
             )
         )
     elif isinstance(error, RequestEntityTooLarge):
-        known, code = BodyTooLarge(Text("请求体过大。", "The request body is too large.")), 400
+        own_error, code = BodyTooLarge(Text("请求体过大。", "The request body is too large.")), 400
     else:
-        known = InvalidRequest(
+        own_error = InvalidRequest(
             Text(f"请求无法处理：{error.name}", f"The request can't be processed: {error.name}")
         )
 
-    response = reply(error_envelope(known, request_language(), code))
+    response = reply(error_envelope(own_error, request_language(), code))
     if isinstance(error, MethodNotAllowed):
         response.headers["Allow"] = ", ".join(error.valid_methods or ())
 

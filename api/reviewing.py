@@ -86,17 +86,18 @@ def _add_kind(
         reader, (limit, cursor) = _reader(), parse_page(request.args)
         actor = acting_as(reader.user_id)
         service = _service(databases, actor)
-        items, following = _found(service.page(kind, _wanted(rights, actor), actor, limit, cursor))
+        reading = service.page(kind, _wanted(rights, actor), actor, limit, cursor)
+        items, following = _page_from(reading)
         return reply(success({f"{kind}s": items, "next_cursor": following}, _DONE.to(reader.lang)))
 
     def delete_item(**address: str) -> Response:
-        reader, known = _reader(), parse_item_id(address[f"{kind}_id"])
+        reader, item_id = _reader(), parse_item_id(address[f"{kind}_id"])
         actor = acting_as(reader.user_id)
         if not speaks_for_themselves():
             raise Forbidden(_ANYBODY)
 
         service = _service(databases, actor)
-        from_store(service.delete(kind, known, actor, is_reviewer=rights.is_reviewer(actor)))
+        from_store(service.delete(kind, item_id, actor, is_reviewer=rights.is_reviewer(actor)))
         return reply(success({"deleted": 1}, _DONE.to(reader.lang)))
 
     def review_item(verdict: Verdict) -> Callable[..., Response]:
@@ -105,9 +106,9 @@ def _add_kind(
             reader = parse_reader({**request.args, **body}, request.headers.get("Accept-Language"))
             actor = _reviewer(rights, reader)
             seen = parse_seen(body)
-            known = parse_item_id(address[f"{kind}_id"])
+            item_id = parse_item_id(address[f"{kind}_id"])
             service = _service(databases, actor, body)
-            item = from_store(service.review(kind, known, actor, verdict, seen))
+            item = from_store(service.review(kind, item_id, actor, verdict, seen))
             return reply(success({kind: item}, _DONE.to(reader.lang)))
 
         return view
@@ -148,7 +149,8 @@ def _wanted(rights: GroupRights, actor: Actor) -> LearnedFilter:
     )
 
 
-def _found(work: Coroutine[Any, Any, T]) -> T:
+def _page_from(work: Coroutine[Any, Any, T]) -> T:
+    """Return the page that the store reads; refuse a cursor that it does not know."""
     try:
         return from_store(work)
     except InvalidCursor as exc:

@@ -30,17 +30,11 @@ _STATES = {
     "cancelled": Text("已取消", "Cancelled"),
 }
 
-_CANCEL, _ANSWER = (
-    '{"user_id": "alice"}',
-    '{"interrupt_id": "…", "answer": "…"}',
-)  # bodies that are taken
-_QUESTION = (
-    "interrupt_id",
-    "kind",
-    "prompt",
-    "choices",
-    "schema",
-)  # what a run that waits has asked
+# Examples of bodies
+_CANCEL = '{"user_id": "alice"}'
+_ANSWER = '{"interrupt_id": "…", "answer": "…"}'
+# Fields of what a waiting run asks
+_QUESTION = ("interrupt_id", "kind", "prompt", "choices", "schema")
 
 
 def runs_blueprint(
@@ -60,20 +54,18 @@ def runs_blueprint(
 
     @blueprint.get("/<run_id>/events")
     def follow_run(run_id: str) -> Response:
-        user_id, known = acting_as(_reader().user_id).owner, parse_run_id(run_id)
+        user_id, run_id = acting_as(_reader().user_id).owner, parse_run_id(run_id)
         # An EventSource that reconnects repeats the address with its old `after`, so the header may
         # be further on.
-        after = max(
-            event_number(EventsQuery.read(request.args).after, known) or 0, last_event_seq(known)
-        )
+        asked_after = event_number(EventsQuery.read(request.args).after, run_id) or 0
+        after = max(asked_after, last_event_seq(run_id))
         slots.take()
-        view = from_store(service.look(user_id, known))
+        view = from_store(service.look(user_id, run_id))
         if view.last is not None and after >= view.record.last_seq:
             return Response(status=204)  # tells a native EventSource to stop reconnecting
 
-        return streamed(
-            service.follow(user_id, known, after), known, ping_interval_s=ping_interval_s
-        )
+        events = service.follow(user_id, run_id, after)
+        return streamed(events, run_id, ping_interval_s=ping_interval_s)
 
     @blueprint.post("/<run_id>/cancel")
     def cancel_run(run_id: str) -> Response:
@@ -84,16 +76,14 @@ def runs_blueprint(
     @blueprint.post("/<run_id>/resume")
     def resume_run(run_id: str) -> Response:
         body = json_object(request, _ANSWER)
-        reader, known, (interrupt_id, answer) = (
-            _reader(body),
-            parse_run_id(run_id),
-            parse_answer(body),
-        )
+        reader, run_id = _reader(body), parse_run_id(run_id)
+        interrupt_id, answer = parse_answer(body)
         slot = slots.take()
         actor = acting_as(reader.user_id)
         slot.hold()
         try:
-            view = from_store(service.resume(actor, known, interrupt_id, answer, on_end=slot.leave))
+            resuming = service.resume(actor, run_id, interrupt_id, answer, on_end=slot.leave)
+            view = from_store(resuming)
         except BaseException:
             slot.leave()
             raise

@@ -121,8 +121,8 @@ def _noted(body: Iterator[bytes], end: StreamEnd) -> Iterator[bytes]:
 
 def last_event_seq(run_id: str) -> int:
     """Return the number in `Last-Event-ID`; 0 when there is none, or one of another run."""
-    known = _EVENT_ID.fullmatch(request.headers.get("Last-Event-ID", ""))
-    if known is not None and known[1] == run_id:
-        return int(known[2])
+    event_id = _EVENT_ID.fullmatch(request.headers.get("Last-Event-ID", ""))
+    if event_id is not None and event_id[1] == run_id:
+        return int(event_id[2])
 
     return 0

@@ -56,9 +56,10 @@ class Tracing:
 
         Whether spans are kept is decided for the outermost one of a trace, by OTEL_TRACES_SAMPLER.
         """
-        return self._its_recorder().start_span(name, kind, attributes, context)
+        return self._recorder_of_process().start_span(name, kind, attributes, context)
 
-    def _its_recorder(self) -> "SpanRecorder":
+    def _recorder_of_process(self) -> "SpanRecorder":
+        """Return this process's recorder, made with its first span."""
         with self._lock:
             if self._recorder is None:
                 from common.span_recorder import SpanRecorder

@@ -86,13 +86,13 @@ class Sessions:
         Raises:
             SessionTooLarge: the user has too many groups or attributes.
         """
-        known = {
+        session = {
             "id": secrets.token_hex(_ID_BYTES),
             "user": actor.user_id,
             "groups": list(actor.groups),
             "attributes": {name: list(values) for name, values in actor.attributes},
         }
-        cookie = str(self._serializer.dumps(known))
+        cookie = str(self._serializer.dumps(session))
         if len(cookie) > _MOST_COOKIE_CHARS:
             raise SessionTooLarge
 
@@ -104,31 +104,31 @@ class Sessions:
 
     def actor_of(self, headers: Headers) -> Actor | None:
         """Return whose session such a request brings; None: it brings no valid one."""
-        known = self._known(headers)
-        if known is None or self._note_of(known["id"]).exists():
+        session = self._session_in(headers)
+        if session is None or self._note_of(session["id"]).exists():
             return None
 
-        attributes = attributes_of(known["attributes"])
-        return Actor(known["user"], tuple(known["groups"]), attributes=attributes)
+        attributes = attributes_of(session["attributes"])
+        return Actor(session["user"], tuple(session["groups"]), attributes=attributes)
 
     def end(self, headers: Headers) -> None:
         """Have the session of a request with these headers be recognised no more."""
-        known = self._known(headers)
-        if known is None:
+        session = self._session_in(headers)
+        if session is None:
             return
 
         self._ended.mkdir(parents=True, exist_ok=True)
         self._forget_old_notes()
-        self._note_of(known["id"]).touch(mode=0o600)
+        self._note_of(session["id"]).touch(mode=0o600)
 
-    def _known(self, headers: Headers) -> Mapping[str, Any] | None:
+    def _session_in(self, headers: Headers) -> Mapping[str, Any] | None:
         cookie = cookie_in(headers, self.cookie_name)
         try:
-            known = self._serializer.loads(cookie, max_age=int(self.max_age_s))
+            session = self._serializer.loads(cookie, max_age=int(self.max_age_s))
         except (BadData, ValueError, TypeError):
             return None
 
-        return known if isinstance(known, dict) else None
+        return session if isinstance(session, dict) else None
 
     def _note_of(self, session_id: str) -> Path:
         return self._ended / session_id

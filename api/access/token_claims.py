@@ -47,18 +47,21 @@ class ClaimNames:
         return Actor(self._user(claims), self._groups(claims), attributes=self._attributes(claims))
 
     def _user(self, claims: Mapping[str, Any]) -> str:
-        user = _found(claims, self.user)
+        user = _claim_at(claims, self.user)
         if isinstance(user, str) and is_name(user):
             return user
 
         raise Unauthorized(_unusable(self.user))
 
     def _groups(self, claims: Mapping[str, Any]) -> tuple[str, ...]:
-        """Return the groups: all of them, because some may take rights away."""
-        groups = _texts(_found(claims, self.groups))
+        """Return the caller's groups. A list that the issuer has cut is refused.
+
+        A group that is missing could be one that takes rights away.
+        """
+        groups = _texts(_claim_at(claims, self.groups))
         if groups is None:
             raise Unauthorized(_unusable(self.groups))
-        if not groups and _has_more(claims, self.groups):
+        if not groups and _is_left_out(claims, self.groups):
             raise Unauthorized(_OVERAGE)
 
         return groups
@@ -66,7 +69,7 @@ class ClaimNames:
     def _attributes(self, claims: Mapping[str, Any]) -> Attributes:
         values = {}
         for name, claim in self.attributes.items():
-            texts = _texts(_found(claims, claim))
+            texts = _texts(_claim_at(claims, claim))
             if texts is None:
                 raise Unauthorized(_unusable(claim))
 
@@ -75,8 +78,8 @@ class ClaimNames:
         return attributes_of(values)
 
 
-def _found(claims: Mapping[str, Any], name: str) -> Any:
-    """Return the claim of this name, or what is at this path; None: there is nothing."""
+def _claim_at(claims: Mapping[str, Any], name: str) -> Any:
+    """Return the claim of this name, or the value at this path; None where there is none."""
     if name in claims:
         return claims[name]
 
@@ -91,7 +94,7 @@ def _found(claims: Mapping[str, Any], name: str) -> Any:
 
 
 def _texts(value: Any) -> tuple[str, ...] | None:
-    """Return the values of a claim as texts; None: it holds something that is none."""
+    """Return the values of a claim as texts; None if one of them can't be a text."""
     values = value if isinstance(value, list) else [value]
     if value is None:
         values = []
@@ -114,8 +117,8 @@ def _texts(value: Any) -> tuple[str, ...] | None:
     return tuple(dict.fromkeys(texts))
 
 
-def _has_more(claims: Mapping[str, Any], name: str) -> bool:
-    """Tell whether the issuer says that the claim stands elsewhere, being too long."""
+def _is_left_out(claims: Mapping[str, Any], name: str) -> bool:
+    """Tell whether the issuer has left the claim out as too long, and says where it is."""
     elsewhere = claims.get("_claim_names")
     is_elsewhere = isinstance(elsewhere, dict) and name in elsewhere
     return is_elsewhere or claims.get("hasgroups") in (True, "true")
