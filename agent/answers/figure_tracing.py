@@ -17,7 +17,12 @@ from agent.answers.figures_check import (
     known_figures,
     known_of_turns,
 )
-from agent.answers.figures_in_text import Stated, is_count_or_rank, list_items, stated_figures
+from agent.answers.figures_in_text import (
+    Stated,
+    is_count_or_rank,
+    list_item_positions,
+    stated_figures,
+)
 from common.text import Lang, Text
 from common.values import QueryResult, Turn
 
@@ -110,7 +115,7 @@ def traced_figures(
         turns: earlier ones of the conversation.
         today: what the SQL's relative dates were relative to.
     """
-    items = list_items(text, max((source.row_count for source in sources), default=0))
+    items = list_item_positions(text, max((source.row_count for source in sources), default=0))
     tracer = _Tracer(text, sources[::-1], today)
     traced: dict[tuple[str, str], None] = {}
     untraced: list[Stated] = []

@@ -20,7 +20,7 @@ from agent.answers.figures_in_text import (
     Stated,
     figures_of_text,
     is_count_or_rank,
-    list_items,
+    list_item_positions,
     quarters_of_dates,
     stated_figures,
 )
@@ -120,7 +120,7 @@ def _named(figures: list[str]) -> str:
 def _doubtful(
     text: str, known: Callable[[], KnownFigures], row_counts: Collection[int]
 ) -> list[str]:
-    items = list_items(text, max(row_counts, default=0))
+    items = list_item_positions(text, max(row_counts, default=0))
     stated = [
         figure
         for figure in stated_figures(text)

@@ -1,7 +1,8 @@
 """Reads the figures out of a text: digits with their units, numerals in Chinese and English words.
 
 A figure may also be the number of rows, a rank among them, or the number of a list's item;
-`is_count_or_rank` and `list_items` tell these apart, because they do not come from the data.
+`is_count_or_rank` and `list_item_positions` tell these apart, because they do not come from the
+data.
 """
 
 import re
@@ -201,22 +202,23 @@ def quarters_of_dates(text: str) -> set[int]:
     return {(int(month) + 2) // 3 for month in _MONTH_OF_DATE.findall(text)}
 
 
-def list_items(text: str, most: int) -> set[int]:
-    """Return the positions of the numbers of a list's items.
+def list_item_positions(text: str, most: int) -> set[int]:
+    """Return where the numbers stand that only number the items of a list: "1. … 2. …".
 
-    They stand at the start of lines, or are 1, 2, … up to `most` with a dot or the like.
+    Args:
+        most: how many items a list within a line can have; lists of lines may be longer.
     """
-    at_lines = {match.start(1) for match in _ITEM_LINE.finditer(text)}
-    run: list[int] = []
+    positions = {match.start(1) for match in _ITEM_LINE.finditer(text)}
+    within_lines: list[int] = []  # of 1, 2, 3 …, in this order
     for match in _ITEM.finditer(text):
-        expected = len(run) + 1
+        expected = len(within_lines) + 1
         if int(match[1]) == expected and expected <= most:
-            run.append(match.start(1))
+            within_lines.append(match.start(1))
 
-    if len(run) > 1:
-        at_lines.update(run)
+    if len(within_lines) > 1:
+        positions.update(within_lines)
 
-    return at_lines
+    return positions
 
 
 def is_count_or_rank(figure: Stated, text: str, row_counts: Collection[int]) -> bool:

@@ -152,8 +152,8 @@ class WorkflowFlow:
 
     def ending(self, state: Mapping[str, Any]) -> FlowAnswer | FlowFailure:
         """Return the answer, with the keys that every answer has."""
-        known = cast(WorkflowState, state)
-        question, found = known["question"], known["found"]
+        workflow_state = cast(WorkflowState, state)
+        question, found = workflow_state["question"], workflow_state["found"]
         kind = "DATABASE" if "query_result" in found else "CHAT"
         return FlowAnswer(
             {

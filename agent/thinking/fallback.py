@@ -44,45 +44,49 @@ class FallbackSkills:
         self._has_warned = False
 
     async def classify(self, inquiry: Inquiry) -> SkillResult[Classification]:
-        return await self._either(lambda skills: skills.classify(inquiry), inquiry.lang)
+        return await self._with_fallback(lambda skills: skills.classify(inquiry), inquiry.lang)
 
     async def write_sql(self, inquiry: Inquiry) -> SkillResult[Draft]:
         """See `Skills.write_sql`. Raises the model's error when the backup has no statement."""
-        return self._written(
-            await self._either(lambda skills: skills.write_sql(inquiry), inquiry.lang)
-        )
+        outcome = await self._with_fallback(lambda skills: skills.write_sql(inquiry), inquiry.lang)
+        return self._with_sql(outcome)
 
     async def repair_sql(self, inquiry: Inquiry, sql: str, error: InvalidSql) -> SkillResult[Draft]:
         """See `Skills.repair_sql`. Raises the model's error when the backup has no statement."""
-        return self._written(
-            await self._either(lambda skills: skills.repair_sql(inquiry, sql, error), inquiry.lang)
+        outcome = await self._with_fallback(
+            lambda skills: skills.repair_sql(inquiry, sql, error), inquiry.lang
         )
+        return self._with_sql(outcome)
 
     async def summarize(
         self, inquiry: Inquiry, sql: str, result: QueryResult, emit: Emit | None = None
     ) -> SkillResult[str]:
-        """See `Skills.summarize`, and the module's docstring about text that was begun."""
-        pieces = _Pieces(emit)
-        return await self._either(
+        """See `Skills.summarize`.
+
+        When the model fails after pieces were emitted, the backup's follow as a new paragraph.
+        """
+        pieces = _PieceEmitter(emit)
+        return await self._with_fallback(
             lambda skills: skills.summarize(inquiry, sql, result, pieces.emit_for(skills)),
             inquiry.lang,
         )
 
     async def chat(self, inquiry: Inquiry, emit: Emit | None = None) -> SkillResult[str]:
-        """See `Skills.chat`, and the module's docstring about text that was begun."""
-        pieces = _Pieces(emit)
-        return await self._either(
-            lambda skills: skills.chat(self._known(inquiry), pieces.emit_for(skills)),
+        """See `Skills.chat`; a model that fails in the middle is treated as in `summarize`."""
+        pieces = _PieceEmitter(emit)
+        return await self._with_fallback(
+            lambda skills: skills.chat(self._told(inquiry), pieces.emit_for(skills)),
             inquiry.lang,
         )
 
-    def _known(self, inquiry: Inquiry) -> Inquiry:
-        """Return the inquiry, which knows whether the model has failed."""
+    def _told(self, inquiry: Inquiry) -> Inquiry:
+        """Return the inquiry with a note of whether the model has failed."""
         return replace(inquiry, is_model_down=self._failure is not None)
 
-    async def _either(
+    async def _with_fallback(
         self, think: Callable[[Skills], Awaitable[SkillResult[T]]], lang: Lang
     ) -> SkillResult[T]:
+        """Return what the model thinks; what the backup does once the model has failed."""
         failed_calls = 0
         if self._failure is None:
             try:
@@ -110,14 +114,15 @@ class FallbackSkills:
             warnings=(*warning, *outcome.warnings),
         )
 
-    def _written(self, outcome: SkillResult[Draft]) -> SkillResult[Draft]:
+    def _with_sql(self, outcome: SkillResult[Draft]) -> SkillResult[Draft]:
+        """Return the outcome; raise the model's error where the backup has written no SQL."""
         if self._failure is not None and isinstance(outcome.value, NoSql):
             raise self._failure
 
         return outcome
 
 
-class _Pieces:
+class _PieceEmitter:
     """Passes pieces on; starts a new paragraph when the backup continues after the primary."""
 
     def __init__(self, emit: Emit | None) -> None:

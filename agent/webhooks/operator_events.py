@@ -96,6 +96,7 @@ class OperatorEvents:
         self._send("error_rate", data)
 
     def _tell_once_a_day(self, question: Question) -> None:
+        """Tell that the budget of the question's user is spent, unless it was told today."""
         today = question.asked_at[:10]
         if today != self._today:
             self._today = today

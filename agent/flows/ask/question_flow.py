@@ -62,47 +62,47 @@ class QuestionFlow:
 
     def summary(self, state: Mapping[str, Any]) -> dict[str, Any]:
         """Return the steps so far and, once known, the SQL, its plan and why it is refused."""
-        known = cast(AskState, state)
+        ask_state = cast(AskState, state)
         summary: dict[str, Any] = {
-            "execution_path": list(known["execution_path"]),
-            "routing_mode": known["routing_mode"],
+            "execution_path": list(ask_state["execution_path"]),
+            "routing_mode": ask_state["routing_mode"],
         }
-        if "sql" in known:
-            summary["sql"] = known["sql"]
+        if "sql" in ask_state:
+            summary["sql"] = ask_state["sql"]
 
-        plan = known["plan"].shown() if "plan" in known else None
+        plan = ask_state["plan"].shown() if "plan" in ask_state else None
         if plan is not None:
             summary["plan"] = plan
-        if "error" in known:
-            summary["validation_error_type"] = known["error"].error_type
+        if "error" in ask_state:
+            summary["validation_error_type"] = ask_state["error"].error_type
 
-        return summary | _details(known)
+        return summary | _details(ask_state)
 
     def ending(self, state: Mapping[str, Any]) -> FlowAnswer | FlowFailure:
         """Return the answer, or the error of SQL that may not run."""
-        known = cast(AskState, state)
-        if "error" in known:
-            is_proven = known["sql_generation_success"]
+        ask_state = cast(AskState, state)
+        if "error" in ask_state:
+            is_proven = ask_state["sql_generation_success"]
             node = "agent_sql_execution" if is_proven else "agent_sql_generation"
-            return FlowFailure(known["error"], node)
+            return FlowFailure(ask_state["error"], node)
 
-        found = known["classification"]
+        found = ask_state["classification"]
         return FlowAnswer(
             {
-                **known["answer"],
-                "execution_path": known["execution_path"],
+                **ask_state["answer"],
+                "execution_path": ask_state["execution_path"],
                 "classification_info": {
                     "question_type": found.question_type,
                     "confidence": found.confidence,
                     "method": found.method,
                     "reason": found.reason,
                 },
-                "routing_mode_used": known["routing_mode"],
-                "routing_mode_source": known["routing_mode_source"],
-                "sql_repair_applied": known.get("sql_repair_applied", False),
-                "warnings": known.get("warnings", []),
-                "usage": dict(vars(known.get("usage") or Usage())),
-                **_details(known),
+                "routing_mode_used": ask_state["routing_mode"],
+                "routing_mode_source": ask_state["routing_mode_source"],
+                "sql_repair_applied": ask_state.get("sql_repair_applied", False),
+                "warnings": ask_state.get("warnings", []),
+                "usage": dict(vars(ask_state.get("usage") or Usage())),
+                **_details(ask_state),
             }
         )
 
@@ -110,14 +110,14 @@ class QuestionFlow:
         return turn_of(question, answer.body, cast(AskState, state).get("understood"))
 
 
-def _details(known: AskState) -> dict[str, Any]:
+def _details(state: AskState) -> dict[str, Any]:
     """Return how the SQL was made: by whom, from which example, by which parts of prompts."""
     details: dict[str, Any] = {}
-    if "generation_method" in known:
-        details["generation_method"] = known["generation_method"]
-    if used := known.get("reused"):
+    if "generation_method" in state:
+        details["generation_method"] = state["generation_method"]
+    if used := state.get("reused"):
         details["example"] = {"example_id": used.example.example_id, "trust": used.example.trust}
-    if parts := known.get("prompt_parts"):
+    if parts := state.get("prompt_parts"):
         details["prompt_parts"] = parts
 
     return details

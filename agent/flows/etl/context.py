@@ -77,13 +77,13 @@ class EtlContext:
     recall: Recall = nothing_before
     memory: DraftMemory = field(default_factory=DraftMemory)
 
-    def with_use(self, update: EtlUpdate, state: EtlState) -> EtlUpdate:
-        """Return the update with the model's usage so far, and with its warnings."""
+    def with_model_usage(self, update: EtlUpdate, state: EtlState) -> EtlUpdate:
+        """Add the model's usage so far and its new warnings; without a model, nothing."""
         if self.roles is None:
             return update
 
         model = self.roles.model
-        warnings = [*update.get("warnings", []), *model.warnings(state["lang"])]
+        warnings = [*update.get("warnings", []), *model.take_warnings(state["lang"])]
         return {**update, "usage": model.usage(state), "warnings": warnings}
 
 

@@ -73,33 +73,33 @@ class EtlFlow:
 
     def summary(self, state: Mapping[str, Any]) -> dict[str, Any]:
         """Return the steps so far and, once known, the plan's nodes and the tests in numbers."""
-        known = cast(EtlState, state)
-        summary: dict[str, Any] = {"execution_path": list(known["execution_path"])}
-        if "plan" in known:
-            summary["plan"] = states_of_nodes(known)
-        if "tests" in known:
-            summary["tests"] = shown_tests(known["tests"])
-        if "attempts" in known:
-            summary["attempts"] = dict(known["attempts"])
+        etl_state = cast(EtlState, state)
+        summary: dict[str, Any] = {"execution_path": list(etl_state["execution_path"])}
+        if "plan" in etl_state:
+            summary["plan"] = states_of_nodes(etl_state)
+        if "tests" in etl_state:
+            summary["tests"] = shown_tests(etl_state["tests"])
+        if "attempts" in etl_state:
+            summary["attempts"] = dict(etl_state["attempts"])
 
         return summary
 
     def ending(self, state: Mapping[str, Any]) -> FlowAnswer:
         """Return the answer; nodes raise the errors that end a request."""
-        known = cast(EtlState, state)
-        body = known["answer"]
+        etl_state = cast(EtlState, state)
+        body = etl_state["answer"]
         return FlowAnswer(
             {
                 **body,
-                "execution_path": known["execution_path"],
-                "warnings": known.get("warnings", []),
+                "execution_path": etl_state["execution_path"],
+                "warnings": etl_state.get("warnings", []),
             }
         )
 
     def turn(self, question: Question, state: Mapping[str, Any], answer: FlowAnswer) -> Turn:
         """Return the turn, with the intent and what was chosen as what was understood."""
-        known = cast(EtlState, state)
-        intent = known.get("analysis", {}).get("intent")
+        etl_state = cast(EtlState, state)
+        intent = etl_state.get("analysis", {}).get("intent")
         return Turn(
             run_id=question.run_id,
             question=question.question,
@@ -107,7 +107,7 @@ class EtlFlow:
             routing_mode=self.name,
             answer=answer.body["response"][:_ANSWER_CHARS],
             asked_at=question.asked_at,
-            understood=self._understood(known, intent) if intent else None,
+            understood=self._understood(etl_state, intent) if intent else None,
         )
 
     def _understood(self, state: EtlState, intent: Json) -> dict[str, Any]:

@@ -110,8 +110,8 @@ class RoleModel:
         if text not in self._warnings:
             self._warnings.append(text)
 
-    def warnings(self, lang: Lang) -> list[str]:
-        """Return the warnings since they were last taken."""
+    def take_warnings(self, lang: Lang) -> list[str]:
+        """Return the warnings since the last call, and forget them."""
         taken = [text.to(lang) for text in self._warnings]
         self._warnings.clear()
         return taken

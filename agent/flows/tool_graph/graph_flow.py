@@ -67,14 +67,14 @@ class ToolGraphFlow:
 
     def summary(self, state: Mapping[str, Any]) -> dict[str, Any]:
         """Return the steps so far and, once there is one, the latest statement with its plan."""
-        known = cast(ToolGraphState, state)
+        tool_state = cast(ToolGraphState, state)
         summary: dict[str, Any] = {
-            "execution_path": list(known["execution_path"]),
+            "execution_path": list(tool_state["execution_path"]),
             "routing_mode": ROUTING,
         }
-        if "sql" in known:
-            summary["sql"] = known["sql"]
-            plan = known["plan"].shown()
+        if "sql" in tool_state:
+            summary["sql"] = tool_state["sql"]
+            plan = tool_state["plan"].shown()
             if plan:
                 summary["plan"] = plan
 

@@ -53,10 +53,10 @@ async def initialize(
         DatabaseUnavailable, QueryTimeout: the catalogue can't be read.
     """
     context = runtime.context
-    known = await begun(context.given)
+    beginning = await begun(context.given)
     update: ToolGraphUpdate = {
-        "inquiry": known.inquiry,
-        "warnings": list(known.warnings),
+        "inquiry": beginning.inquiry,
+        "warnings": list(beginning.warnings),
         "execution_path": ["initialize"],
     }
     limit = context.session.limit_before_model()

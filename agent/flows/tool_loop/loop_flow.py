@@ -55,13 +55,13 @@ class LoopFlow:
 
     def summary(self, state: Mapping[str, Any]) -> dict[str, Any]:
         """Return the steps so far and, once known, the last statement that found rows."""
-        known = cast(ToolLoopState, state)
+        loop_state = cast(ToolLoopState, state)
         summary: dict[str, Any] = {
-            "execution_path": list(known["execution_path"]),
+            "execution_path": list(loop_state["execution_path"]),
             "routing_mode": ROUTING,
         }
-        if "sql" in known:
-            summary["sql"] = known["sql"]
+        if "sql" in loop_state:
+            summary["sql"] = loop_state["sql"]
 
         return summary
 

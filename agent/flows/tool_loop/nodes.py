@@ -34,12 +34,12 @@ async def prepare(
         DatabaseUnavailable, QueryTimeout: the catalogue can't be read.
     """
     context = runtime.context
-    known = await begun(context)
-    inquiry = await remembered(known.inquiry, context)
+    beginning = await begun(context)
+    inquiry = await remembered(beginning.inquiry, context)
     prompt = await context.first_prompts.write(inquiry, FLOW)
     return {
         "inquiry": inquiry,
-        "warnings": list(known.warnings),
+        "warnings": list(beginning.warnings),
         "dialogue": Dialogue.begin(prompt),
         "execution_path": ["prepare"],
     }

@@ -40,22 +40,22 @@ async def agent_sql_execution(state: AskState, runtime: Runtime[AskContext]) -> 
     context = runtime.context
     inquiry = inquiry_of(state, await context.database.catalog())
     async with FollowUps(inquiry, state["sql"], context) as follow_ups:
-        update = await _first_look(state, context)
+        update = await _run_or_repair(state, context)
         if "error" in update:
             return update
 
-        update = await _answered(state, runtime, update, follow_ups)
+        update = await _with_answer(state, runtime, update, follow_ups)
         update["follow_ups"] = await follow_ups.within(context.behaviour.follow_up_wait_s)
 
     return update
 
 
-async def _answered(
+async def _with_answer(
     state: AskState, runtime: Runtime[AskContext], update: AskUpdate, follow_ups: FollowUps
 ) -> AskUpdate:
     """Return the update with the final result, the notices about it, and its summary."""
     context = runtime.context
-    notices = await _noticed(state, context, update)
+    notices = await _notices_after_retry(state, context, update)
     result = update["query_result"]
     sql = update.get("sql", state["sql"])
     if notices:
@@ -93,10 +93,12 @@ async def _rights(
     return rights_said(sql, result, columns, catalog)
 
 
-async def _noticed(state: AskState, context: AskContext, update: AskUpdate) -> tuple[Text, ...]:
-    """Return notices about the literals; of an empty result, look again with stored spellings.
+async def _notices_after_retry(
+    state: AskState, context: AskContext, update: AskUpdate
+) -> tuple[Text, ...]:
+    """Return notices about the literals; where no row was found, retry with stored spellings.
 
-    A second look that finds rows replaces the SQL, the result and the plan in `update`.
+    A retry that finds rows replaces the SQL, the result and the plan in `update`.
     """
     sql = update.get("sql", state["sql"])
     found = state.get("found_values", ())
@@ -104,19 +106,25 @@ async def _noticed(state: AskState, context: AskContext, update: AskUpdate) -> t
     if not context.behaviour.auto_repair or not looks_empty(update["query_result"]):
         return notices
 
-    second = await _second_look(sql, context, found)
-    if second is None:
+    retry = await _retry(sql, context, found)
+    if retry is None:
         return notices + await _doubts(sql, context, found)
 
-    update |= {"sql": second.sql, "query_result": second.result}
-    if second.plan is not None:
-        update["plan"] = second.plan
+    update |= {"sql": retry.sql, "query_result": retry.result}
+    if retry.plan is not None:
+        update["plan"] = retry.plan
 
-    return notices + second.notices
+    return notices + retry.notices
 
 
-async def _first_look(state: AskState, context: AskContext) -> AskUpdate:
-    """Return the result of the statement, or of its repair."""
+async def _run_or_repair(state: AskState, context: AskContext) -> AskUpdate:
+    """Run the statement; when PostgreSQL refuses it, run its repair.
+
+    Return the result, or the error of the repair.
+
+    Raises:
+        InvalidSql: PostgreSQL refuses the statement, and no repair is left.
+    """
     update: AskUpdate = {
         "execution_path": ["agent_sql_execution"],
         "warnings": [],
@@ -129,12 +137,15 @@ async def _first_look(state: AskState, context: AskContext) -> AskUpdate:
         if not may_repair(context) or state.get("sql_repair_applied"):
             raise with_suggestions(error, state["sql"], catalog) from error
 
-        update |= await _mended(state["sql"], error, inquiry_of(state, catalog), context)
+        update |= await _run_repaired(state["sql"], error, inquiry_of(state, catalog), context)
 
     return update
 
 
-async def _mended(sql: str, error: InvalidSql, inquiry: Inquiry, context: AskContext) -> AskUpdate:
+async def _run_repaired(
+    sql: str, error: InvalidSql, inquiry: Inquiry, context: AskContext
+) -> AskUpdate:
+    """Have the statement repaired, and run it; the result or the error goes into the update."""
     repair = await repaired(sql, error, inquiry, context)
     update: AskUpdate = {
         "sql": repair.sql,
@@ -146,8 +157,8 @@ async def _mended(sql: str, error: InvalidSql, inquiry: Inquiry, context: AskCon
     if repair.error is None:
         try:
             update["query_result"] = await context.database.run(repair.sql)
-        except InvalidSql as still:
-            repair = repair.refused(still)
+        except InvalidSql as refusal:
+            repair = repair.refused(refusal)
 
     if isinstance(repair.error, InvalidSql):
         repair = repair.refused(with_suggestions(repair.error, repair.sql, inquiry.catalog))
@@ -163,7 +174,7 @@ async def _mended(sql: str, error: InvalidSql, inquiry: Inquiry, context: AskCon
 
 
 @dataclass(frozen=True)
-class _SecondLook:
+class _Retry:
     """The result with stored spellings, and notices about them."""
 
     sql: str
@@ -172,9 +183,7 @@ class _SecondLook:
     notices: tuple[Text, ...]
 
 
-async def _second_look(
-    sql: str, context: AskContext, values: Sequence[StoredValue]
-) -> _SecondLook | None:
+async def _retry(sql: str, context: AskContext, values: Sequence[StoredValue]) -> _Retry | None:
     """Run the query with stored spellings for the literals that no row has.
 
     Return None when that finds nothing either.
@@ -188,13 +197,13 @@ async def _second_look(
         plan = await context.validate(sql)
         result = await context.database.run(sql)
     except CituError as error:  # keep the first answer: it is true
-        _log.info("the second look failed: %s", error.error_type)
+        _log.info("the retry with stored spellings failed: %s", error.error_type)
         return None
 
     if looks_empty(result):
         return None
 
-    return _SecondLook(sql, result, plan, tuple(change.notice for change in found))
+    return _Retry(sql, result, plan, tuple(change.notice for change in found))
 
 
 async def _doubts(sql: str, context: AskContext, values: Sequence[StoredValue]) -> tuple[Text, ...]:

@@ -38,12 +38,12 @@ async def agent_sql_generation(state: AskState, runtime: Runtime[AskContext]) ->
     if not inquiry.found_values:
         inquiry = replace(inquiry, found_values=await context.look_up(inquiry, True))
     if "reused" in state:
-        known = state["reused"]
+        example = state["reused"]
     else:
-        known = await reused(inquiry, context.experience, context.database)
+        example = await reused(inquiry, context.experience, context.database)
 
-    if known is not None:
-        return _proven_before(known)
+    if example is not None:
+        return _proven_before(example)
     if context.has_model:  # the rules have no use for it
         inquiry = replace(inquiry, experience=await context.experience.recalled(inquiry))
 

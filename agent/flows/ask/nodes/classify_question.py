@@ -7,6 +7,7 @@ from agent.flows.ask.context import AskContext, inquiry_of
 from agent.flows.ask.routing import ROUTING_MODES, SETTLED_BY_EXAMPLES
 from agent.flows.ask.state import AskState, AskUpdate
 from common.errors import DatabaseUnavailable, QueryTimeout, StoreUnavailable
+from common.inquiry import StoredValue
 from common.text import Text
 from common.values import Catalog, Classification, SkillResult, Turn
 
@@ -25,45 +26,59 @@ async def classify_question(state: AskState, runtime: Runtime[AskContext]) -> As
             catalogue can't be read.
     """
     context = runtime.context
-    classify = ROUTING_MODES[state["routing_mode"]]
     history, warnings = await _history(state, context)
     state = {**state, "history": history}
-    try:
-        catalog = await context.database.catalog()
-    except (DatabaseUnavailable, QueryTimeout):
-        # Conversation must work without a database. Without its words the rules can't judge
-        # anything else.
-        classified = await context.rules.classify(inquiry_of(state, Catalog(())))
-        if state["routing_mode"] != "chat_direct" and classified.value.method != "rule_based_chat":
-            raise
-
-        catalog = Catalog(())
-
-    if state["routing_mode"] != "chat_direct":
-        is_data = state["routing_mode"] == "database_direct"
-        state = {
-            **state,
-            "found_values": await context.look_up(inquiry_of(state, catalog), is_data),
-        }
-
-    inquiry, update = inquiry_of(state, catalog), AskUpdate(execution_path=["classify"])
+    catalog = await _catalog(state, context)
+    found_values = await _found_values(state, catalog, context)
+    inquiry = inquiry_of({**state, "found_values": found_values}, catalog)
+    update: AskUpdate = {
+        "execution_path": ["classify"],
+        "history": history,
+        "found_values": found_values,
+    }
     if state["routing_mode"] in SETTLED_BY_EXAMPLES:
         update["reused"] = await reused(inquiry, context.experience, context.database)
-    if update.get("reused"):
-        classified = SkillResult(
-            Classification("DATABASE", 1.0, METHOD, _PROVEN_BEFORE.to(state["lang"]))
-        )
-    else:
-        classified = await classify(inquiry, context)
 
-    return {
-        **update,
-        "history": history,
-        "found_values": state.get("found_values", ()),
-        "classification": classified.value,
-        "usage": classified.usage,
-        "warnings": [*warnings, *classified.warnings],
-    }
+    if update.get("reused"):
+        reason = _PROVEN_BEFORE.to(state["lang"])
+        classified = SkillResult(Classification("DATABASE", 1.0, METHOD, reason))
+    else:
+        classified = await ROUTING_MODES[state["routing_mode"]](inquiry, context)
+
+    update["classification"] = classified.value
+    update["usage"] = classified.usage
+    update["warnings"] = [*warnings, *classified.warnings]
+    return update
+
+
+async def _catalog(state: AskState, context: AskContext) -> Catalog:
+    """Return the catalogue; an empty one for conversation, which needs no database.
+
+    Raises:
+        DatabaseUnavailable, QueryTimeout: it can't be read, and without its words the rules can't
+            tell what the question is.
+    """
+    try:
+        return await context.database.catalog()
+    except (DatabaseUnavailable, QueryTimeout):
+        no_tables = Catalog(())
+        classified = await context.rules.classify(inquiry_of(state, no_tables))
+        is_chat = classified.value.method == "rule_based_chat"
+        if is_chat or state["routing_mode"] == "chat_direct":
+            return no_tables
+
+        raise
+
+
+async def _found_values(
+    state: AskState, catalog: Catalog, context: AskContext
+) -> tuple[StoredValue, ...]:
+    """Return the stored values that the question names; of plain chat none are looked up."""
+    if state["routing_mode"] == "chat_direct":
+        return state.get("found_values", ())
+
+    is_data = state["routing_mode"] == "database_direct"
+    return await context.look_up(inquiry_of(state, catalog), is_data)
 
 
 async def _history(state: AskState, context: AskContext) -> tuple[tuple[Turn, ...], list[str]]:

@@ -37,7 +37,7 @@ async def analyst_agent(state: EtlState, runtime: EtlRuntime) -> EtlUpdate:
     elif analysis.ambiguities and not _may_ask(state):
         update["status"] = "needs_input"
 
-    return runtime.context.with_use(update, state)
+    return runtime.context.with_model_usage(update, state)
 
 
 def _may_ask(state: EtlState) -> bool:

@@ -26,4 +26,4 @@ async def architect_agent(state: EtlState, runtime: EtlRuntime) -> EtlUpdate:
         "plan_method": method,
         "execution_path": ["architect_agent"],
     }
-    return context.with_use(update, state)
+    return context.with_model_usage(update, state)

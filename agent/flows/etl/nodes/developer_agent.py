@@ -10,4 +10,4 @@ async def developer_agent(state: EtlState, runtime: EtlRuntime) -> EtlUpdate:
     context = runtime.context
     update = await developed(state, context)
     update["execution_path"] = ["developer_agent"]
-    return context.with_use(update, state)
+    return context.with_model_usage(update, state)

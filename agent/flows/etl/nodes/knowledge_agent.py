@@ -38,7 +38,7 @@ async def knowledge_agent(state: EtlState, runtime: EtlRuntime) -> EtlUpdate:
         "warnings": warnings,
         "execution_path": ["knowledge_agent"],
     }
-    return context.with_use(update, state)
+    return context.with_model_usage(update, state)
 
 
 async def _earlier(state: EtlState, context: EtlContext) -> tuple[Json, list[str]]:

@@ -10,20 +10,27 @@ from agent.flows.etl.state import EtlState, EtlUpdate, Json
 
 
 async def finalize(state: EtlState, runtime: EtlRuntime) -> EtlUpdate:
-    """Return the body of the answer; a draft that failed unjudged leaves a lesson."""
+    """Return the body of the answer.
+
+    A draft that failed before its user could judge it is learnt from here.
+    """
     update: EtlUpdate = {"execution_path": ["finalize"]}
     if state["status"] == "failed" and "learned" not in state:
         update["learned"] = await _lesson(state, runtime.context)
 
-    preview = None
-    if state.get("artefact"):
-        question = runtime.context.question
-        kept = await runtime.context.artefacts.find(question.owner, question.run_id)
-        if kept is not None and kept.preview:
-            preview = json.loads(kept.preview)
-
+    preview = await _preview(runtime.context) if state.get("artefact") else None
     update["answer"] = body_of(cast(EtlState, {**state, **update}), preview)
     return update
+
+
+async def _preview(context: EtlContext) -> Json | None:
+    """Return the preview that is kept with the run's artefact, if there is one."""
+    artefact = await context.artefacts.find(context.question.owner, context.question.run_id)
+    if artefact is None or not artefact.preview:
+        return None
+
+    preview: Json = json.loads(artefact.preview)
+    return preview
 
 
 async def _lesson(state: EtlState, context: EtlContext) -> Json:

@@ -38,7 +38,7 @@ async def reviewer_agent(state: EtlState, runtime: EtlRuntime) -> EtlUpdate:
     if after_review(cast(EtlState, {**state, **update})) == "failed":
         update["status"] = "failed"
 
-    return context.with_use(update, state)
+    return context.with_model_usage(update, state)
 
 
 def _of_plan(found: ReviewResult, state: EtlState) -> ReviewResult:

@@ -88,7 +88,7 @@ async def tester_agent(state: EtlState, runtime: EtlRuntime) -> EtlUpdate:
         "execution_path": ["tester_agent"],
     }
     if after_tests(cast(EtlState, {**state, **report})) == "repair":
-        return context.with_use(report, state)
+        return context.with_model_usage(report, state)
 
     warnings = [*_warnings(proof, state), *_of_further_step(draft, state)]
     try:
@@ -98,7 +98,7 @@ async def tester_agent(state: EtlState, runtime: EtlRuntime) -> EtlUpdate:
         warnings.append(exc.text.to(state["lang"]))
 
     report["warnings"] = warnings
-    return context.with_use(report, state)
+    return context.with_model_usage(report, state)
 
 
 def _warnings(proof: DraftProof, state: EtlState) -> list[str]:
