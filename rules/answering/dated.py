@@ -84,7 +84,7 @@ class Dated:
 
 def dated_by(conditions: Sequence[Condition], schema: Schema, today: date) -> Dated | None:
     """Return the period of the conditions; None without one, and with several."""
-    on_periods = [one for one in conditions if one.operator == "during"]
+    on_periods = [condition for condition in conditions if condition.operator == "during"]
     if len(on_periods) != 1 or len(on_periods[0].operands) != 1:
         return None
 

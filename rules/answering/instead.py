@@ -170,7 +170,7 @@ def rewrites(
     if asks_for_aspect(inquiry.question, refusal.missing, lexicon):
         return ()
 
-    meant = frozenset(one.sql for one in answers)
+    meant = frozenset(answer.sql for answer in answers)
     candidates: dict[str, frozenset[str | None]] = {}
     for text in _respelt_twice(inquiry.question, refusal.words, lexicon):
         candidates.setdefault(_tidied(text), frozenset())

@@ -134,9 +134,9 @@ def _with_units_of_changes(
     percent.
     """
     units = {place: column.unit for place, column in enumerate(columns)}
-    for one in changes.figures:
-        units[one.difference] = columns[one.after].unit
-        units[one.percent] = "%"
+    for figure in changes.figures:
+        units[figure.difference] = columns[figure.after].unit
+        units[figure.percent] = "%"
 
     return tuple(replace(column, unit=units[place]) for place, column in enumerate(columns))
 
@@ -195,7 +195,7 @@ def _of(measure: Measure, schema: Schema, lang: Lang) -> str:
         return _COUNTED.to(lang).format(_counted_name(measure, schema, lang))
 
     factors = [measure.column, measure.times]
-    columns = [schema.column(measure.table, one) for one in factors if one is not None]
+    columns = [schema.column(measure.table, factor) for factor in factors if factor is not None]
     name = " × ".join(spoken_name(column, lang) for column in columns)
     if measure.less is not None:
         discount = schema.column(measure.table, measure.less)
@@ -252,10 +252,10 @@ class Changes:
     def labels(self, lang: Lang) -> dict[int, str]:
         """Return the labels of the columns by their places."""
         labels: dict[int, str] = {}
-        for one in self.figures:
-            labels[one.before], labels[one.after] = self._labels_of_sides(one.name, lang)
-            labels[one.difference] = _DIFFERENCES[self.growth].to(lang).format(one.name)
-            labels[one.percent] = _PERCENTS[self.growth].to(lang).format(one.name)
+        for figure in self.figures:
+            labels[figure.before], labels[figure.after] = self._labels_of_sides(figure.name, lang)
+            labels[figure.difference] = _DIFFERENCES[self.growth].to(lang).format(figure.name)
+            labels[figure.percent] = _PERCENTS[self.growth].to(lang).format(figure.name)
 
         return labels
 

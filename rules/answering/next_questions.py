@@ -219,7 +219,7 @@ def _candidates(query: Query, lexicon: Lexicon, lang: Lang) -> Iterator[_Candida
 
 def _keeps(read: Query, query: Query, *changed: str) -> bool:
     """Tell whether a query has all parts of the other one, but for those that are `changed`."""
-    kept = [one.name for one in fields(Query) if one.name not in changed]
+    kept = [field.name for field in fields(Query) if field.name not in changed]
     return all(getattr(read, name) == getattr(query, name) for name in kept)
 
 
@@ -228,7 +228,7 @@ def _is_ranking(query: Query) -> bool:
     if not query.dimensions or query.top_per:
         return False
 
-    return all(one.bucket is None for one in query.dimensions)
+    return all(dimension.bucket is None for dimension in query.dimensions)
 
 
 def _count_of_listed(query: Query, lang: Lang) -> Iterator[_Candidate]:
@@ -236,7 +236,7 @@ def _count_of_listed(query: Query, lang: Lang) -> Iterator[_Candidate]:
         return
 
     def is_count(read: Query) -> bool:
-        counts = [one.function for one in read.measures] == ["count"]
+        counts = [measure.function for measure in read.measures] == ["count"]
         return counts and _keeps(read, query, "measures", "columns", "order")
 
     yield _Candidate("count", _COUNT.to(lang), is_count, _LONG)
@@ -271,7 +271,7 @@ def _shares(query: Query, lang: Lang) -> Iterator[_Candidate]:
         return  # others don't add up
 
     def has_share(read: Query) -> bool:
-        shares = any(one.is_share for one in read.measures)
+        shares = any(measure.is_share for measure in read.measures)
         return shares and _keeps(read, query, "measures")
 
     yield _Candidate("share", _SHARE.to(lang), has_share, least_rows=2)
@@ -285,7 +285,7 @@ def _splits_by_time(query: Query, lexicon: Lexicon, lang: Lang) -> Iterator[_Can
         return
     if facts.is_entity and not periods:
         return
-    if any(one.is_of_time for one in query.dimensions):
+    if any(dimension.is_of_time for dimension in query.dimensions):
         return
 
     def is_meant(read: Query) -> bool:
@@ -308,7 +308,7 @@ def _splits_by_group(query: Query, lexicon: Lexicon, lang: Lang) -> Iterator[_Ca
 
 
 def _conditions_on_periods(query: Query) -> list[Condition]:
-    return [one for one in query.conditions if one.operator == "during"]
+    return [condition for condition in query.conditions if condition.operator == "during"]
 
 
 def _is_split(read: Query, query: Query, is_meant: Callable[[Dimension], bool]) -> bool:
@@ -363,14 +363,14 @@ def _split_groups(query: Query, lexicon: Lexicon) -> Iterator[Dimension]:
 
 def _told(query: Query, lexicon: Lexicon) -> set[TableKey | tuple[TableKey, str | None]]:
     """Return the columns and tables of which each group of the query has one value, or one row."""
-    columns = {(one.column.table, one.column.column) for one in query.conditions}
+    columns = {(condition.column.table, condition.column.column) for condition in query.conditions}
     told: set[TableKey | tuple[TableKey, str | None]] = {*columns}
-    told |= {(one.table, one.column) for one in query.dimensions}
-    told |= {(one.table, one.column) for one in query.measures}
-    things = {one.table for one in query.dimensions if one.column is None}
+    told |= {(dimension.table, dimension.column) for dimension in query.dimensions}
+    told |= {(measure.table, measure.column) for measure in query.measures}
+    things = {dimension.table for dimension in query.dimensions if dimension.column is None}
     things |= {key for key, name in columns if name in lexicon.schema.facts[key].display}
     for key, name in columns:  # a condition on a reference tells the row that it leads to, or none
-        things |= {one.parent for one in lexicon.schema.facts[key].edges if name in one.columns}
+        things |= {edge.parent for edge in lexicon.schema.facts[key].edges if name in edge.columns}
 
     for thing in things:
         told |= {thing, *lexicon.graph.above(thing)}
@@ -395,10 +395,10 @@ def _period_before(query: Query, lexicon: Lexicon, lang: Lang) -> Iterator[_Cand
     if grain is None or not _has_data_before(period, grain, lexicon):
         return
 
-    others = [one for one in query.conditions if one is not period]
+    others = [condition for condition in query.conditions if condition is not period]
 
     def is_meant(read: Query) -> bool:
-        changed = [one for one in read.conditions if one not in others]
+        changed = [condition for condition in read.conditions if condition not in others]
         if len(changed) != 1 or len(read.conditions) != len(query.conditions):
             return False
 

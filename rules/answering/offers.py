@@ -245,8 +245,8 @@ def askable(question: str, catalog: Catalog) -> Iterator[str]:
 def _about_tables(question: str, lexicon: Lexicon, lang: Lang) -> Iterator[_Example]:
     """Yield examples about the tables that the question names, with the figures that it names."""
     links = _mentioned(question, lexicon)
-    figures = {(one.table, one.column) for one in links if one.kind == "column"}
-    named = dict.fromkeys(one.table for one in links)
+    figures = {(link.table, link.column) for link in links if link.kind == "column"}
+    named = dict.fromkeys(link.table for link in links)
     for key in _near(named, lexicon):
         facts = lexicon.schema.facts[key]
         measures = sorted(facts.measures, key=partial(_rank_of_figure, figures, key))

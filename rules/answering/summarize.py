@@ -98,7 +98,7 @@ def summary_pieces(answered: Answered) -> list[str]:
 
 def _sentences(sentences: Sequence[str], lang: Lang) -> list[str]:
     """Return the sentences, with a space before all but the first."""
-    return [*sentences[:1], *(_BLANK.to(lang) + one for one in sentences[1:])]
+    return [*sentences[:1], *(_BLANK.to(lang) + sentence for sentence in sentences[1:])]
 
 
 def _limits(answered: Answered) -> list[str]:
@@ -109,12 +109,12 @@ def _limits(answered: Answered) -> list[str]:
 
 def spoken_assumptions(assumptions: Sequence[Text], lang: Lang) -> list[str]:
     """Return the sentences that follow the summary."""
-    return [_BLANK.to(lang) + one.to(lang) for one in assumptions]
+    return [_BLANK.to(lang) + assumption.to(lang) for assumption in assumptions]
 
 
 def notes_on(query: Query | None) -> list[Text]:
     """Return the notes on the parts of dates in the query that need one."""
-    parts = {one.part for one in references(query)}
+    parts = {reference.part for reference in references(query)}
     notes = [part.note for name, part in PARTS.items() if name in parts]
     return [note for note in notes if note is not None]
 
@@ -312,7 +312,7 @@ def _changed(answered: Answered) -> list[str]:
     if changes is None:
         return []
 
-    return [_change(one, changes.sides, answered) for one in changes.figures]
+    return [_change(figure, changes.sides, answered) for figure in changes.figures]
 
 
 def _change(one: Compared, sides: Sequence[str], answered: Answered) -> str:
@@ -353,7 +353,7 @@ def _notes_on_changes(answered: Answered) -> list[str]:
         return []
 
     notes = [_NOT_OVER.to(lang).format(one) for one in changes.unfinished]
-    bases = (_values(answered, one.before) for one in changes.figures)
+    bases = (_values(answered, figure.before) for figure in changes.figures)
     lacks_base = any(len(values) < len(answered.result.rows) for values in bases)
     if changes.growth is not None and lacks_base:
         notes.append(_NO_BASE.to(lang))

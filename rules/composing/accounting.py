@@ -74,10 +74,10 @@ def _refuse_passed_states(asked: Asked, query: Query) -> None:
 
     Its column, the reason or the date, is empty for the others.
     """
-    used = {(one.table, one.column) for one in query.measures}
+    used = {(measure.table, measure.column) for measure in query.measures}
     used.update(_restricted(query))
     for word in asked.question.words:
-        named = {(one.table, one.column) for one in word.mark.links if one.kind == "column"}
+        named = {(link.table, link.column) for link in word.mark.links if link.kind == "column"}
         if word.is_weak_verb and used.isdisjoint(named):
             states = [one for one in named if _may_be_empty(asked, query, *one)]
             if states and word.text.lower().endswith(_PAST):
@@ -161,14 +161,14 @@ def _refuse_shown_verbs(asked: Asked, query: Query) -> None:
         return
 
     asked_of = set(_restricted(query))
-    for one in asked.parts.columns:
-        if one.link.quality >= _WHOLE_NAME or not question.is_date(one.link):
+    for column in asked.parts.columns:
+        if column.link.quality >= _WHOLE_NAME or not question.is_date(column.link):
             continue
 
-        mark = question.words[one.at].mark
-        is_restricted = (one.link.table, str(one.link.column)) in asked_of
-        is_shown_due_date = not is_restricted and is_due(question.column_of(one.link))
-        if is_shown_due_date or _is_said_as_done(question.word_at(one.at - 1), mark):
+        mark = question.words[column.at].mark
+        is_restricted = (column.link.table, str(column.link.column)) in asked_of
+        is_shown_due_date = not is_restricted and is_due(question.column_of(column.link))
+        if is_shown_due_date or _is_said_as_done(question.word_at(column.at - 1), mark):
             raise unused_words([mark.text])
 
 
@@ -226,9 +226,9 @@ def _refuse_parts_of_others(asked: Asked, query: Query) -> None:
     if query.measures or not asked.tables:
         return
 
-    near = {query.base, *(one.link.table for one in asked.parts.tables)}
-    near |= {one.table for one in (*query.dimensions, *query.top_per)}
-    shown = [(one.at, one.link) for one in asked.parts.columns]
+    near = {query.base, *(table.link.table for table in asked.parts.tables)}
+    near |= {dimension.table for dimension in (*query.dimensions, *query.top_per)}
+    shown = [(column.at, column.link) for column in asked.parts.columns]
     shown += [(one.position, one.link) for one in asked.parts.bare if one.link is not None]
     for at, link in shown:
         if link.table not in near and link.quality < _WHOLE_NAME:
@@ -245,14 +245,17 @@ def _refuse_dates_of_others(asked: Asked, query: Query) -> None:
 
     spans = [span for span in asked.parts.spans if span.link is None]
     is_dated_by_base = any(
-        one.operator == "during" and one.column.table == query.base for one in query.conditions
+        condition.operator == "during" and condition.column.table == query.base
+        for condition in query.conditions
     )
     if not spans or not is_dated_by_base:
         return
 
     below = asked.question.graph.below(query.base)
     others = {one.table for one in query.related if not one.negated}
-    others |= {one.column.table for one in query.conditions if one.column.table in below}
+    others |= {
+        condition.column.table for condition in query.conditions if condition.column.table in below
+    }
     for table in others - {query.base}:
         if asked.event_date(table) is not None:
             raise unused_words([asked.question.words[spans[0].at].mark.text])
@@ -260,7 +263,7 @@ def _refuse_dates_of_others(asked: Asked, query: Query) -> None:
 
 def _refuse_groups_of_nothing(asked: Asked, query: Query) -> None:
     """Refuse groups by a column that has to be empty: "per reason, those without one as well"."""
-    grouped = {(one.table, one.column) for one in query.dimensions}
+    grouped = {(dimension.table, dimension.column) for dimension in query.dimensions}
     for condition in query.conditions:
         column = condition.column
         if condition.operator == "null" and (column.table, column.column) in grouped:
@@ -284,7 +287,9 @@ def _refuse_alternatives_within(asked: Asked, query: Query) -> None:
 
     "prescribed drugs or creams below 10": the price may be that of both.
     """
-    elsewhere = {(one.column.table, one.column.column) for one in query.conditions}
+    elsewhere = {
+        (condition.column.table, condition.column.column) for condition in query.conditions
+    }
     for either in query.either:
         about = set(_columns(_alternatives(either)))
         if len(about) > 1 and elsewhere & about:
@@ -299,7 +304,7 @@ def _refuse_kinds_of_values(asked: Asked) -> None:
             continue
 
         things = _things_behind(asked, word)
-        values = [one.text for one in things if _is_only_value(one)]
+        values = [thing.text for thing in things if _is_only_value(thing)]
         if values and not any(map(_names_thing, things)):
             raise unused_words([word.text, *values])
 
@@ -333,7 +338,9 @@ def _refuse_moments_as_states(asked: Asked, query: Query) -> None:
     if not any("which:when" in word.senses for word in question.words):
         return
 
-    restricted = {(one.column.table, one.column.column) for one in query.conditions}
+    restricted = {
+        (condition.column.table, condition.column.column) for condition in query.conditions
+    }
     for word in question.words:
         if word.noun is None or "dcol" not in word.senses:
             continue
@@ -372,7 +379,7 @@ def _refuse_kinds_as_conditions(asked: Asked, query: Query) -> None:
     if not query.measures or not query.dimensions:
         return
 
-    grouped = {(one.table, one.column) for one in query.dimensions}
+    grouped = {(dimension.table, dimension.column) for dimension in query.dimensions}
     for condition in query.conditions:
         column = condition.column
         if (column.table, column.column) in grouped or not asked.takes_all_values(condition):

@@ -80,12 +80,12 @@ class Asked:
 
         Tables that only say whose column or kind is meant are none.
         """
-        return tuple(one for one in self.parts.tables if one.role != "owner")
+        return tuple(table for table in self.parts.tables if table.role != "owner")
 
     @property
     def table_keys(self) -> list[TableKey]:
         """Return the keys of `tables`."""
-        return [one.link.table for one in self.tables]
+        return [table.link.table for table in self.tables]
 
     @cached_property
     def head(self) -> TableKey | None:
@@ -96,7 +96,7 @@ class Asked:
         if self.about is not None:
             return self.about
 
-        asked = [one for one in self.tables if one.role == "asked"]
+        asked = [table for table in self.tables if table.role == "asked"]
         named = list(asked or self.tables or self.parts.tables)
         named.sort(key=lambda one: one.at)
         if asked:
@@ -158,7 +158,9 @@ class Asked:
     @property
     def compared_columns(self) -> list[ColumnRef]:
         """Return the columns of which the question names several values."""
-        return [one.column for one in self.parts.conditions if one.operator == "in"]
+        return [
+            condition.column for condition in self.parts.conditions if condition.operator == "in"
+        ]
 
     @cached_property
     def spoken(self) -> tuple[TableKey, ...]:
@@ -323,7 +325,7 @@ class Asked:
             Refusal: the rows of `base` have no date, or several that may be meant.
         """
         below = self.question.graph.below(base)
-        named = [one.link.table for one in self.parts.tables]
+        named = [table.link.table for table in self.parts.tables]
         named += [one.table for one in self.parts.related]
         # "customers who placed orders in 2024" asks when the orders were placed
         for key in named:
@@ -344,10 +346,10 @@ class Asked:
         """Return the date that a participle names: "paid invoices in 2024" were paid then."""
         dates = self.question.facts(base).dates
         found = set()
-        for one in self.parts.conditions:
-            is_of_base = one.operator == "not null" and one.column.table == base
-            if is_of_base and one.column.column in dates:
-                found.add(one.column)
+        for condition in self.parts.conditions:
+            is_of_base = condition.operator == "not null" and condition.column.table == base
+            if is_of_base and condition.column.column in dates:
+                found.add(condition.column)
 
         return found.pop() if len(found) == 1 else None
 
@@ -479,7 +481,7 @@ class Asked:
     @cached_property
     def figures(self) -> tuple[Figure, ...]:
         """Return all figures that are named, those of rankings among them."""
-        ranked = [one.figure for one in self.parts.rankings if one.figure is not None]
+        ranked = [ranking.figure for ranking in self.parts.rankings if ranking.figure is not None]
         return (*self.parts.figures, *self.parts.bare, *ranked)
 
     def measure(self, figure: Figure, default: Function | None = None) -> Measure:

@@ -43,7 +43,9 @@ def assumptions(asked: Asked, query: Query) -> tuple[Text, ...]:
 
 def _of_figures(asked: Asked, query: Query) -> Iterator[Text]:
     used: set[ColumnIdentity] = set()
-    used |= {(one.table, one.column) for one in query.measures if one.column is not None}
+    used |= {
+        (measure.table, measure.column) for measure in query.measures if measure.column is not None
+    }
     used |= {(one.column.table, one.column.column) for one in query.order if one.column is not None}
     for word in asked.question.words:
         choice = _choice(asked, word, used)
@@ -193,8 +195,11 @@ def _of_filters(asked: Asked, query: Query) -> Iterator[Text]:
     """Yield a sentence on each filter of the semantic file that the question does not mention."""
     graph = asked.question.graph
     spoken = touched(query)
-    said = {(one.column.table, one.column.column) for one in query.conditions}
-    said |= {(one.table, str(one.column)) for one in (*query.dimensions, *query.top_per)}
+    said = {(condition.column.table, condition.column.column) for condition in query.conditions}
+    said |= {
+        (dimension.table, str(dimension.column))
+        for dimension in (*query.dimensions, *query.top_per)
+    }
     for key in sorted(graph.above(query.base)):
         facts = asked.question.facts(key)
         if facts.filter is None or spoken.isdisjoint(graph.above(key)):

@@ -38,7 +38,7 @@ def _refuse_values_beside(asked: Asked, query: Query) -> None:
 
     By groups they are all meant: `大床房双床房各有多少`.
     """
-    grouped = {(one.table, one.column) for one in query.dimensions}
+    grouped = {(dimension.table, dimension.column) for dimension in query.dimensions}
     said = dict(asked.parts.said)
     for run in _runs(asked.question, sorted(said)):
         column = said[run[0]].table, said[run[0]].column
@@ -84,7 +84,7 @@ def _are_of_one_column(first: Link, other: Link) -> bool:
 def _refuse_numbers_beside(asked: Asked) -> None:
     """Refuse a second number of rows: "the 3 cheapest tickets of 2 vessels"."""
     limits = [*asked.parts.limits]
-    limits += [one.limit for one in asked.parts.rankings if one.limit is not None]
+    limits += [ranking.limit for ranking in asked.parts.rankings if ranking.limit is not None]
     if len(limits) < 2:
         return
 
@@ -106,9 +106,9 @@ def _ask_undone_states(asked: Asked, query: Query) -> None:
         Refusal: names the states.
     """
     excluded: dict[ColumnIdentity, Condition] = {
-        (one.column.table, one.column.column): one
-        for one in query.conditions
-        if one.operator in _EXCLUDING
+        (condition.column.table, condition.column.column): condition
+        for condition in query.conditions
+        if condition.operator in _EXCLUDING
     }
     for word in asked.question.words:
         value = word.link_as("val")
@@ -142,7 +142,7 @@ def _is_date_too(word: Word, value: Link) -> bool:
 
 def _ask_which_state(asked: Asked, table: TableKey, condition: Condition) -> None:
     column = asked.question.schema.column(table, condition.column.column)
-    others = [one for one in column.values if one not in condition.operands]
+    others = [value for value in column.values if value not in condition.operands]
     if len(others) >= _TWO_STATES:
         said = [str(operand) for operand in condition.operands]
         raise unclear_status(said, called(column), others)

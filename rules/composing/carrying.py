@@ -39,11 +39,14 @@ def carried(asked: Asked, query: Query, table: TableKey, notes: list[Text]) -> Q
     query = replace(
         query,
         conditions=conditions_for(asked, query, table, notes),
-        dimensions=tuple(one for one in dimensions if one is not None),
+        dimensions=tuple(dimension for dimension in dimensions if dimension is not None),
         top_per=tuple(one for one in top_per if one is not None),
     )
     deleted = question.facts(table).deleted
-    if any((one.column.table, one.column.column) == (table, deleted) for one in query.conditions):
+    if any(
+        (condition.column.table, condition.column.column) == (table, deleted)
+        for condition in query.conditions
+    ):
         query = replace(query, with_deleted=(query.with_deleted - {query.base}) | {table})
 
     return replace(query, base=table)
@@ -52,7 +55,7 @@ def carried(asked: Asked, query: Query, table: TableKey, notes: list[Text]) -> Q
 def _moved(
     asked: Asked, query: Query, dimensions: Iterable[Dimension], table: TableKey
 ) -> list[Dimension | None]:
-    return [_dimension(asked, query, one, table) for one in dimensions]
+    return [_dimension(asked, query, dimension, table) for dimension in dimensions]
 
 
 def conditions_for(
@@ -64,12 +67,12 @@ def conditions_for(
     """
     question = asked.question
     moved = []
-    for one in query.conditions:
-        column = _column(asked, query, one.column, table)
+    for condition in query.conditions:
+        column = _column(asked, query, condition.column, table)
         if column is not None:
-            moved.append(replace(one, column=column))
+            moved.append(replace(condition, column=column))
         else:
-            name = named(question, one.column.table, one.column.column)
+            name = named(question, condition.column.table, condition.column.column)
             notes.append(_left_out(question, name, table))
 
     return tuple(moved)

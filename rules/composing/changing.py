@@ -32,7 +32,7 @@ def changing(asked: Asked, query: Query) -> Query:
     if asked.says("growth:difference"):
         raise lost
 
-    buckets = [one.bucket for one in query.dimensions]
+    buckets = [dimension.bucket for dimension in query.dimensions]
     if not any(buckets):
         unit = _default_unit(asked)
         if buckets or unit is None:
@@ -59,7 +59,7 @@ def _between(query: Query, sides: _Sides) -> Query:
     """Return the query that compares two sets of rows, without groups by the compared columns."""
     compared = set()
     for conditions in sides:
-        compared |= {(one.column.table, one.column.column) for one in conditions}
+        compared |= {(condition.column.table, condition.column.column) for condition in conditions}
 
     groups = []
     for dimension in query.dimensions:

@@ -73,12 +73,16 @@ def composed(asked: Asked) -> Query:
 
 def _grouped_once(query: Query) -> Query:
     """Leave out a group by a date of which the periods are groups: "each quarter, by due date"."""
-    periods = {(one.table, one.column, one.via) for one in query.dimensions if one.bucket}
+    periods = {
+        (dimension.table, dimension.column, dimension.via)
+        for dimension in query.dimensions
+        if dimension.bucket
+    }
     kept = []
-    for one in query.dimensions:
-        is_plain = one.bucket is None and one.part is None
-        if not is_plain or (one.table, one.column, one.via) not in periods:
-            kept.append(one)
+    for dimension in query.dimensions:
+        is_plain = dimension.bucket is None and dimension.part is None
+        if not is_plain or (dimension.table, dimension.column, dimension.via) not in periods:
+            kept.append(dimension)
 
     return replace(query, dimensions=tuple(kept))
 
@@ -100,7 +104,7 @@ def _main_query(asked: Asked) -> Query:
         has_change = asked.says("growth") or compares_periods(asked)
         return changing(asked, query) if has_change else query
 
-    compares_groups = any(is_aggregate(asked, one) for one in parts.thresholds)
+    compares_groups = any(is_aggregate(asked, threshold) for threshold in parts.thresholds)
     return listed_query(asked, compares_groups=compares_groups)
 
 
@@ -235,7 +239,9 @@ def _has_answer(asked: Asked, query: Query) -> bool:
     if query.measures or query.counts_rows:
         return True
 
-    ranks = any(not one.is_order or one.limit is not None for one in asked.parts.rankings)
+    ranks = any(
+        not ranking.is_order or ranking.limit is not None for ranking in asked.parts.rankings
+    )
     return ranks or bool(asked.parts.thresholds)
 
 
@@ -245,10 +251,10 @@ def _without_dates_of_verbs(asked: Asked) -> Asked:
         return asked
 
     kept = []
-    for one in asked.parts.columns:
-        is_verb = asked.question.words[one.at].mark.means("verb")
-        if not is_verb or not asked.question.is_date(one.link):
-            kept.append(one)
+    for column in asked.parts.columns:
+        is_verb = asked.question.words[column.at].mark.means("verb")
+        if not is_verb or not asked.question.is_date(column.link):
+            kept.append(column)
 
     return asked.with_parts(columns=tuple(kept))
 
@@ -343,8 +349,8 @@ def _with_said_date(asked: Asked) -> Asked:
 
     Without a period, or where that is of this date anyway, it is a group like others.
     """
-    has_spans = any(one.link is None for one in asked.parts.spans)
-    has_units = any(one.dimension.table == NO_TABLE for one in asked.parts.groups)
+    has_spans = any(span.link is None for span in asked.parts.spans)
+    has_units = any(group.dimension.table == NO_TABLE for group in asked.parts.groups)
     if not has_spans and not has_units:
         return asked
 
@@ -369,7 +375,9 @@ def _with_said_date(asked: Asked) -> Asked:
             dated = replace(one.dimension, table=date.table, column=date.column)
             groups[place] = replace(one, dimension=dated)
 
-    spans = [one if one.link is not None else replace(one, link=date) for one in asked.parts.spans]
+    spans = [
+        span if span.link is not None else replace(span, link=date) for span in asked.parts.spans
+    ]
     return asked.with_parts(groups=tuple(groups), spans=tuple(spans))
 
 
@@ -380,19 +388,19 @@ def _is_usual_date(asked: Asked, date: Link) -> bool:
 
 def _with_repeated_texts(asked: Asked) -> Asked:
     """Group rows that are counted by their own title, which several may have: "talks by title"."""
-    counted = {one.table for one in asked.parts.figures if one.function == "count"}
+    counted = {figure.table for figure in asked.parts.figures if figure.function == "count"}
     if not asked.parts.figures:
         counted.add(asked.head)
 
     groups = []
-    for one in asked.parts.groups:
-        dimension = one.dimension
-        title = asked.question.words[one.at].link_as("tcol")
+    for group in asked.parts.groups:
+        dimension = group.dimension
+        title = asked.question.words[group.at].link_as("tcol")
         is_of_rows = dimension.column is None and dimension.table in counted
         if is_of_rows and title is not None and title.table == dimension.table:
             dimension = Dimension(title.table, title.column)
 
-        groups.append(replace(one, dimension=dimension))
+        groups.append(replace(group, dimension=dimension))
 
     return asked.with_parts(groups=tuple(groups))
 
@@ -416,17 +424,17 @@ def _with_all_kinds(asked: Asked) -> Asked:
     """Group by a column of which each value is named beside a figure: "number of men and women"."""
     parts = asked.parts
     has_others = bool(parts.groups or parts.rankings) or asked.says("share", "or", "compare")
-    counts = bool(parts.figures) and all(one.function == "count" for one in parts.figures)
+    counts = bool(parts.figures) and all(figure.function == "count" for figure in parts.figures)
     if asked.about is not None or has_others or not (counts or asked.says("how_many")):
         return asked
 
     kept, groups = [], []
-    for one in parts.conditions:
-        if asked.takes_all_values(one):
-            link = column_link(one.column.table, one.column.column)
+    for condition in parts.conditions:
+        if asked.takes_all_values(condition):
+            link = column_link(condition.column.table, condition.column.column)
             groups.append(GroupBy(column_dimension(asked.question, link), 0))
         else:
-            kept.append(one)
+            kept.append(condition)
 
     return asked.with_parts(conditions=tuple(kept), groups=tuple(groups))
 
@@ -437,7 +445,10 @@ def _with_whole_names(asked: Asked) -> Asked:
     In "whose manager is Nancy Fuller", both names are the manager's.
     """
     places = _places_of_names(asked)
-    placed = [(places.get(_value_of(one), _NO_PLACE), one) for one in asked.parts.conditions]
+    placed = [
+        (places.get(_value_of(condition), _NO_PLACE), condition)
+        for condition in asked.parts.conditions
+    ]
     roles = {}
     for at, one in placed:
         if at != _NO_PLACE and one.column.via:
@@ -481,12 +492,12 @@ def _split_attributes(asked: Asked) -> Asked:
         return asked
 
     columns = []
-    for one in others:
-        dimension = one.dimension
+    for other in others:
+        dimension = other.dimension
         if dimension.table != table or not dimension.column or dimension.bucket:
             return asked
 
-        columns.append(Named(one.at, column_link(table, dimension.column)))
+        columns.append(Named(other.at, column_link(table, dimension.column)))
 
     return asked.with_parts(groups=(thing,), columns=(*columns, *parts.columns))
 
@@ -525,7 +536,9 @@ def _unplaced_tables(asked: Asked, query: Query) -> list[int]:
         reachable |= asked.question.graph.above(table).keys()
 
     lost = [one.at for one in asked.tables if one.link.table not in reachable]
-    averages_rows = any(one.function == "avg" and one.per is None for one in query.measures)
+    averages_rows = any(
+        measure.function == "avg" and measure.per is None for measure in query.measures
+    )
     if averages_rows:
         # "average revenue of shops" may mean an average over shops, and the query has one over rows
         lost += [one.at for one in asked.tables if one.link.table not in spoken]
@@ -538,12 +551,12 @@ def _unshown_columns(asked: Asked, query: Query) -> list[int]:
     shown = _shown_columns(asked, query)
     grouped = {dimension.table for dimension in query.dimensions if dimension.column is None}
     lost = []
-    for one in asked.parts.columns:
-        refs = asked.shown_column(one.link, asked.question.words[one.at].mark.text)
+    for column in asked.parts.columns:
+        refs = asked.shown_column(column.link, asked.question.words[column.at].mark.text)
         is_shown = any((ref.table, ref.column) in shown for ref in refs)
         is_of_group = any(ref.table in grouped for ref in refs)
         if not is_shown and not is_of_group:
-            lost.append(one.at)
+            lost.append(column.at)
 
     return lost
 
@@ -558,7 +571,7 @@ def _shown_columns(asked: Asked, query: Query) -> set[tuple[TableKey, str]]:
     for dimension in query.dimensions:
         columns += asked.shown_columns(dimension)
 
-    found = {(one.table, one.column) for one in columns}
+    found = {(column.table, column.column) for column in columns}
     for measure in query.measures:
         if measure.per is not None and measure.per.column is not None:
             found.add((measure.per.table, measure.per.column))
@@ -583,11 +596,11 @@ def _unanswered_tables(asked: Asked, query: Query) -> list[int]:
     question = asked.question
     answering = _answering_tables(query)
     lost = []
-    for one in asked.tables:
-        is_asked = one.role == "asked" and question.means(one.at - 1, "which")
-        is_shown = one.link.table in answering or not question.facts(one.link.table).display
+    for table in asked.tables:
+        is_asked = table.role == "asked" and question.means(table.at - 1, "which")
+        is_shown = table.link.table in answering or not question.facts(table.link.table).display
         if is_asked and not is_shown:
-            lost.append(one.at)
+            lost.append(table.at)
 
     return lost
 
@@ -640,11 +653,11 @@ def _lacks_own_columns(asked: Asked, query: Query, inclusion: Inclusion) -> bool
         return False
 
     grouped = set()
-    for one in query.dimensions:
-        if one.table != query.base or one.column is None or one.is_of_time:
+    for dimension in query.dimensions:
+        if dimension.table != query.base or dimension.column is None or dimension.is_of_time:
             return False
 
-        grouped.add((one.table, one.column))
+        grouped.add((dimension.table, dimension.column))
 
     missing = {(link.table, str(link.column)) for link in inclusion.missing[:1]}
     schema = asked.question.schema

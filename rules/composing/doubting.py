@@ -24,7 +24,7 @@ def refuse_doubtful(asked: Asked, query: Query) -> None:
         Refusal: with the columns as choices.
     """
     for word, chosen, rivals in (*_groups(asked, query), *_values(asked, query)):
-        nearer = [one for one in rivals if _is_as_near(asked, query, one, chosen)]
+        nearer = [rival for rival in rivals if _is_as_near(asked, query, rival, chosen)]
         if nearer:
             choices = [(one.table, str(one.column)) for one in (chosen, *nearer)]
             raise ambiguous_column(word.mark.text, choices, asked.question.lexicon)
@@ -32,7 +32,7 @@ def refuse_doubtful(asked: Asked, query: Query) -> None:
 
 def _groups(asked: Asked, query: Query) -> Iterator[tuple[Word, Link, list[Link]]]:
     """Yield the words of groups that are but a part of their column's name, with other columns."""
-    grouped = {(one.table, one.column) for one in query.dimensions}
+    grouped = {(dimension.table, dimension.column) for dimension in query.dimensions}
     for word in asked.question.words:
         chosen = word.noun.column if word.noun is not None else None
         if word.noun is None or chosen is None or chosen.quality >= costs.WHOLE_NAME:
@@ -44,7 +44,9 @@ def _groups(asked: Asked, query: Query) -> Iterator[tuple[Word, Link, list[Link]
 
 def _values(asked: Asked, query: Query) -> Iterator[tuple[Word, Link, list[Link]]]:
     """Yield the words of stored values by which rows are restricted, with other columns of them."""
-    restricted = {(one.column.table, one.column.column) for one in query.conditions}
+    restricted = {
+        (condition.column.table, condition.column.column) for condition in query.conditions
+    }
     for place, chosen in asked.parts.said:
         if (chosen.table, chosen.column) not in restricted:
             continue
@@ -102,7 +104,7 @@ def is_rival(first: Reading, other: Reading) -> bool:
 
 
 def _shape(reading: Reading) -> Sequence[tuple[int, int, str]]:
-    return [(one.start, one.end, one.pattern) for one in reading.fragments]
+    return [(fragment.start, fragment.end, fragment.pattern) for fragment in reading.fragments]
 
 
 def refuse_rivals(question: QuestionWords, first: Query, other: Query) -> None:
@@ -128,10 +130,10 @@ def refuse_rivals(question: QuestionWords, first: Query, other: Query) -> None:
 
 def _columns(query: Query) -> set[ColumnIdentity]:
     found: set[ColumnIdentity] = set()
-    for one in references((query.conditions, query.dimensions, query.related, query.either)):
-        found.add((one.table, one.column))
+    for reference in references((query.conditions, query.dimensions, query.related, query.either)):
+        found.add((reference.table, reference.column))
 
-    found |= {(one.table, one.column) for one in query.measures}
+    found |= {(measure.table, measure.column) for measure in query.measures}
     return found
 
 
@@ -172,8 +174,12 @@ def _says_less(query: Query, than: Query) -> bool:
     if than.having and not query.having:
         return True
 
-    rows = {one.table for one in query.dimensions if one.column is None and not one.is_of_time}
-    return any(one.function == "avg" and one.table in rows for one in query.measures)
+    rows = {
+        dimension.table
+        for dimension in query.dimensions
+        if dimension.column is None and not dimension.is_of_time
+    }
+    return any(measure.function == "avg" and measure.table in rows for measure in query.measures)
 
 
 def _things(query: Query) -> list[Choice]:
@@ -181,4 +187,8 @@ def _things(query: Query) -> list[Choice]:
     if not query.measures:
         return [(query.base, None)]
 
-    return [(one.table, one.column) for one in query.dimensions if not one.is_of_time]
+    return [
+        (dimension.table, dimension.column)
+        for dimension in query.dimensions
+        if not dimension.is_of_time
+    ]

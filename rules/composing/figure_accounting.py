@@ -86,13 +86,17 @@ def _refuse_unsaid_averages(asked: Asked, query: Query) -> None:
     "the products and their price" is no average of the unit prices at which they were sold, and
     "how many orders have a discount" does not ask how high it is.
     """
-    named = {one.link.table for one in asked.parts.tables}
-    named |= {one.table for one in query.measures if one.column is None}
+    named = {table.link.table for table in asked.parts.tables}
+    named |= {measure.table for measure in query.measures if measure.column is None}
     if not named or asked.says("avg") or asked.question.texts("avg"):
         return
 
-    is_beside = len({one.table for one in query.measures}) > 1
-    averages = [one for one in query.measures if one.function == "avg" and one.table not in named]
+    is_beside = len({measure.table for measure in query.measures}) > 1
+    averages = [
+        measure
+        for measure in query.measures
+        if measure.function == "avg" and measure.table not in named
+    ]
     for word, link in _words_for(asked, averages, "mcol"):
         if is_beside or link.quality < _WHOLE_NAME:
             raise unused_words([word.text])
@@ -107,7 +111,7 @@ def _refuse_other_units(asked: Asked, query: Query) -> None:
 
 def _refuse_counts_of_likeness(asked: Asked, query: Query) -> None:
     """Refuse to count the values of a column by a part of its name: units are no packages."""
-    counts = [one for one in query.measures if one.function == "count_distinct"]
+    counts = [measure for measure in query.measures if measure.function == "count_distinct"]
     for word, link in _words_for(asked, counts, "tcol", "mcol"):
         if link.quality < _LIKE_NAME:
             raise unused_words([word.text])
@@ -115,7 +119,7 @@ def _refuse_counts_of_likeness(asked: Asked, query: Query) -> None:
 
 def _refuse_counts_left_out(asked: Asked, query: Query) -> None:
     """Refuse figures without the number of things that is asked for beside them."""
-    if not query.measures or any(one.function in _COUNTS for one in query.measures):
+    if not query.measures or any(measure.function in _COUNTS for measure in query.measures):
         return
 
     for word, after in pairwise(asked.question.words):
@@ -126,7 +130,7 @@ def _refuse_counts_left_out(asked: Asked, query: Query) -> None:
 
 def _refuse_figures_had(asked: Asked, query: Query) -> None:
     """Refuse a figure beside a count of what has it: "how many order lines have a discount"."""
-    if not any(one.function == "count" for one in query.measures):
+    if not any(measure.function == "count" for measure in query.measures):
         return
 
     for word, _ in _words_for(asked, query.measures, "mcol"):
@@ -137,7 +141,11 @@ def _refuse_figures_had(asked: Asked, query: Query) -> None:
 
 def _refuse_counts_of_kinds(asked: Asked, query: Query) -> None:
     """Refuse to count rows for their kinds: "how many types of incidents"."""
-    counted = [one.table for one in query.measures if one.function == "count" and not one.column]
+    counted = [
+        measure.table
+        for measure in query.measures
+        if measure.function == "count" and not measure.column
+    ]
     for key in counted:
         if not kind_columns(asked.question, key):
             continue
@@ -151,22 +159,26 @@ def _refuse_counts_of_kinds(asked: Asked, query: Query) -> None:
 
 def _refuse_things_counted_beside(asked: Asked, query: Query) -> None:
     """Refuse groups of a thing with another's figure: "captains per grade and number of trips"."""
-    measured = {one.table for one in query.measures}
+    measured = {measure.table for measure in query.measures}
     if not measured or not asked.parts.groups:
         return
 
-    grouped = {one.table for one in query.dimensions if one.column is None}
-    for one in asked.tables:
-        is_beside = asked.question.means(one.at + 1, "each", "by", "and")
-        if not is_beside or one.link.table in measured | grouped:
+    grouped = {dimension.table for dimension in query.dimensions if dimension.column is None}
+    for table in asked.tables:
+        is_beside = asked.question.means(table.at + 1, "each", "by", "and")
+        if not is_beside or table.link.table in measured | grouped:
             continue
-        if any(word.mark.means("and") for word in asked.question.words[one.at :]):
-            raise unused_words([asked.question.words[one.at].mark.text])
+        if any(word.mark.means("and") for word in asked.question.words[table.at :]):
+            raise unused_words([asked.question.words[table.at].mark.text])
 
 
 def _refuse_things_sold(asked: Asked, query: Query) -> None:
     """Refuse to count things for how many were sold: that is said where they were sold."""
-    counted = [one.table for one in query.measures if one.function == "count" and not one.column]
+    counted = [
+        measure.table
+        for measure in query.measures
+        if measure.function == "count" and not measure.column
+    ]
     verbs = [text for text in asked.question.texts("verb") if _SELLS.fullmatch(text)]
     if not verbs or not counted or not asked.question.facts(counted[0]).is_entity:
         return
@@ -201,7 +213,7 @@ def _refuse_amounts_as_tables(asked: Asked, query: Query) -> None:
         noun, _, done = word.text.rpartition(" ")
         if table is None or not noun or not is_participle(done):
             continue
-        if table.table not in {one.table for one in query.measures}:
+        if table.table not in {measure.table for measure in query.measures}:
             continue
 
         for link in asked.question.lexicon.find(noun):
@@ -216,15 +228,15 @@ def _refuse_largest_as_most(asked: Asked, query: Query) -> None:
     if not query.dimensions:
         return
 
-    for one in asked.parts.rankings:
-        is_count = one.figure is None or one.figure.link is None
-        if not is_count or one.counts or one.is_order:
+    for ranking in asked.parts.rankings:
+        is_count = ranking.figure is None or ranking.figure.link is None
+        if not is_count or ranking.counts or ranking.is_order:
             continue
 
-        after = asked.question.nearest(one.at + 1, 1, "noise")
+        after = asked.question.nearest(ranking.at + 1, 1, "noise")
         table = after.link_as("tab") if after is not None else None
         if table is not None and Measure("count", table.table) in ranked:
-            raise unused_words([asked.question.words[one.at].mark.text])
+            raise unused_words([asked.question.words[ranking.at].mark.text])
 
 
 def _refuse_numbers_of_unknown(asked: Asked) -> None:
@@ -319,7 +331,7 @@ def _words_for(
 ) -> Iterator[tuple[Word, Link]]:
     """Yield the words that name the column of a measure, in one of these senses."""
     measured: Collection[ColumnIdentity] = {
-        (one.table, one.column) for one in measures if one.column is not None
+        (measure.table, measure.column) for measure in measures if measure.column is not None
     }
     for word in asked.question.words:
         for symbol in symbols:

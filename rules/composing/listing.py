@@ -59,7 +59,7 @@ def _compared_group(asked: Asked, base: TableKey) -> Dimension:
     """Return the groups whose figures are compared: by the only asked column, else the rows."""
     columns = asked.parts.columns
     if asked.head is not None:
-        columns = tuple(one for one in columns if one.role == "asked")
+        columns = tuple(column for column in columns if column.role == "asked")
     if len(columns) == 1:
         return column_dimension(asked.question, columns[0].link)
 
@@ -73,7 +73,7 @@ def _listed_by_owner(asked: Asked, base: TableKey, columns: list[ColumnRef]) -> 
         owners += asked.shown_columns(group.dimension)
 
     own = columns if asked.parts.columns else asked.names_of(base)
-    order = [Order(column=one, descending=False) for one in owners]
+    order = [Order(column=owner, descending=False) for owner in owners]
     return Query(base, (*owners, *own), order=(*order, *asked.tie_break(base)))
 
 
@@ -144,11 +144,11 @@ def _condition_tables(asked: Asked) -> list[TableKey]:
     A value that is somebody's kind or state says more of the table than a name does.
     """
     parts = asked.parts
-    columns = [one.column for one in parts.conditions]
+    columns = [condition.column for condition in parts.conditions]
     columns.sort(key=lambda one: _is_display(asked, one))
-    found = [one.table for one in columns]
+    found = [column.table for column in columns]
     found += parts.threshold_tables
-    found += [one.link.table for one in parts.spans if one.link is not None]
+    found += [span.link.table for span in parts.spans if span.link is not None]
     return found[:1]
 
 
@@ -178,7 +178,7 @@ def _columns(asked: Asked, base: TableKey) -> list[ColumnRef]:
 
 def _named_columns(asked: Asked) -> list[ColumnRef]:
     """Return the columns that the question names, in its order."""
-    shown = [(one.at, one.link) for one in asked.parts.columns]
+    shown = [(column.at, column.link) for column in asked.parts.columns]
     shown += [(one.position, one.link) for one in asked.parts.bare if one.link is not None]
     shown.sort(key=lambda item: item[0])
     found: list[ColumnRef] = []
@@ -196,7 +196,7 @@ def _tables_above(asked: Asked, base: TableKey) -> list[TableKey]:
 
 def _is_joined(asked: Asked, key: TableKey) -> bool:
     """Tell whether the table is named after "and"."""
-    at = next(one.at for one in asked.tables if one.link.table == key)
+    at = next(table.at for table in asked.tables if table.link.table == key)
     before = asked.question.nearest(at - 1, -1, "noise", "of")
     return before is not None and before.mark.means("and")
 
@@ -212,7 +212,7 @@ def _is_distinct(asked: Asked, base: TableKey, columns: list[ColumnRef]) -> bool
         return False
 
     schema = asked.question.schema
-    kinds = {kind_of(schema.column(one.table, one.column)) for one in columns}
+    kinds = {kind_of(schema.column(column.table, column.column)) for column in columns}
     return kinds <= {"text", "boolean"}
 
 
@@ -228,7 +228,7 @@ def _asks_for_category(asked: Asked, columns: list[ColumnRef]) -> bool:
 
 
 def _asks_for_columns(asked: Asked) -> bool:
-    return any(one.role == "asked" for one in asked.parts.columns)
+    return any(column.role == "asked" for column in asked.parts.columns)
 
 
 def _is_of_each(asked: Asked, base: TableKey) -> bool:
@@ -237,7 +237,7 @@ def _is_of_each(asked: Asked, base: TableKey) -> bool:
     if not question.is_chinese or _asks_for_columns(asked):
         return False
 
-    is_owned = any(one.link.table == base for one in asked.parts.tables)
+    is_owned = any(table.link.table == base for table in asked.parts.tables)
     has_names = bool(question.facts(base).display)
     return is_owned and has_names and not _is_named(asked, base)
 

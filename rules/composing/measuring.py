@@ -55,7 +55,7 @@ def _compares_counts(asked: Asked) -> bool:
     if not asked.says("compare"):
         return False
 
-    return any(one.table is not None for one in asked.parts.thresholds)
+    return any(threshold.table is not None for threshold in asked.parts.thresholds)
 
 
 def _counts_implied(asked: Asked) -> bool:
@@ -302,7 +302,7 @@ def _implied_table(asked: Asked) -> TableKey:
 def _named_tables(asked: Asked) -> list[TableKey]:
     """Return the tables of groups, conditions and events."""
     parts = asked.parts
-    found = [one.dimension.table for one in parts.groups if one.dimension.column is not None]
+    found = [group.dimension.table for group in parts.groups if group.dimension.column is not None]
     found += parts.condition_tables
     found += parts.threshold_tables
     if len(asked.events) == 1:
@@ -350,12 +350,12 @@ def _count_of_conditions(asked: Asked, table: TableKey) -> list[Figure]:
         raise unused_words(question.texts("count"))
 
     conditions = asked.parts.conditions
-    operators = {one.operator for one in conditions}
+    operators = {condition.operator for condition in conditions}
     if question.says_records or not operators.isdisjoint(("null", "not null")):
         return [Figure("count", table=table)]
 
     names = question.facts(table).display
-    named = [one for one in conditions if one.column.column in names]
+    named = [condition for condition in conditions if condition.column.column in names]
     is_of_one = any(one.operator == "=" for one in named)
     figure = figure_of_rows(question, table, 0)
     if figure is None or is_of_one:
@@ -375,7 +375,7 @@ def group_order(query: Query) -> tuple[Order, ...]:
         return ()
 
     by_first_group = Order(descending=False)
-    if any(one.is_of_time for one in query.dimensions):
+    if any(dimension.is_of_time for dimension in query.dimensions):
         return (by_first_group,)
 
     return (Order(measure=query.measures[0]), by_first_group)
@@ -387,7 +387,7 @@ def _has_buckets(dimensions: Iterable[Dimension]) -> bool:
 
 def _dimensions(asked: Asked, base: TableKey, measures: list[Measure]) -> list[Dimension]:
     """Return the groups: those asked for, else things that are named beside a figure."""
-    found = [asked.resolved(one.dimension, base) for one in asked.parts.groups]
+    found = [asked.resolved(group.dimension, base) for group in asked.parts.groups]
     if asked.says("trend") and not _has_buckets(found):
         found.insert(0, asked.trend(base))
     if asked.says("compare"):
@@ -452,9 +452,9 @@ def _implied_dimensions(asked: Asked, measures: list[Measure]) -> list[Dimension
         return found
 
     shows_all = question.has("list")
-    for one in asked.parts.columns:
-        if shows_all or one.role == "asked":
-            found.append(column_dimension(question, one.link))
+    for column in asked.parts.columns:
+        if shows_all or column.role == "asked":
+            found.append(column_dimension(question, column.link))
 
     return found
 
@@ -473,7 +473,7 @@ def _implies_groups(asked: Asked, thing: Named) -> bool:
     if is_restricted or not asked.question.is_chinese:
         return False
 
-    functions = {one.function for one in parts.figures}
+    functions = {figure.function for figure in parts.figures}
     return functions.isdisjoint(("sum", "avg", "max", "min"))
 
 
@@ -574,7 +574,7 @@ def _groups_without_by(
         if group.by:
             by.add(asked.resolved(group.dimension, measure.table))
 
-    return [one for one in dimensions if one not in by]
+    return [dimension for dimension in dimensions if dimension not in by]
 
 
 def _share(
@@ -601,7 +601,7 @@ def _share(
             # all areas
             raise lost
 
-        shares = [replace(one, is_share=True) for one in measures]
+        shares = [replace(measure, is_share=True) for measure in measures]
         return _grouped(base, dimensions, [*measures, *shares])
 
     if not conditions or not restricted <= graph.above(base).keys():
@@ -609,7 +609,7 @@ def _share(
     if len(conditions) == 1 and asked.takes_all_values(conditions[0]):
         column = conditions[0].column
         group = column_dimension(asked.question, column_link(column.table, column.column))
-        shares = [replace(one, is_share=True) for one in measures]
+        shares = [replace(measure, is_share=True) for measure in measures]
         return _grouped(base, [group], [*measures, *shares])
 
     if asked.parts.thresholds or len(measures) != 1:
@@ -634,7 +634,7 @@ def _averaged_value(asked: Asked, measures: list[Measure]) -> Measure:
 
 def _per_entity(asked: Asked, measures: list[Measure], dimensions: list[Dimension]) -> Query:
     """Return the query for one figure, the average over things: `平均每个服务区有多少店铺`."""
-    columns = [column_dimension(asked.question, one.link) for one in asked.parts.columns]
+    columns = [column_dimension(asked.question, column.link) for column in asked.parts.columns]
     found = list(dict.fromkeys([*dimensions, *columns]))
     if not found:
         found = [Dimension(table) for table in asked.table_keys]

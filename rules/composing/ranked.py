@@ -127,8 +127,8 @@ def _refuse_date_of_last(asked: Asked, ranking: Ranking, entity: Dimension) -> N
         return
 
     word = asked.question.words[ranking.at]
-    for one in asked.tables:
-        if one.at == word.at + 1 and one.link.table != entity.table:
+    for table in asked.tables:
+        if table.at == word.at + 1 and table.link.table != entity.table:
             raise unused_words([word.mark.text])
 
 
@@ -153,14 +153,14 @@ def _of_one_figure(asked: Asked, rankings: tuple[Ranking, ...]) -> tuple[Ranking
 
     "the largest sale by total amount" does not rank by a number of sales.
     """
-    orders = [one for one in rankings if one.is_open and one.is_order]
-    if all(one.figure is None for one in orders):
+    orders = [ranking for ranking in rankings if ranking.is_open and ranking.is_order]
+    if all(order.figure is None for order in orders):
         return rankings
 
     found = []
-    for one in rankings:
-        is_of_rows = not one.is_open and _is_named_by_table(asked, one)
-        found.append(replace(one, figure=None) if is_of_rows else one)
+    for ranking in rankings:
+        is_of_rows = not ranking.is_open and _is_named_by_table(asked, ranking)
+        found.append(replace(ranking, figure=None) if is_of_rows else ranking)
 
     return tuple(found)
 
@@ -191,10 +191,10 @@ def _merged(rankings: tuple[Ranking, ...]) -> Ranking | None:
 
     None where they say different things.
     """
-    figures = [one.figure for one in rankings if one.figure is not None]
-    limits = [one.limit for one in rankings if one.limit is not None]
-    hints = [one.hint for one in rankings]
-    ends = {one.descending for one in rankings if not one.is_open}
+    figures = [ranking.figure for ranking in rankings if ranking.figure is not None]
+    limits = [ranking.limit for ranking in rankings if ranking.limit is not None]
+    hints = [ranking.hint for ranking in rankings]
+    ends = {ranking.descending for ranking in rankings if not ranking.is_open}
     ranked = {(figure.link, figure.table) for figure in figures}
     if max(len(ends), len(limits), len(ranked)) > 1:
         return None
@@ -206,12 +206,12 @@ def _merged(rankings: tuple[Ranking, ...]) -> Ranking | None:
         hint="" if figures else next(filter(None, hints), ""),
         limit=next(iter(limits), None),
         is_order=_are_orders(rankings),
-        few=max(one.few for one in rankings),
+        few=max(ranking.few for ranking in rankings),
     )
 
 
 def _are_orders(rankings: tuple[Ranking, ...]) -> bool:
-    return all(one.is_order for one in rankings)
+    return all(ranking.is_order for ranking in rankings)
 
 
 def _both_ends(asked: Asked) -> Asked:
@@ -221,29 +221,29 @@ def _both_ends(asked: Asked) -> Asked:
         Refusal: things are ranked as well, or there is no such figure.
     """
     rankings = asked.parts.rankings
-    words = [asked.question.words[one.at] for one in rankings]
+    words = [asked.question.words[ranking.at] for ranking in rankings]
     lost = unused_words([word.mark.text for word in words])
-    limits = filter(None, [one.limit for one in rankings])
+    limits = filter(None, [ranking.limit for ranking in rankings])
     if _ranks_things(asked) or any(limits):
         raise lost
 
-    figures = filter(None, [one.figure for one in rankings])
+    figures = filter(None, [ranking.figure for ranking in rankings])
     figure = next(figures, None)
     if figure is None or figure.link is None:
         raise lost
 
     ends = []
-    for one in rankings:
-        extreme = Figure(None, figure.link, position=one.at)
-        ends.append(replace(one, figure=extreme))
+    for ranking in rankings:
+        extreme = Figure(None, figure.link, position=ranking.at)
+        ends.append(replace(ranking, figure=extreme))
 
     return _with_extremes(asked, ends)
 
 
 def _ranks_things(asked: Asked) -> bool:
     """Tell whether a table is named where the thing that is ranked stands."""
-    places = [one.at for one in asked.parts.rankings]
-    named = [one.at for one in asked.tables]
+    places = [ranking.at for ranking in asked.parts.rankings]
+    named = [table.at for table in asked.tables]
     if not named:
         return False
     if asked.question.is_chinese:
@@ -255,9 +255,9 @@ def _ranks_things(asked: Asked) -> bool:
 def _with_extremes(asked: Asked, rankings: list[Ranking]) -> Asked:
     """Return the question with the extreme values of the rankings' figures among its figures."""
     extremes = tuple(
-        replace(one.figure, function="max" if one.descending else "min")
-        for one in rankings
-        if one.figure is not None
+        replace(ranking.figure, function="max" if ranking.descending else "min")
+        for ranking in rankings
+        if ranking.figure is not None
     )
     return asked.with_parts(figures=(*asked.parts.figures, *extremes))
 
@@ -281,7 +281,7 @@ def _with_figure(asked: Asked, ranking: Ranking) -> tuple[Asked, Ranking]:
     named = next(iter((*parts.figures, *parts.bare)), None)
     if named is not None:
         asked = asked.with_parts(
-            figures=tuple(one for one in parts.figures if one is not named),
+            figures=tuple(figure for figure in parts.figures if figure is not named),
             bare=tuple(one for one in parts.bare if one is not named),
         )
         return asked, replace(ranking, figure=named)
@@ -405,7 +405,7 @@ def _owned(asked: Asked, ranking: Ranking) -> tuple[Asked, TableKey | None]:
     if thing is None:
         return asked, None
 
-    others = [one.link.table for one in asked.tables if one is not thing]
+    others = [table.link.table for table in asked.tables if table is not thing]
     above = asked.question.graph.above(thing.link.table)
     if len(others) != 1 or others[0] not in above:
         raise unused_words([asked.question.words[thing.at].mark.text])
@@ -416,7 +416,7 @@ def _owned(asked: Asked, ranking: Ranking) -> tuple[Asked, TableKey | None]:
 def _ranked_thing(asked: Asked, ranking: Ranking) -> Named | None:
     """Return the thing that is ranked, if its owner is asked for behind it, in Chinese."""
     words = asked.question.words
-    things = [one for one in asked.tables if one.at > ranking.at]
+    things = [table for table in asked.tables if table.at > ranking.at]
     if not things:
         return None
 
@@ -427,7 +427,7 @@ def _ranked_thing(asked: Asked, ranking: Ranking) -> Named | None:
         if is_dated or not owns:
             continue
 
-        before = [one for one in things if one.at < word.at]
+        before = [thing for thing in things if thing.at < word.at]
         if before:
             return before[-1]
 
@@ -445,13 +445,13 @@ def _restricted_thing(asked: Asked, ranking: Ranking) -> Named | None:
         return None
 
     asked_for = _first_name(words[asking + 1 :])
-    for one in asked.tables:
-        if one.at <= asking or one.at == asked_for:
+    for table in asked.tables:
+        if table.at <= asking or table.at == asked_for:
             continue
 
-        is_before_ranking = one.at + 1 < ranking.at
-        if is_before_ranking and words[one.at + 1].mark.means("with"):
-            return one
+        is_before_ranking = table.at + 1 < ranking.at
+        if is_before_ranking and words[table.at + 1].mark.means("with"):
+            return table
 
     return None
 
@@ -480,7 +480,7 @@ def _without_single_rows(asked: Asked, ranking: Ranking) -> Asked:
         return asked
 
     rows = Dimension(averaged)
-    kept = [one for one in asked.parts.groups if one.dimension != rows]
+    kept = [group for group in asked.parts.groups if group.dimension != rows]
     return asked.with_parts(groups=tuple(kept))
 
 
@@ -604,7 +604,7 @@ def _group_before(asked: Asked, ranking: Ranking, head: TableKey) -> GroupBy | N
     if last is None or last.dimension.column is None or not ranking.is_order:
         return None
 
-    follows = any(one.at == last.at + 1 and one.link.table == head for one in asked.tables)
+    follows = any(table.at == last.at + 1 and table.link.table == head for table in asked.tables)
     if not follows or last.dimension.table != head:
         return None
 
@@ -641,11 +641,11 @@ def _ranked_group(asked: Asked, figure: Figure) -> GroupBy | None:
     """Return the ranked dates or kinds, or the group of a figure of the asked table."""
     groups = asked.parts.groups
     is_beside_figure = _is_beside_figure(asked, figure)
-    for one in groups:
-        if one.is_ranked and not is_beside_figure:
-            return one
-        if one.is_kind and not asked.tables:
-            return one
+    for group in groups:
+        if group.is_ranked and not is_beside_figure:
+            return group
+        if group.is_kind and not asked.tables:
+            return group
 
     if not groups or asked.head is None:
         return None
@@ -659,14 +659,14 @@ def _ranked_group(asked: Asked, figure: Figure) -> GroupBy | None:
 def _ranked_column(asked: Asked, ranking: Ranking) -> Named | None:
     """Return the column whose values are ranked; beside groups it has to be asked for."""
     has_groups = bool(asked.parts.groups)
-    for one in asked.parts.columns:
-        distance = one.at - ranking.at
+    for column in asked.parts.columns:
+        distance = column.at - ranking.at
         is_behind = distance > 0
         is_near = distance <= _NEXT
         is_ranked = is_behind if asked.question.is_chinese else is_near
-        is_asked = one.role == "asked"
+        is_asked = column.role == "asked"
         if is_ranked or is_asked or not has_groups:
-            return one
+            return column
 
     return None
 
@@ -742,14 +742,14 @@ def _rows(
     """Return the query for single rows in the order of a column."""
     parts = asked.parts
     table = entity.table
-    top_per = [asked.resolved(one.dimension, table) for one in parts.groups]
+    top_per = [asked.resolved(group.dimension, table) for group in parts.groups]
     top_per = [one for one in top_per if one != Dimension(table)]
     columns: list[ColumnRef] = []
     for dimension in top_per:
         columns += asked.shown_columns(dimension)
 
     columns += asked.names_of(table) or asked.useful_columns(table)
-    columns += [ref(one.link) for one in parts.columns]
+    columns += [ref(column.link) for column in parts.columns]
     columns += [ref(one.link) for one in parts.bare if one.link is not None]
     columns.append(ref(link))
     by = Order(column=ref(link), descending=_direction(asked, ranking, link))
@@ -790,9 +790,13 @@ def _groups(
     entity = asked.resolved(entity, base)
     others = [asked.measure(other) for other in (*parts.figures, *parts.bare)]
     # `单日收入最高的店铺` ranks pairs of a shop and a day.
-    together = [asked.resolved(one.dimension, base) for one in parts.groups if one.is_ranked]
-    groups = [asked.resolved(one.dimension, base) for one in parts.groups]
-    top_per = [one for one in dict.fromkeys(groups) if one != entity and one not in together]
+    together = [asked.resolved(group.dimension, base) for group in parts.groups if group.is_ranked]
+    groups = [asked.resolved(group.dimension, base) for group in parts.groups]
+    top_per = [
+        fromkey
+        for fromkey in dict.fromkeys(groups)
+        if fromkey != entity and fromkey not in together
+    ]
     by = Order(measure=measure, descending=_direction(asked, ranking, figure.link))
     return Query(
         base,

@@ -46,7 +46,10 @@ def restricted(asked: Asked, query: Query) -> Query:
     query = _with_weekdays(asked, query)
     _refuse_averages_of_parts(asked, query)
     shared = {one for measure in query.measures for one in measure.share_of}
-    conditions = [*query.conditions, *(one for one in parts.conditions if one not in shared)]
+    conditions = [
+        *query.conditions,
+        *(condition for condition in parts.conditions if condition not in shared),
+    ]
     limit = query.limit
     if limit is None and parts.limits:
         limit = parts.limits[0]
@@ -127,7 +130,7 @@ def _split_lacking(asked: Asked, query: Query) -> Query:
 
 def _measures_only(query: Query, table: TableKey) -> bool:
     """Tell whether all figures are of rows of the table."""
-    return all(one.table == table for one in query.measures)
+    return all(measure.table == table for measure in query.measures)
 
 
 def _with_existence(asked: Asked, query: Query) -> Query:
@@ -205,7 +208,7 @@ def _compared_table(asked: Asked) -> TableKey | None:
     if asked.parts.columns:
         return asked.parts.columns[0].link.table
 
-    counts = [one.table for one in asked.parts.figures if one.link is None]
+    counts = [figure.table for figure in asked.parts.figures if figure.link is None]
     return counts[0] if counts else None
 
 
@@ -293,7 +296,7 @@ def _compares_groups(asked: Asked, query: Query, threshold: Threshold) -> bool:
     if link is None or not query.dimensions:
         return False
 
-    measured = [(one.table, one.column) for one in query.measures]
+    measured = [(measure.table, measure.column) for measure in query.measures]
     return (link.table, link.column) in measured
 
 
@@ -408,7 +411,7 @@ def _with_weekdays(asked: Asked, query: Query) -> Query:
         column = replace(date or asked.span_date(query.base), part=first.part)
         return replace(query, conditions=(*query.conditions, _on_weekday(column, first)))
 
-    is_plain = not any(one.part != first.part or one.negated or one.link for one in days)
+    is_plain = not any(day.part != first.part or day.negated or day.link for day in days)
     if not is_plain or not query.measures:
         raise unused_words(asked.question.texts("calendar"))
 
@@ -429,7 +432,7 @@ def _by_weekdays(query: Query, column: ColumnRef, days: tuple[Weekday, ...]) -> 
     dimension = Dimension(column.table, column.column, part=column.part)
     conditions = query.conditions
     if column.part != "weekend":
-        named = tuple(Decimal(one.value) for one in days)
+        named = tuple(Decimal(day.value) for day in days)
         conditions = (*conditions, Condition(column, "in", named))
 
     return replace(

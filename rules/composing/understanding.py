@@ -267,7 +267,7 @@ def _understood(
     except AmbiguousPath as ambiguity:
         raise ambiguous_way(ambiguity.target, ambiguity.choices, question.lexicon) from ambiguity
     except (Unrenderable, LookupError) as failure:
-        figures = [one.link for one in asked.figures if one.link is not None]
+        figures = [figure.link for figure in asked.figures if figure.link is not None]
         measured = frozenset((link.table, link.column) for link in figures)
         raise _Unconnected(_unconnected_refusal(question), measured) from failure
 
@@ -296,7 +296,7 @@ def _refuse_beyond_grain(asked: Asked, query: Query) -> None:
             continue
 
         known = _grain(asked, metric)
-        groups = [_grouping_columns(asked, metric, one) for one in query.dimensions]
+        groups = [_grouping_columns(asked, metric, dimension) for dimension in query.dimensions]
         if not all(known.issuperset(columns) for columns in groups):
             table = schema.table(metric.table)
             grain = [called(column) for column in table.columns if column.name in known]
@@ -406,7 +406,9 @@ def with_role(query: Query, table: TableKey, via: str) -> Query:
 
         return one
 
-    conditions = [replace(one, column=in_role(one.column)) for one in query.conditions]
+    conditions = [
+        replace(condition, column=in_role(condition.column)) for condition in query.conditions
+    ]
     order = []
     for one in query.order:
         order.append(replace(one, column=in_role(one.column)) if one.column is not None else one)

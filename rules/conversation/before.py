@@ -185,7 +185,7 @@ def _says_more_than_figure(change: Change) -> bool:
         elif figure.link is not None:
             measured.add(figure.link.table)
 
-    named = {one.link.table for one in change.asked.tables}
+    named = {table.link.table for table in change.asked.tables}
     return not named <= measured
 
 

@@ -132,9 +132,9 @@ class Change:
         if any((self.figures, self.asked.says("per_entity"), names_thing)):
             return True
 
-        for one in parts.rankings:
-            is_mere_order = one.is_order and not parts.groups
-            if one.figure is not None and not is_mere_order:
+        for ranking in parts.rankings:
+            is_mere_order = ranking.is_order and not parts.groups
+            if ranking.figure is not None and not is_mere_order:
                 return True
 
         return False
@@ -243,7 +243,9 @@ class Change:
     def figures_among(self, columns: Iterable[ColumnRef]) -> list[ColumnRef]:
         """Return the columns whose totals or averages mean something."""
         is_measure = self.asked.question.is_measure
-        return [one for one in columns if is_measure(column_link(one.table, one.column))]
+        return [
+            column for column in columns if is_measure(column_link(column.table, column.column))
+        ]
 
     def unplaced(self, named: Iterable[Named | Ranking]) -> Refusal:
         """Return the refusal of names that do not fit into the earlier question."""
@@ -292,7 +294,7 @@ class Change:
         if names_columns:
             return False
 
-        without_key = [one for one in self.parts.rankings if one.figure is None]
+        without_key = [ranking for ranking in self.parts.rankings if ranking.figure is None]
         return any(not one.hint for one in without_key)
 
 
@@ -361,6 +363,6 @@ def refuse_part(query: Query, cues: Set[str], function: Function) -> None:
     if query.having:
         raise ShownInPart(_ONLY_SOME)
 
-    functions = {one.function for one in query.measures}
+    functions = {measure.function for measure in query.measures}
     if means_shown and not functions <= {"sum", "count"}:
         raise ShownInPart(_NO_TOTALS)

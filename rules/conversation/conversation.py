@@ -126,7 +126,7 @@ def _only_rewords(inquiry: Inquiry) -> bool:
     if not change.asked.question.has("not"):
         return False
 
-    operators = {one.operator for one in change.parts.conditions}
+    operators = {condition.operator for condition in change.parts.conditions}
     return bool(operators) and operators <= {"!=", "not in"}
 
 
@@ -421,7 +421,7 @@ class _Conversation:
         if len(moved) < len(conditions):
             raise which_one(words)
 
-        meant = " ".join(_written(one.operands[0]) for one in conditions)
+        meant = " ".join(_written(condition.operands[0]) for condition in conditions)
         change.notes = [Text(f"“{words}”指“{meant}”。", f'"{words}" is "{meant}".')]
         about = replace(query, conditions=(*query.conditions, *moved))
         return finished(change, about, self.before.earlier, self._inquiry.lang)

@@ -74,7 +74,7 @@ def _restricted(query: Query, change: Change) -> Query:
     parts = replace(
         parts,
         spans=spans,
-        thresholds=tuple(_on_same_figure(query, one) for one in parts.thresholds),
+        thresholds=tuple(_on_same_figure(query, threshold) for threshold in parts.thresholds),
         with_deleted=(*parts.with_deleted, *query.with_deleted),
         limits=(),
     )
@@ -119,7 +119,7 @@ def _merged(change: Change, before: Query, after: Query, *, adds: bool) -> Query
     now.
     """
     new_related = [one for one in after.related if one not in before.related]
-    dimensions = {one.table for one in before.dimensions}
+    dimensions = {dimension.table for dimension in before.dimensions}
     if new_related and dimensions - change.asked.question.graph.above(before.base).keys():
         raise not_combinable()  # it would not be clear whose rows are meant
 
@@ -145,14 +145,14 @@ def _merged_conditions(
     A condition on what a share is of belongs to the measure.
     """
     measures = after.measures
-    kept = [one for one in after.conditions if one in before.conditions]
+    kept = [condition for condition in after.conditions if condition in before.conditions]
     narrows = _may_narrow(change)
     keeps_narrower = adds or bool(change.cues & {"only", "these"})
     for new in after.conditions:
         if new in before.conditions:
             continue
         if _restricts_share(measures, new):
-            measures = tuple(_with_share_of(one, new, adds=adds) for one in measures)
+            measures = tuple(_with_share_of(measure, new, adds=adds) for measure in measures)
             continue
 
         if not keeps_narrower and not any(_same_column(one, new) for one in kept):
@@ -212,7 +212,7 @@ def _is_other_end(old: Condition, new: Condition) -> bool:
 
     "less than 12000" after "more than 9000" is its other end.
     """
-    if not all(isinstance(one, Decimal) for one in (*old.operands, *new.operands)):
+    if not all(isinstance(operand, Decimal) for operand in (*old.operands, *new.operands)):
         return False
     if old.operands == new.operands:
         return False
@@ -344,7 +344,9 @@ def _on_compared_column(query: Query, threshold: Threshold) -> Threshold:
     """Return a comparison that names no figure, with the only column of a list that has one
     already.
     """
-    compared = {one.column for one in query.conditions if one.operator in _COMPARISONS}
+    compared = {
+        condition.column for condition in query.conditions if condition.operator in _COMPARISONS
+    }
     if len(compared) != 1:
         return threshold
 
@@ -361,9 +363,9 @@ def _dates(query: Query, asked: Asked) -> list[ColumnRef]:
     """Return the columns of the earlier periods: dates, then numbers of years."""
     schema = asked.question.schema
     dates, years = [], []
-    for one in query.conditions:
-        column = one.column
-        if one.operator in ("during", "not during"):
+    for condition in query.conditions:
+        column = condition.column
+        if condition.operator in ("during", "not during"):
             dates.append(column)
         if is_year(schema.column(column.table, column.column)):
             years.append(column)
@@ -382,8 +384,8 @@ def _on_same_date(query: Query, asked: Asked, span: Span) -> Span:
 
 def _by_period(query: Query, asked: Asked) -> Query:
     """Return the query grouped by the unit that both periods have."""
-    operands = [one for condition in query.conditions for one in condition.operands]
-    grains = {one.grain for one in operands if isinstance(one, Period)}
+    operands = [operand for condition in query.conditions for operand in condition.operands]
+    grains = {operand.grain for operand in operands if isinstance(operand, Period)}
     is_same = len(grains) == 1 and None not in grains
     must_have(is_same, Text("与之可比的时间范围", "period that could be compared with it"))
     unit = asked.resolved(Dimension(NO_TABLE, None, grains.pop()), query.measures[0].table)
@@ -402,7 +404,9 @@ def _shifted(query: Query, asked: Asked, unit: str, count: int) -> Query:
         for old, new in moved.items():
             moved[old] = replace(old, operands=(*old.operands, *new.operands))
 
-    return replace(query, conditions=tuple(moved.get(one, one) for one in query.conditions))
+    return replace(
+        query, conditions=tuple(moved.get(condition, condition) for condition in query.conditions)
+    )
 
 
 def with_growth(query: Query, asked: Asked) -> Query:
@@ -415,7 +419,7 @@ def with_growth(query: Query, asked: Asked) -> Query:
     """
     may_change = query.measures and not any((query.counts_rows, query.having))
     must_have(may_change, Text("可以比较变化的指标", "figure whose change could be computed"))
-    is_series = any(one.bucket for one in query.dimensions)
+    is_series = any(dimension.bucket for dimension in query.dimensions)
     if is_series or asked.parts.spans:
         return changing(asked, query)
     if not _dates(query, asked):
@@ -425,7 +429,7 @@ def with_growth(query: Query, asked: Asked) -> Query:
     moved = _moved(query, asked, unit, -1)
     return replace(
         query,
-        conditions=tuple(one for one in query.conditions if one not in moved),
+        conditions=tuple(condition for condition in query.conditions if condition not in moved),
         comparison=Comparison(first=tuple(moved.values()), second=tuple(moved)),
         order=query.order if query.dimensions else (),
     )
@@ -448,7 +452,7 @@ def _moved(query: Query, asked: Asked, unit: str, count: int) -> dict[Condition,
         raise ValueError(unit)
 
     columns = _dates(query, asked)
-    dated = [one for one in query.conditions if one.column in columns]
+    dated = [condition for condition in query.conditions if condition.column in columns]
     try:
         return {one: replace(one, operands=tuple(map(moved, one.operands))) for one in dated}
     except (ValueError, OverflowError) as failure:
@@ -513,8 +517,12 @@ def _without(query: Query, change: Change) -> Query:
 
         return _without_any(query, change)
 
-    columns = {one.column for one in query.conditions}
-    lifted = {one for one in columns if lifts & {(one.table, one.column), (one.table, None)}}
+    columns = {condition.column for condition in query.conditions}
+    lifted = {
+        column
+        for column in columns
+        if lifts & {(column.table, column.column), (column.table, None)}
+    }
     if lifted or query.limit is None:
         return _dropped(query, change, lifted, Text("这样的条件", "such condition"))
 
@@ -528,7 +536,7 @@ def _without_any(query: Query, change: Change) -> Query:
     if query.having and not query.conditions:
         return replace(query, having=())
 
-    columns = {one.column for one in query.conditions}
+    columns = {condition.column for condition in query.conditions}
     is_single = len(columns) == 1 and not query.having
     must_have(is_single, Text("唯一可以取消的限制", "single restriction to lift"))
     return _dropped(query, change, columns, Text("限制", "restriction"))
@@ -540,9 +548,11 @@ def _dropped(query: Query, change: Change, columns: set[ColumnRef], what: Text) 
     Raises:
         Refusal: there is none; it says that the query has no `what`.
     """
-    kept = tuple(one for one in query.conditions if one.column not in columns)
+    kept = tuple(condition for condition in query.conditions if condition.column not in columns)
     must_have(len(kept) < len(query.conditions), what)
     question = change.asked.question
-    names = enumerated(dict.fromkeys(named(question, one.table, one.column) for one in columns))
+    names = enumerated(
+        dict.fromkeys(named(question, column.table, column.column) for column in columns)
+    )
     change.notes.append(Text(f"不再限定“{names.zh}”。", f'No longer restricted by "{names.en}".'))
     return replace(query, conditions=kept)

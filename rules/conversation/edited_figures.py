@@ -272,7 +272,7 @@ def _with_function(query: Query, change: Change, function: Function) -> Query:
         return _aggregated_rows(query, change, function)
 
     first = query.measures[0]
-    functions = {one.function for one in query.measures}
+    functions = {measure.function for measure in query.measures}
     if function == "sum" and functions <= {"sum", "count"}:
         totals = [measure for measure in query.measures if not measure.is_share]
         return _measuring(query, totals)
@@ -368,9 +368,9 @@ def counting(query: Query) -> Query:
 
 def _averaged_per_thing(query: Query, change: Change) -> Query:
     """Return the query for the average of a figure over things: `平均每个服务区呢`."""
-    named_groups = [one.dimension for one in change.parts.groups]
-    named_tables = [Dimension(one.link.table) for one in change.asked.tables]
-    shown = [one for one in query.dimensions if one.column is None]
+    named_groups = [group.dimension for group in change.parts.groups]
+    named_tables = [Dimension(table.link.table) for table in change.asked.tables]
+    shown = [dimension for dimension in query.dimensions if dimension.column is None]
     things = [*named_groups, *named_tables] or shown
     is_single_thing = len(things) == 1 and not query.having
     may_average = is_single_thing and _is_single_total(query)
@@ -378,7 +378,7 @@ def _averaged_per_thing(query: Query, change: Change) -> Query:
     change.asked = change.asked.with_parts(groups=())
     thing = things[0]
     average = replace(query.measures[0], per=thing)
-    others = tuple(one for one in query.dimensions if one != thing)
+    others = tuple(dimension for dimension in query.dimensions if dimension != thing)
     return _measuring(query, [average], others)
 
 
@@ -422,15 +422,15 @@ def _with_columns(query: Query, change: Change) -> Edited:
             raise not_combinable()
 
         change.cues |= {"replace"}
-        return query, [column_dimension(asked.question, one.link) for one in columns]
+        return query, [column_dimension(asked.question, column.link) for column in columns]
 
     shown: list[ColumnRef] = []
     texts, has_reference = [], False
-    for one in columns:
-        text = asked.question.words[one.at].mark.text
+    for column in columns:
+        text = asked.question.words[column.at].mark.text
         texts.append(text)
-        shown += asked.shown_column(one.link, text)
-        if one.link.column in asked.question.facts(one.link.table).reference_columns:
+        shown += asked.shown_column(column.link, text)
+        if column.link.column in asked.question.facts(column.link.table).reference_columns:
             has_reference = True
 
     if has_reference and "only" in change.cues:
@@ -484,7 +484,7 @@ def _with_thing(query: Query, change: Change) -> Edited:
             change.cues |= {"replace"}
             return query, _grouped_by_thing(query, key)
 
-        measures_columns = any(one.column is not None for one in query.measures)
+        measures_columns = any(measure.column is not None for measure in query.measures)
         if query.counts_rows or measures_columns:
             raise change.unplaced(tables)
 
@@ -494,7 +494,7 @@ def _with_thing(query: Query, change: Change) -> Edited:
 
 def _grouped_by_thing(query: Query, key: TableKey) -> list[Dimension]:
     """Return the groups by a table: in the place of those that are no periods, else of all."""
-    periods = [one for one in query.dimensions if one.bucket]
+    periods = [dimension for dimension in query.dimensions if dimension.bucket]
     if len(periods) == len(query.dimensions):
         return [Dimension(key)]
 
@@ -504,13 +504,13 @@ def _grouped_by_thing(query: Query, key: TableKey) -> list[Dimension]:
 def _refuse_strangers(query: Query, change: Change) -> None:
     """Refuse tables that have to do with nothing in the query or the follow-up's conditions."""
     parts, graph = change.parts, change.asked.question.graph
-    restricted = {one.column.table for one in parts.conditions}
+    restricted = {condition.column.table for condition in parts.conditions}
     related = {one.table for one in parts.related}
     known = touched(query) | restricted | related
     if not parts.groups:
         known = set(itertools.chain.from_iterable(map(graph.above, known)))
 
-    strangers = [one for one in change.asked.tables if one.link.table not in known]
+    strangers = [table for table in change.asked.tables if table.link.table not in known]
     if strangers:
         raise change.unplaced(strangers)
 

@@ -35,7 +35,7 @@ def renumbered(query: Query, change: Change) -> Query:
     if "replace" not in change.cues:
         return query
 
-    on_rows = [one for one in query.conditions if one.operator in _COMPARED]
+    on_rows = [condition for condition in query.conditions if condition.operator in _COMPARED]
     on_groups = [one for one in query.having if one.operator in _COMPARED]
     if len(on_rows) + len(on_groups) != 1:
         return query
@@ -245,8 +245,8 @@ def _by(query: Query, asked: Asked, first: Order) -> Query:
     """Return the query ordered by `first`, and behind it by a key that breaks ties."""
     order = [first]
     ties = group_order(query)[-1:] if query.measures else asked.tie_break(query.base)
-    for one in ties:
-        if (one.measure, one.column) != (first.measure, first.column):
-            order.append(replace(one, descending=False))
+    for ty in ties:
+        if (ty.measure, ty.column) != (first.measure, first.column):
+            order.append(replace(ty, descending=False))
 
     return replace(query, order=tuple(order))

@@ -68,7 +68,7 @@ def asked_under(
         Refusal: a word points at rows that no condition selects.
     """
     query, question = alone.query, change.asked.question
-    own = {one.column for one in query.conditions}
+    own = {condition.column for condition in query.conditions}
     carried = conditions_for(change.asked, earlier.query, query.base, [])
     kept = tuple(one for one in carried if one.column not in own)
     if not kept:
@@ -92,7 +92,7 @@ def _refuse_pointing_at_few(change: Change, earlier: Query) -> None:
         return
 
     words = change.asked.question.words
-    pointing = [one.mark.text for one in words if one.mark.arg in ("these", "their")]
+    pointing = [word.mark.text for word in words if word.mark.arg in ("these", "their")]
     if pointing:
         raise unused_words(pointing)
 
@@ -134,11 +134,11 @@ def _compared_table(query: Query) -> TableKey:
     """Return the table that a comparison is about: that of rows which are counted, else of the
     groups.
     """
-    counts_rows = all(one.column is None for one in query.measures)
+    counts_rows = all(measure.column is None for measure in query.measures)
     if counts_rows:
         return query.base
 
-    things = [one.table for one in query.dimensions if one.column is None]
+    things = [dimension.table for dimension in query.dimensions if dimension.column is None]
     return next(iter(things), query.base)
 
 
@@ -162,7 +162,7 @@ def _without_lost_comparisons(query: Query, change: Change) -> Query:
     """Return the query without a growth or a comparison for which its groups or periods have
     gone.
     """
-    if not any(one.bucket for one in query.dimensions):
+    if not any(dimension.bucket for dimension in query.dimensions):
         query = replace(query, growth=None)
     if change.parts.spans or change.shift:
         # another period instead of the two that were compared
@@ -185,8 +185,8 @@ def _counting_periods(query: Query, change: Change) -> Query:
     """Return the query for the number of months, or other units, that the earlier result is grouped
     by.
     """
-    wanted = [one.dimension.bucket for one in change.parts.groups]
-    is_same = [one.bucket for one in query.dimensions] == wanted
+    wanted = [group.dimension.bucket for group in change.parts.groups]
+    is_same = [dimension.bucket for dimension in query.dimensions] == wanted
     counts_others = change.cues & {"only", "add"}
     must_have(
         is_same and not counts_others,
@@ -234,7 +234,7 @@ def _with_groups(query: Query, change: Change, implied: list[Dimension]) -> tupl
     instead.
     """
     asked, parts = change.asked, change.parts
-    named = [one.dimension for one in parts.groups]
+    named = [group.dimension for group in parts.groups]
     wanted = [*named, *implied] or _told_apart(query, change)
     if not wanted and not asked.says("trend"):
         return query, False
@@ -300,21 +300,21 @@ def _told_apart(query: Query, change: Change) -> list[Dimension]:
     if not change.asked.says("compare") or change.shift:
         return []
     if parts.spans:  # one period is not compared with one value of another
-        several_periods = sum(len(one.periods) for one in parts.spans) > 1
+        several_periods = sum(len(span.periods) for span in parts.spans) > 1
         must_have(not parts.conditions or several_periods, _VALUE)
         return []
 
     columns = _compared(query, change) if parts.conditions else _with_several_values(query)
     must_have(columns, Text("可以分别统计的多个取值", "several values to tell apart"))
-    links = [column_link(one.table, one.column) for one in columns]
+    links = [column_link(column.table, column.column) for column in columns]
     return [column_dimension(change.asked.question, link) for link in links]
 
 
 def _with_several_values(query: Query) -> list[ColumnRef]:
     columns = []
-    for one in query.conditions:
-        if one.operator == "in" and len(one.operands) > 1:
-            columns.append(one.column)
+    for condition in query.conditions:
+        if condition.operator == "in" and len(condition.operands) > 1:
+            columns.append(condition.column)
 
     return columns
 
@@ -330,17 +330,17 @@ def _compared(query: Query, change: Change) -> list[ColumnRef]:
     has_figures = query.measures and query.limit is None
     must_have(has_figures, Text("可以对比的指标", "figures to compare"))
     restricted = set()
-    for one in query.conditions:
-        if one.operator in _POSITIVE:
-            restricted.add(replace(one.column, via=None))
+    for condition in query.conditions:
+        if condition.operator in _POSITIVE:
+            restricted.add(replace(condition.column, via=None))
 
-    for one in change.parts.conditions:
-        column = replace(one.column, via=None)
-        is_joined = len(one.operands) > 1 or column in restricted
-        must_have(is_joined and one.operator in _POSITIVE, _VALUE)
+    for condition in change.parts.conditions:
+        column = replace(condition.column, via=None)
+        is_joined = len(condition.operands) > 1 or column in restricted
+        must_have(is_joined and condition.operator in _POSITIVE, _VALUE)
 
     change.cues |= {"add"}
-    return [one.column for one in change.parts.conditions]
+    return [condition.column for condition in change.parts.conditions]
 
 
 _POSITIVE = ("=", "in")
@@ -349,7 +349,7 @@ _VALUE = Text("可以与之对比的取值", "value to compare with")
 
 def _ranked_within(query: Query, change: Change, dimensions: list[Dimension]) -> Query:
     """Return the query with its limit applied within each of the groups `dimensions`."""
-    inner = [one for one in query.dimensions if one not in dimensions]
+    inner = [dimension for dimension in query.dimensions if dimension not in dimensions]
     if not inner:
         raise change.unplaced(change.parts.rankings)
 
@@ -405,7 +405,7 @@ def finished(change: Change, query: Query, earlier: Earlier | None, lang: Lang) 
         notes.insert(0, Text(f"接着“{before}”回答。", f'This goes on from "{before}".'))
 
     assumed = (*notes_on_values(change.asked), *assumptions(change.asked, query))
-    return Understanding(query, sql, tuple(one.to(lang) for one in notes), assumed)
+    return Understanding(query, sql, tuple(note.to(lang) for note in notes), assumed)
 
 
 def _rendered_as_before(change: Change, query: Query, earlier: Query) -> tuple[Query, str]:
@@ -416,8 +416,10 @@ def _rendered_as_before(change: Change, query: Query, earlier: Query) -> tuple[Q
     try:
         return rendered(change.asked, query)
     except AmbiguousPath as ambiguity:
-        columns = [one for one in references(earlier) if one.table == ambiguity.target]
-        roles = {one.via for one in columns if one.via is not None}
+        columns = [
+            reference for reference in references(earlier) if reference.table == ambiguity.target
+        ]
+        roles = {column.via for column in columns if column.via is not None}
         if len(roles) != 1:
             raise
 

@@ -229,7 +229,7 @@ def _cues(question: QuestionWords, reading: Reading) -> tuple[set[str], frozense
     cue_words = _cue_words(question, reading)
     ties = _ties_of_cues(question, cue_words) | _ties_of_first_words(question)
     misplaced = {"lead", "end", "their"} - ties
-    cues = {one.mark.arg for one in cue_words} | ties
+    cues = {cue_word.mark.arg for cue_word in cue_words} | ties
     return cues - misplaced, frozenset(ties & _TIES)
 
 
@@ -380,7 +380,7 @@ def _read_count_of_rows(change: Change) -> bool:
     counting = {
         word.at for word in question.words if word.noun is None and word.mark.means("count")
     }
-    named = tuple(one for one in figures if one.position not in counting)
+    named = tuple(figure for figure in figures if figure.position not in counting)
     if len(named) == len(figures):
         return False
 

@@ -235,7 +235,7 @@ def _with_name(
             return ()
 
     values = row[: len(display)]
-    if len(values) < len(display) or not all(isinstance(one, str) for one in values):
+    if len(values) < len(display) or not all(isinstance(value, str) for value in values):
         return ()
 
     return tuple(

@@ -116,6 +116,6 @@ def explained_scores(explained: Mapping[str, ExplainedWords]) -> dict[str, float
 
 def _weight(place: int, explained: Iterable[ExplainedWords]) -> float:
     catalogs = list(explained)
-    knowing = sum(one.how_well.get(place, 0.0) >= _KNOWN for one in catalogs)
-    size = max(one.sizes.get(place, 0.0) for one in catalogs)
+    knowing = sum(catalog.how_well.get(place, 0.0) >= _KNOWN for catalog in catalogs)
+    size = max(catalog.sizes.get(place, 0.0) for catalog in catalogs)
     return size * math.log(1 + len(catalogs) / max(1, knowing))

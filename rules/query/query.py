@@ -99,7 +99,7 @@ class Condition:
     @property
     def columns(self) -> tuple[ColumnRef, ...]:
         """Return the columns that are compared."""
-        others = tuple(one for one in self.operands if isinstance(one, ColumnRef))
+        others = tuple(operand for operand in self.operands if isinstance(operand, ColumnRef))
         return (self.column, *others)
 
 
@@ -250,7 +250,7 @@ def shown_things(query: Query) -> list[TableKey]:
     if not query.measures:
         return [query.base]
 
-    return [one.table for one in query.dimensions if one.column is None]
+    return [dimension.table for dimension in query.dimensions if dimension.column is None]
 
 
 def touched(query: Query) -> set[TableKey]:

@@ -105,7 +105,7 @@ def _optional(kinds: tuple[Any, ...], data: Any, catalog: Catalog) -> Any:
     if data is None:
         return None
 
-    (inner,) = (one for one in kinds if one is not types.NoneType)
+    (inner,) = (kind for kind in kinds if kind is not types.NoneType)
     return _read(inner, data, catalog)
 
 
@@ -131,7 +131,7 @@ def _object(kind: Any, data: Mapping[str, Any], catalog: Catalog) -> Any:
 
 def _check_metric(measure: Any, catalog: Catalog) -> None:
     named = (measure.table, measure.column)
-    if named not in [(one.table, one.name) for one in catalog.metrics]:
+    if named not in [(metric.table, metric.name) for metric in catalog.metrics]:
         raise LookupError(named)
 
 

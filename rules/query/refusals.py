@@ -156,12 +156,12 @@ def unknown_parts(marks: Sequence[Mark], lost: Iterable[int]) -> list[str]:
         while _is_beside(marks, last) and last + 1 in wanted:
             last += 1
 
-        is_single = sum(len(one.text) for one in marks[first : last + 1]) == 1
+        is_single = sum(len(mark.text) for mark in marks[first : last + 1]) == 1
         if is_single and has_han(marks[at].text) and first and _is_beside(marks, first - 1):
             first -= 1
 
         done = last
-        parts["".join(one.text for one in marks[first : last + 1])] = None
+        parts["".join(mark.text for mark in marks[first : last + 1])] = None
 
     return list(parts)
 
@@ -335,7 +335,9 @@ def missing_measure(entity: str | Text, facts: Facts | None = None) -> Refusal:
         facts: what is known of the table whose figures are named as examples.
     """
     entity = _in_both_languages(entity)
-    choices = [] if facts is None else [called(one) for one in facts.measures[:_MOST_FIGURES]]
+    choices = (
+        [] if facts is None else [called(measure) for measure in facts.measures[:_MOST_FIGURES]]
+    )
     examples = Text("", "")
     if choices:
         named = enumerated(choices)
@@ -358,7 +360,9 @@ def number_of(counted: Text) -> Text:
 
 def which_figure(word: str, choices: Sequence[Text], table: TableKey) -> Refusal:
     """Ask by which figure "sold the most" ranks: the number of events, their amount, or another."""
-    named = Text("、".join(one.zh for one in choices), " or ".join(one.en for one in choices))
+    named = Text(
+        "、".join(choice.zh for choice in choices), " or ".join(choice.en for choice in choices)
+    )
     return _unclear(
         Text(
             f"“{word}”可以指：{named.zh}。请说明是哪一个。",
@@ -367,7 +371,7 @@ def which_figure(word: str, choices: Sequence[Text], table: TableKey) -> Refusal
         words=(word,),
         choices=choices,
         missing=Missing(
-            "figure", ((table, None),), figures=tuple((one.zh, one.en) for one in choices)
+            "figure", ((table, None),), figures=tuple((choice.zh, choice.en) for choice in choices)
         ),
     )
 

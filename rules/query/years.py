@@ -30,7 +30,7 @@ def year_of(question: str, query: Query) -> str:
     years: set[str] = set()
     for condition in query.conditions:
         if condition.operator in ("during", "="):
-            years.update(_year_of_operand(one, is_chinese) for one in condition.operands)
+            years.update(_year_of_operand(operand, is_chinese) for operand in condition.operands)
 
     years.discard("")
     return years.pop() if len(years) == 1 else ""

@@ -19,8 +19,8 @@ _DATE_OPERATORS = {"after": ">", "before": "<"}
 
 def compared(match: Match, items: Sequence[MatchedItem] | None = None) -> Threshold | None:
     """Return the comparison that a match or some of its items make, without the compared column."""
-    items = [one for one in items or match.items if one.symbol in _COMPARING]
-    numbers = [one.word.mark.number for one in items if one.symbol == "num"]
+    items = [item for item in items or match.items if item.symbol in _COMPARING]
+    numbers = [item.word.mark.number for item in items if item.symbol == "num"]
     at = items[0].first
     match numbers:
         case [Numeral() as first, Numeral() as second]:
@@ -44,7 +44,7 @@ def _between(first: Numeral, second: Numeral, at: int) -> Threshold | None:
 
 
 def _compared_with(number: Numeral, items: Sequence[MatchedItem], at: int) -> Threshold | None:
-    comparing = [one for one in items if one.symbol == "cmp"]
+    comparing = [item for item in items if item.symbol == "cmp"]
     if not comparing:
         return None
 
@@ -59,7 +59,7 @@ def _compared_with(number: Numeral, items: Sequence[MatchedItem], at: int) -> Th
         operator = word.arg[:1]
         hint = word.arg[1:]
 
-    if any(one.symbol == "not" for one in items):
+    if any(item.symbol == "not" for item in items):
         operator = OPPOSITE.get(operator, operator)  # type: ignore[call-overload]
 
     return Threshold(operator, (number.value,), at, hint=hint)  # type: ignore[arg-type]
@@ -143,10 +143,10 @@ def average(match: Match) -> Parts:
 def columns_compared(match: Match) -> Parts | None:
     """Compare two columns of the same kind: "stock below safety stock"."""
     columns = match.all("mcol") or match.all("dcol")
-    if len(columns) != 2 or any(one.link.derived for one in columns):
+    if len(columns) != 2 or any(column.link.derived for column in columns):
         return None
 
-    left, right = (ref(one.link) for one in columns)
+    left, right = (ref(column.link) for column in columns)
     word = match["cmp|range"]
     operator = _DATE_OPERATORS.get(word.arg, word.arg)
     if operator not in _COMPARES_COLUMNS or left.column == right.column:

@@ -46,7 +46,7 @@ def count(match: Match) -> Parts | None:
         return None
     if not _counts(match.question, word, tables[0]):
         return None
-    if len(tables) > 1 and any("mcol" in one.word.senses for one in tables):
+    if len(tables) > 1 and any("mcol" in table.word.senses for table in tables):
         # `车流量和店铺数量`: the other noun is a figure already, which is not counted
         return None
 
@@ -110,7 +110,9 @@ def count_rows(match: Match) -> Parts | None:
     """Count rows of a table whose name alone would mean a figure: "revenue records"."""
     thing = match["tab|mcol"]
     word = match["count"].word.text
-    says_rows = match.get("noise") is not None or any(one in word for one in _COUNTS_ROWS)
+    says_rows = match.get("noise") is not None or any(
+        counts_row in word for counts_row in _COUNTS_ROWS
+    )
     if not says_rows:
         return None
     if thing.symbol == "mcol" and "tab" in thing.word.senses:

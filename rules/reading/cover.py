@@ -60,10 +60,10 @@ def _fragments_at(question: QuestionWords, patterns: Patterns, start: int) -> It
 
 def _cheapest(fragments: Iterable[Fragment]) -> Iterable[Fragment]:
     best: dict[tuple[int, str], Fragment] = {}
-    for one in fragments:
-        key = (one.end, repr(one.parts))
-        if key not in best or one.cost < best[key].cost:
-            best[key] = one
+    for fragment in fragments:
+        key = (fragment.end, repr(fragment.parts))
+        if key not in best or fragment.cost < best[key].cost:
+            best[key] = fragment
 
     return best.values()
 

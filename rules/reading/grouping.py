@@ -37,11 +37,11 @@ def groups(match: Match) -> Parts | None:
 
 def _asks_for_kind_of_table(match: Match) -> bool:
     """Tell whether kinds of things are asked for, which `kinds` groups by."""
-    has_table = any("tab" in one.word.senses for one in match.items)
+    has_table = any("tab" in item.word.senses for item in match.items)
     if not has_table:
         return False
 
-    return any(one.arg in ("kind", "sort") for one in match.items)
+    return any(item.arg in ("kind", "sort") for item in match.items)
 
 
 def _dimension(question: QuestionWords, item: MatchedItem) -> Dimension | None:

@@ -181,12 +181,12 @@ class Parts:
     @property
     def has_buckets(self) -> bool:
         """Tell whether the answer is grouped by units of time."""
-        return any(one.dimension.bucket for one in self.groups)
+        return any(group.dimension.bucket for group in self.groups)
 
     @property
     def column_tables(self) -> list[TableKey]:
         """Return the tables of `columns`."""
-        return [one.link.table for one in self.columns]
+        return [column.link.table for column in self.columns]
 
     @property
     def bare_tables(self) -> list[TableKey]:
@@ -196,12 +196,12 @@ class Parts:
     @property
     def condition_tables(self) -> list[TableKey]:
         """Return the tables of `conditions`."""
-        return [one.column.table for one in self.conditions]
+        return [condition.column.table for condition in self.conditions]
 
     @property
     def threshold_tables(self) -> list[TableKey]:
         """Return the tables of the columns that `thresholds` name."""
-        return [one.link.table for one in self.thresholds if one.link is not None]
+        return [threshold.link.table for threshold in self.thresholds if threshold.link is not None]
 
 
 _OR = Parts(flags=("or",))
@@ -295,8 +295,8 @@ def _conditions(parts: Parts) -> tuple[Condition, ...]:
     if len(parts.conditions) == 1:
         return parts.conditions
 
-    for one in parts.thresholds:
-        if one.link is not None and one.function is None:
-            return (Condition(ref(one.link), one.operator, one.operands),)
+    for threshold in parts.thresholds:
+        if threshold.link is not None and threshold.function is None:
+            return (Condition(ref(threshold.link), threshold.operator, threshold.operands),)
 
     return ()

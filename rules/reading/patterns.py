@@ -155,7 +155,7 @@ TABLE: tuple[tuple[str, float, Make], ...] = (
     ("running sum?", 0.3, Parts(flags=("running",))),
     ("both with? vals", 0.3, value_conditions.all_values),
     ("both? with|verb? vals and? both with|verb? vals", 0.3, value_conditions.all_values),
-    *((one, 0.3, Parts(flags=(one.removeprefix("which:"),))) for one in FLAGS),
+    *((flag, 0.3, Parts(flags=(flag.removeprefix("which:"),))) for flag in FLAGS),
     ("'各' >count|with|verb", 0.3, Parts(flags=("compare",))),
     # rankings
     ("{unit}? with? {most} {figure} {unit}?", 0.4, ranking.ranking),

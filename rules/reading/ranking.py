@@ -169,7 +169,7 @@ def by_date(match: Match) -> Parts | None:
 def ordered(match: Match) -> Parts | None:
     """Put everything in an order: "earliest first", "most expensive supplier first"."""
     table = match.get("tab")
-    ranked = tuple(one for one in match.items if one.symbol in ("super", "mcol"))
+    ranked = tuple(item for item in match.items if item.symbol in ("super", "mcol"))
     parts = ranking(replace(match, items=ranked))
     if parts is None:
         return None

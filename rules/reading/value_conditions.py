@@ -160,7 +160,7 @@ def below_value(match: Match) -> Parts | None:
     The table has to refer to itself.
     """
     link = match["vals"].link
-    edges = [one for one in match.question.facts(link.table).edges if one.parent == one.child]
+    edges = [edge for edge in match.question.facts(link.table).edges if edge.parent == edge.child]
     if match["tab"].link.table != link.table or len(edges) != 1:
         return None
 

@@ -189,7 +189,7 @@ class Graph:
         """
         candidates = self._candidates(first, second, preferred - {first, second})
         if below:
-            candidates = [one for one in candidates if one.key != first]
+            candidates = [candidate for candidate in candidates if candidate.key != first]
         if not candidates:
             return None
 

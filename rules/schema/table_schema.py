@@ -306,7 +306,7 @@ class Schema:
         """
         metrics = self.metrics_of.get(link.table, ())
         return link.derived == METRIC or any(
-            link.spelling == key_of(name) for one in metrics for name in one.names.all
+            link.spelling == key_of(name) for metric in metrics for name in metric.names.all
         )
 
     def name_in_module(self, table: Table) -> str | None:

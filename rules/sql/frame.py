@@ -370,6 +370,8 @@ def _spoken_columns(
 ) -> set[tuple[TableKey, str | None]]:
     """Return the columns of the query's conditions and groups."""
     conditions = (*query.conditions, *alternatives)
-    found = {(ref.table, ref.column) for one in conditions for ref in one.columns}
-    groups = {(one.table, one.column) for one in (*query.dimensions, *query.top_per)}
+    found = {(ref.table, ref.column) for condition in conditions for ref in condition.columns}
+    groups = {
+        (dimension.table, dimension.column) for dimension in (*query.dimensions, *query.top_per)
+    }
     return found | groups

@@ -80,8 +80,8 @@ def compared(statement: SelectStatement) -> str:
 def grown(statement: SelectStatement) -> str:
     """Write the statement for the figures of each bucket and their changes."""
     query = statement.query
-    dated = [one for one in query.dimensions if one.bucket is not None]
-    if len(dated) != 1 or any(one.is_share or one.per for one in query.measures):
+    dated = [dimension for dimension in query.dimensions if dimension.bucket is not None]
+    if len(dated) != 1 or any(measure.is_share or measure.per for measure in query.measures):
         raise Unrenderable("growth is that of plain figures by one date")
 
     bucket = dated[0]
@@ -250,7 +250,7 @@ def _sort_keys(statement: SelectStatement, order: Order, groups: list[list[str]]
         return [*(name + direction(order.descending) for name in groups[0]), *later]
     else:
         dimensions = statement.query.dimensions
-        shown = [(one.table, one.column, one.via) for one in dimensions]
+        shown = [(dimension.table, dimension.column, dimension.via) for dimension in dimensions]
         names = groups[shown.index((order.column.table, order.column.column, order.column.via))]
 
     return [name + direction(order.descending) for name in names]

@@ -64,13 +64,16 @@ _Base = tuple[TableKey, str | None]
 
 def _bases(statement: SelectStatement) -> list[_Base]:
     measures = statement.query.measures
-    return list(dict.fromkeys((one.table, statement.filter_of(one)) for one in measures))
+    return list(
+        dict.fromkeys((measure.table, statement.filter_of(measure)) for measure in measures)
+    )
 
 
 def _compared_sides(statement: SelectStatement, sides: Comparison) -> str:
     """Write the statement for the figures of two sets of rows with their changes."""
     is_plain = not any(
-        one.per or one.is_share or one.function == "metric" for one in statement.query.measures
+        measure.per or measure.is_share or measure.function == "metric"
+        for measure in statement.query.measures
     )
     figures = compared(statement) if is_plain else _of_sides(statement, sides)
     return with_changes(statement, figures)
@@ -218,15 +221,15 @@ def _part_of_base(statement: SelectStatement, bases: list[_Base], index: int) ->
     """
     query, (table, own_filter) = statement.query, bases[index]
     measures = [
-        one
-        for one in query.measures
-        if (one.table, statement.filter_of(one)) == (table, own_filter)
+        measure
+        for measure in query.measures
+        if (measure.table, statement.filter_of(measure)) == (table, own_filter)
     ]
     others = {other for other, _ in bases} - {table}
     conditions = [
-        one
-        for one in query.conditions
-        if one.operator not in DURING or one.column.table not in others
+        condition
+        for condition in query.conditions
+        if condition.operator not in DURING or condition.column.table not in others
     ]
     part = statement.of(
         replace(
@@ -274,7 +277,7 @@ def _part_of_side(statement: SelectStatement, name: str, side: tuple[Condition, 
             limit=None,
         )
     )
-    if any(one.per for one in query.measures):
+    if any(measure.per for measure in query.measures):
         return _Part(name, part, _average_with_keys(part))
 
     return _Part(name, part, part.text(with_keys=True))
@@ -317,7 +320,7 @@ def _joined(parts: list[_Part], figures: list[tuple[str, str, str]]) -> str:
         alone = [f"(SELECT {column} FROM {part}) AS {name}" for part, column, name in figures]
         return f"{with_}SELECT {', '.join(alone)}"
 
-    keys = [str(one.alias) for one in statement.key_outputs()]
+    keys = [str(key_output.alias) for key_output in statement.key_outputs()]
     shown: list[str] = []
     for dimension, names in zip(statement.query.dimensions, statement.group_names(), strict=True):
         if statement.is_known_by_name(dimension):

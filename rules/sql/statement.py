@@ -98,12 +98,13 @@ class SelectStatement:
         """Refuse sums over events by conditions that only parts of an event meet."""
         query = self.query
         adds_up = any(
-            _is_wrong_if_repeated(one) and one.function != "count" for one in query.measures
+            _is_wrong_if_repeated(measure) and measure.function != "count"
+            for measure in query.measures
         )
         if not adds_up or self._facts(base).is_entity:
             return
 
-        alternatives = [one for either in query.either for one in either.conditions]
+        alternatives = [condition for either in query.either for condition in either.conditions]
         if frame.has_beside([*query.conditions, *alternatives]):
             raise Unrenderable(
                 "a sum over events can't be restricted by what only parts of them have"
@@ -128,9 +129,9 @@ class SelectStatement:
     def _keep_all(self, frame: RestrictedTables, table: TableKey) -> None:
         """Make every row of a table a group; see `Query.all_of`."""
         dimensions = (*self.query.dimensions, *self.query.top_per)
-        vias = [one.via for one in dimensions if one.table == table]
+        vias = [dimension.via for dimension in dimensions if dimension.table == table]
         frame.keep_all(table, vias[0] if vias else None)
-        if not all(frame.is_kept(one.table, one.via) for one in dimensions):
+        if not all(frame.is_kept(dimension.table, dimension.via) for dimension in dimensions):
             raise Unrenderable(f"a row of {table} without measured rows is in no other group")
         if self.query.related:
             raise Unrenderable("related rows may be meant of the groups or of the measured rows")
@@ -186,7 +187,8 @@ class SelectStatement:
     def outputs(self) -> list[SelectItem]:
         """Return the columns of the result."""
         figures = [
-            SelectItem(self._measure_sql(one), self.alias(one)) for one in self.query.measures
+            SelectItem(self._measure_sql(measure), self.alias(measure))
+            for measure in self.query.measures
         ]
         return [*self.dimension_outputs(), *self._column_outputs(), *figures]
 
@@ -196,10 +198,12 @@ class SelectStatement:
 
     def group_names(self) -> list[list[str]]:
         """Return the names of the columns of each dimension, as SQL writes them."""
-        return [[one.name for one in outputs] for outputs in self._outputs_by_dimension()]
+        return [[output.name for output in outputs] for outputs in self._outputs_by_dimension()]
 
     def _outputs_by_dimension(self) -> list[list[SelectItem]]:
-        return disambiguated([(one.table[1], self.shown(one)) for one in self.query.dimensions])
+        return disambiguated(
+            [(dimension.table[1], self.shown(dimension)) for dimension in self.query.dimensions]
+        )
 
     def shown(self, dimension: Dimension) -> list[SelectItem]:
         """Return the columns that show a dimension."""

@@ -17,9 +17,11 @@ from tests.support.rule_conversations import draft, kept
 
 def _table(name: str, *columns: Column, refers: tuple[str, ...] = ()) -> Table:
     """Return a table whose key is its first column; it refers to others by the names of theirs."""
-    keys = tuple(ForeignKey((f"{one}_id",), ("public", one), (f"{one}_id",)) for one in refers)
+    keys = tuple(
+        ForeignKey((f"{refer}_id",), ("public", refer), (f"{refer}_id",)) for refer in refers
+    )
     key = Column(f"{name}_id", "integer", nullable=False)
-    references = (Column(f"{one}_id", "integer") for one in refers)
+    references = (Column(f"{refer}_id", "integer") for refer in refers)
     return Table(
         "public",
         name,
@@ -287,7 +289,7 @@ def test_a_rewrite_of_a_ranking_still_ranks() -> None:
     with pytest.raises(Refusal) as refused:
         understand(inquiry)
 
-    offered = [one.question for one in rewrites(inquiry, refused.value)]
+    offered = [rewrite.question for rewrite in rewrites(inquiry, refused.value)]
     assert offered
     assert all(one.startswith(f"{question} by ") for one in offered)
 
@@ -378,17 +380,17 @@ def test_sales_are_less_discounts_and_the_answer_says_so(
     type_: str, amount: str, said: str
 ) -> None:
     discount = Column("discount", type_, nullable=False)
-    columns = tuple(discount if one.name == "discount" else one for one in LINE.columns)
+    columns = tuple(discount if column.name == "discount" else column for column in LINE.columns)
     catalog = Catalog((EMPLOYEE, PRODUCT, ORDERS, replace(LINE, columns=columns)))
 
     understood = _understood("total sales", catalog)
 
     assert amount in understood.sql
-    assert any(one.en.startswith(said) for one in understood.assumptions)
+    assert any(assumption.en.startswith(said) for assumption in understood.assumptions)
 
 
 def test_an_amount_that_is_missing_is_not_one_of_zero_and_the_answer_says_so() -> None:
     understood = _understood("没有医保报销的住院", CLINIC)
 
     assert '"医保报销" IS NULL' in understood.sql
-    assert any("为0" in one.zh for one in understood.assumptions)
+    assert any("为0" in assumption.zh for assumption in understood.assumptions)

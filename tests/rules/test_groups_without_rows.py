@@ -225,7 +225,9 @@ def foreign(
 def _asked(pair: Pair, templates: tuple[str, ...]) -> list[str]:
     """The questions in the language that the pair's names are in."""
     lang = language_of(pair.one)
-    return [one.format(**pair._asdict()) for one in templates if language_of(one) == lang]
+    return [
+        template.format(**pair._asdict()) for template in templates if language_of(template) == lang
+    ]
 
 
 def _answer(database: GuardedDatabase, url: str, question: str) -> list[tuple[object, ...]]:
@@ -353,7 +355,7 @@ def test_without_the_words_groups_without_rows_do_not_count() -> None:
     ],
 )
 def test_an_answer_says_what_stands_for_groups_without_rows(question: str, says: str) -> None:
-    assert says in " ".join(one.en for one in _read(question).assumptions)
+    assert says in " ".join(assumption.en for assumption in _read(question).assumptions)
 
 
 def _turn(question: str, catalog: Catalog, before: tuple[Turn, ...] = ()) -> Turn:

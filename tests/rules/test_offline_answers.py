@@ -205,7 +205,7 @@ def test_the_thing_with_the_most_is_shown_not_only_its_figure() -> None:
 def test_a_refusal_offers_questions_that_work(question: str, offers: str) -> None:
     refused = draft(question)
     assert isinstance(refused, NoSql), refused
-    assert offers in [one.question for one in refused.rewrites]
+    assert offers in [rewrite.question for rewrite in refused.rewrites]
     assert sql(offers)
 
 
@@ -225,7 +225,7 @@ def test_a_refusal_leaves_no_word_out_and_shows_what_can_be_asked(
     assert isinstance(refused, NoSql), refused
     assert names in refused.prompt and '"How"' not in refused.prompt
     assert not refused.rewrites
-    assert len({one.sql for one in refused.examples}) == len(refused.examples) >= 2
+    assert len({example.sql for example in refused.examples}) == len(refused.examples) >= 2
 
 
 @pytest.mark.parametrize("question", ["订单复购率", "复购率", "订单的复购情况", "赔率最高的商品"])

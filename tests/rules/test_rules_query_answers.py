@@ -414,7 +414,7 @@ def test_a_query_comes_back_from_json_as_it_was(query: Query) -> None:
 
 @given(query=queries)
 def test_a_query_is_not_read_where_a_column_of_it_is_gone(query: Query) -> None:
-    named = {(one.table, one.column) for one in references(query)}
+    named = {(reference.table, reference.column) for reference in references(query)}
     for key, name in sorted(named, key=str):
         kept = [
             replace(

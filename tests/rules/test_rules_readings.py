@@ -191,7 +191,8 @@ def test_of_several_dates_the_one_that_begins_a_row_is_meant(question: str, part
 
 def test_a_table_whose_dates_may_all_be_meant_asks_which() -> None:
     columns = [
-        replace(one, name="sent_on") if one.name == "due_on" else one for one in INVOICES.columns
+        replace(column, name="sent_on") if column.name == "due_on" else column
+        for column in INVOICES.columns
     ]
     unclear = Catalog((CUSTOMER, PLANS, replace(INVOICES, columns=tuple(columns))))
     assert "issued on (invoice.issued_on), sent on (invoice.sent_on)" in refused(

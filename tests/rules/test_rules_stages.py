@@ -213,9 +213,11 @@ def test_a_month_without_its_year_is_marked() -> None:
 def test_patterns_cover_a_question(question: str, patterns: list[str]) -> None:
     best = readings(read(question), BY_SYMBOL)[0]
     assert best.lost == ()
-    covered = sorted(place for one in best.fragments for place in range(one.start, one.end))
+    covered = sorted(
+        place for fragment in best.fragments for place in range(fragment.start, fragment.end)
+    )
     assert len(covered) == len(set(covered))
-    assert [one.pattern for one in best.fragments] == patterns
+    assert [fragment.pattern for fragment in best.fragments] == patterns
 
 
 def test_a_word_that_no_pattern_takes_is_lost() -> None:
