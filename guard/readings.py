@@ -1,5 +1,4 @@
-"""Tells which of its names a server with another encoding than UTF-8 may read where a query has
-one.
+"""Finds names in a query that a server with an encoding other than UTF-8 may read as others.
 
 The parser reads as a server with UTF-8 does. Others differ in two ways. With a single-byte encoding
 the server also folds accented letters of unquoted names to lower case: `Ärger` is the table
@@ -60,9 +59,9 @@ class ReadNames:
         return list(filter(_may_be_cut, self._all))
 
     def meant_by(self, written: str) -> frozenset[str]:
-        """Return those that some server may read where a tree has `written`.
+        """Return the server's names that it may read where the tree says `written`.
 
-        There are none when every server reads just that.
+        Empty when every server reads exactly `written`.
         """
         spellings = {written, folded(written)}
         found = self._all & spellings
@@ -102,8 +101,8 @@ class ReadingRule:
 
         relations = {(relation.schema, relation.name) for relation in found.relations}
         for schema, name in sorted(relations, key=str):
-            yield from _misread(self._schemas, schema)
-            yield from _misread(self._relations, name)
+            yield from _refusals_if_misread(self._schemas, schema)
+            yield from _refusals_if_misread(self._relations, name)
 
     def _is_misread_cte(self, name: str) -> bool:
         """Tell whether the name of a CTE may be one of a table's, as the server reads it.
@@ -131,16 +130,16 @@ class ReadingRule:
         return ReadNames(names, _SYSTEM_SCHEMAS)
 
 
-def _misread(known: ReadNames, name: str | None) -> Iterator[ForbiddenObject]:
-    """Yield the refusal of a name, if there is one, that the server may read as another."""
+def _refusals_if_misread(names: ReadNames, name: str | None) -> Iterator[ForbiddenObject]:
+    """Yield a refusal if the server may read `name` as another name; nothing for None."""
     if name is None:
         return
-    if known.is_misread(name):
+    if names.is_misread(name):
         yield refused(name, OTHER_READING)
 
 
 def _may_be_cut(name: str) -> bool:
-    """Tell whether the parser or some server may have cut a longer name to this one, or cuts it."""
+    """Tell whether the name is so long that the parser or some server may cut it, or has cut it."""
     ascii_chars = sum(map(str.isascii, name))
     other_chars = len(name) - ascii_chars
     most_bytes = ascii_chars + other_chars * _MOST_CHAR_BYTES
@@ -148,7 +147,7 @@ def _may_be_cut(name: str) -> bool:
 
 
 def _is_cut(one: str, other: str) -> bool:
-    """Tell whether both may be what is left of the same name."""
+    """Tell whether both may be what cutting has left of the same name."""
     if one.startswith(other):
         return True
 

@@ -327,33 +327,37 @@ class FieldCheck:
     def _target(self, target: Node, offered: list[tuple[str, Row]]) -> Row:
         """Return the columns that an item of a SELECT's list gives."""
         value = target.get("val", {})
-        stars = self._starred(value, offered)
-        if stars is not None:
-            return stars
+        columns = self._star_columns(value, offered)
+        if columns is not None:
+            return columns
 
-        name = target.get("name") or self._figured(value)
+        name = target.get("name") or self._default_name(value)
         return _scalars([name])
 
-    def _starred(self, value: Node, offered: list[tuple[str, Row]]) -> Row | None:
-        """Return the columns that `*`, `t.*` or `(row).*` stands for; None for any other value.
+    def _star_columns(self, value: Node, offered: list[tuple[str, Row]]) -> Row | None:
+        """Return the columns that `*`, `t.*` or `(row).*` selects; None for any other value.
+
+        A row that is not known may have any columns.
 
         Args:
             value: what is selected.
             offered: the names that the query's FROM gives, each with its row.
         """
+        # `*` and `t.*`
         names = column_parts(value)
         if names[-1:] == ("*",):
             return _all_columns(names, offered)
 
+        # `(row).*`: the columns are those of the row before the star
         indirection = value.get("A_Indirection", {})
-        fields = indirection.get("indirection") or [{}]
-        if "A_Star" not in fields[-1]:
+        steps = indirection.get("indirection") or [{}]
+        if "A_Star" not in steps[-1]:
             return None
 
-        inner = {"A_Indirection": {**indirection, "indirection": fields[:-1]}}
-        return self._value(inner) or _UNKNOWN
+        row = {"A_Indirection": {**indirection, "indirection": steps[:-1]}}
+        return self._value(row) or _UNKNOWN
 
-    def _figured(self, value: Node) -> str | None:
+    def _default_name(self, value: Node) -> str | None:
         """Return the name that PostgreSQL gives a column without AS, where that is simple."""
         if not value:
             return None
@@ -375,7 +379,7 @@ class FieldCheck:
 
         is_plain = "ColumnRef" in node["arg"] or "FuncCall" in node["arg"]
         if is_plain:
-            return self._figured(node["arg"])
+            return self._default_name(node["arg"])
 
         return None
 

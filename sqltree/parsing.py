@@ -225,8 +225,13 @@ class _Level:
     """The tokens so far of one pair of brackets, or of CASE and END.
 
     Its tree can be no deeper than the number of operators outside inner pairs plus the depth of the
-    deepest inner pair. The count starts again at a comma and at a branch of a CASE; the chain of
-    set operations goes on.
+    deepest inner pair. The count starts again with each segment, at a comma and at a branch of a
+    CASE; the chain of set operations goes on.
+
+    Attributes:
+        chain: the number of set operations.
+        operators, inner: operators of the segment, and the depth of its deepest inner pair.
+        deepest: the depth of the deepest segment before.
     """
 
     is_case: bool = False
@@ -248,60 +253,63 @@ class _DepthBound:
     """An upper bound for the depth of the tree of any text that the grammar accepts."""
 
     def __init__(self) -> None:
-        self.levels = [_Level()]
-        self.is_name = False
+        self._levels = [_Level()]
+        self._follows_as_or_dot = False
 
     def read(self, name: str) -> None:
+        """Count the text's next token, given by its name."""
         if name in COMMENTS:
             return
 
-        is_name = self.is_name and name in _CASE_WORDS
-        self.is_name = name in _BEFORE_NAMES
-        if is_name:
+        is_column_name = self._follows_as_or_dot and name in _CASE_WORDS
+        self._follows_as_or_dot = name in _BEFORE_NAMES
+        if is_column_name:
             return
         if name not in _FLAT_TOKENS:
-            self.count(name)
+            self._count(name)
 
-    def count(self, name: str) -> None:
-        level = self.levels[-1]
+    def _count(self, name: str) -> None:
+        level = self._levels[-1]
         if name in _OPENING:
-            self.levels.append(_Level())
+            self._levels.append(_Level())
         elif name in _CLOSING:
-            self.close()
+            self._close_brackets()
         elif name == "CASE":
             level.operators += _CASE_DEPTH
-            self.levels.append(_Level(is_case=True))
+            self._levels.append(_Level(is_case=True))
         elif name in _SEPARATORS:
             level.end_segment()
         elif name in _SET_OPERATIONS:
             level.chain += 1
         elif level.is_case:
-            self.count_in_case(level, name)
+            self._count_in_case(level, name)
         else:
             level.operators += 1
 
-    def count_in_case(self, level: _Level, name: str) -> None:
+    def _count_in_case(self, level: _Level, name: str) -> None:
+        """Count a token between CASE and END, outside inner pairs."""
         if name == "END_P":
-            self.fold()
+            self._end_level()
         elif name in _BRANCHES:
             level.end_segment()
         else:
             level.operators += 1
 
-    def close(self) -> None:
+    def _close_brackets(self) -> None:
         """End a pair of brackets, and with it every CASE that has no END: it was a name."""
-        while self.levels[-1].is_case:
-            self.fold()
+        while self._levels[-1].is_case:
+            self._end_level()
 
-        if len(self.levels) > 1:
-            self.fold()
+        if len(self._levels) > 1:
+            self._end_level()
 
-    def fold(self) -> None:
-        depth = self.levels.pop().depth()
-        self.levels[-1].inner = max(self.levels[-1].inner, depth)
+    def _end_level(self) -> None:
+        """End the innermost level; the level around it keeps its depth."""
+        depth = self._levels.pop().depth()
+        self._levels[-1].inner = max(self._levels[-1].inner, depth)
 
     def total(self) -> int:
-        depths = [level.depth() for level in self.levels]
+        depths = [level.depth() for level in self._levels]
         return sum(depths)
 
 

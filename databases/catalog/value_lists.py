@@ -17,16 +17,16 @@ _EQUALS = ("AEXPR_OP", "AEXPR_OP_ANY", "AEXPR_IN")
 
 
 def value_lists(expression: str) -> Lists:
-    """Return, by column, the only values besides NULL that `expression` lets it have.
+    """Return the columns that a CHECK limits to a list of values, each with these values.
 
-    They are texts, in the order they are written. In a domain's constraint the column is called
-    `value`. Other kinds of conditions give nothing.
+    They are texts, in the order they are written, without NULL. In a domain's constraint the column
+    is called `value`. An expression that is no such list gives nothing.
     """
     try:
         (statement,) = parse(f"SELECT {expression}")
         (target,) = statement.node["targetList"]
         return _lists(target["ResTarget"]["val"])
-    except (CituError, ValueError, KeyError):  # anything else that PostgreSQL prints is no list
+    except (CituError, ValueError, KeyError):  # another kind of condition
         return {}
 
 

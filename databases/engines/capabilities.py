@@ -23,12 +23,12 @@ class Engine:
     extends: str | None = None
 
     def shown(self) -> dict[str, Any]:
-        """Return it as answers show it."""
-        shown = {"name": self.name, "version": self.version}
+        """Return the engine as answers show it: `postgresql` is the version that it extends."""
+        engine = {"name": self.name, "version": self.version}
         if self.extends is not None:
-            shown["postgresql"] = self.extends
+            engine["postgresql"] = self.extends
 
-        return shown
+        return engine
 
 
 UNKNOWN_ENGINE = Engine("PostgreSQL", None)

@@ -11,6 +11,7 @@ does not come soon, words decide alone.
 import asyncio
 import hashlib
 import logging
+import math
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
@@ -27,7 +28,7 @@ from store.vectors import VectorRepository
 _log = logging.getLogger(__name__)
 
 _WAIT_S = 0.5  # that a question waits for its own vector
-_AGAIN_S = 60.0  # after a failure
+_RETRY_AFTER_S = 60.0  # of a failure
 _MOST_CHARS = 4_000  # of one text
 _MOST_TABLES = 20_000
 _MOST_QUESTIONS = 500  # whose vectors are remembered
@@ -43,7 +44,12 @@ Nearest = Callable[[Catalog, str], Awaitable[tuple[TableKey, ...]]]
 
 
 class _Tables:
-    """The tables of a catalogue by vectors, as soon as all of these are there."""
+    """The tables of a catalogue with their vectors, which `fill` brings later, all at once.
+
+    Attributes:
+        keys, texts, hashes: of each table, in the same order.
+        fill_task: asks for the vectors; None before the first time.
+    """
 
     def __init__(self, catalog: Catalog, model: str) -> None:
         metrics = metrics_of(catalog)
@@ -51,10 +57,10 @@ class _Tables:
         self.keys = [table.key for table in tables]
         self.texts = [_text(table, metrics.get(table.key, ())) for table in tables]
         self.hashes = [_hash(model, text) for text in self.texts]
-        self.filling: asyncio.Task[None] | None = None
-        self.failed_at = -_AGAIN_S
+        self.fill_task: asyncio.Task[None] | None = None
+        self.failed_at = -math.inf  # on the monotonic clock
         self._vectors: list[Vector] = []
-        self._signs: list[int] = []
+        self._signs: list[int] = []  # of each vector, as bits: see `nearest`
 
     @property
     def is_ready(self) -> bool:
@@ -94,13 +100,15 @@ class TableVectors:
     Args:
         model: its name, which tells its vectors from those of others.
         embed: gives vectors.
-        shelf: keeps them beyond this process; None: nothing does.
+        repository: keeps them beyond this process; None: nothing does.
     """
 
-    def __init__(self, model: str, embed: Embed, shelf: VectorRepository | None = None) -> None:
+    def __init__(
+        self, model: str, embed: Embed, repository: VectorRepository | None = None
+    ) -> None:
         self._model = model
         self._embed = embed
-        self._shelf = shelf
+        self._repository = repository
         self._part = IndexPart(lambda index: _Tables(index.catalog, model), ignores_row_counts=True)
         self._questions: OrderedDict[str, asyncio.Task[Vector]] = OrderedDict()
         self._known: OrderedDict[bytes, Vector] = OrderedDict()
@@ -109,12 +117,12 @@ class TableVectors:
     async def nearest(self, catalog: Catalog, question: str) -> tuple[TableKey, ...]:
         """Return the tables nearest to the question, at most 50, the nearest first.
 
-        None if that is not known soon.
+        Empty if they are not known soon.
         """
         try:
             async with asyncio.timeout(_WAIT_S):
                 tables = await self._part.ready(catalog)
-                self._begin(tables)
+                self._start_filling(tables)
                 if not tables.is_ready:
                     return ()
 
@@ -133,25 +141,25 @@ class TableVectors:
 
         They come in the background.
         """
-        self._begin(await self._part.ready(catalog))
+        self._start_filling(await self._part.ready(catalog))
 
     async def settled(self) -> None:
         """Wait until the vectors that were asked for are there, or have failed."""
         await asyncio.gather(*self._tasks)
 
-    def _begin(self, tables: _Tables) -> None:
+    def _start_filling(self, tables: _Tables) -> None:
         if not tables.texts or tables.is_ready:
             return
-        if tables.filling is not None and not tables.filling.done():
+        if tables.fill_task is not None and not tables.fill_task.done():
             return
 
-        has_just_failed = time.monotonic() - tables.failed_at < _AGAIN_S
+        has_just_failed = time.monotonic() - tables.failed_at < _RETRY_AFTER_S
         if has_just_failed:
             return
 
-        tables.filling = asyncio.create_task(self._fill(tables))
-        self._tasks.add(tables.filling)
-        tables.filling.add_done_callback(self._tasks.discard)
+        tables.fill_task = asyncio.create_task(self._fill(tables))
+        self._tasks.add(tables.fill_task)
+        tables.fill_task.add_done_callback(self._tasks.discard)
 
     async def aclose(self) -> None:
         """Stop asking for vectors."""
@@ -174,8 +182,8 @@ class TableVectors:
             keys = missing[start : start + MOST_TEXTS]
             vectors = await self._embed([texts[key] for key in keys])
             new = dict(zip(keys, vectors, strict=True))
-            if self._shelf is not None:
-                await self._shelf.write(new)
+            if self._repository is not None:
+                await self._repository.write(new)
 
             found |= new
             self._remember(new)
@@ -197,8 +205,8 @@ class TableVectors:
             else:
                 unknown.append(key)
 
-        if self._shelf is not None:
-            kept |= await self._shelf.read(unknown)
+        if self._repository is not None:
+            kept |= await self._repository.read(unknown)
 
         return kept
 
@@ -214,7 +222,7 @@ class TableVectors:
         """Return the question's vector; one request serves all, also when nobody waits any more."""
         known = self._questions.get(question)
         if known is None or _has_failed(known):
-            known = self._questions[question] = asyncio.create_task(self._one(question))
+            known = self._questions[question] = asyncio.create_task(self._embedded(question))
             known.add_done_callback(_has_failed)  # nobody else may look at its error
 
         self._questions.move_to_end(question)
@@ -223,7 +231,7 @@ class TableVectors:
 
         return known
 
-    async def _one(self, question: str) -> Vector:
+    async def _embedded(self, question: str) -> Vector:
         (vector,) = await self._embed([question])
         return vector
 
