@@ -206,10 +206,9 @@ class AggregateBinding:
         if dates:
             return dates
 
-        gone = self._state.tree.gone
         joined = []
         for name in self._scope.visible:
-            if name not in gone:
+            if name not in self._state.tree.looked_up:
                 joined.append(name)
 
         return self._dates(joined)

@@ -87,7 +87,7 @@ class BindingState:
 
     def _check_joined(self, sources: Iterable[str], order: int) -> None:
         for name in sorted(sources):
-            if name in self.tree.gone:
+            if name in self.tree.looked_up:
                 raise self.findings.refuse(
                     "unsupported",
                     Text(

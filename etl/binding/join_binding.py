@@ -60,7 +60,7 @@ class JoinTree:
 
     Attributes:
         keys: columns by which a dedup left one row of a source.
-        gone: sources that were only looked up (semi, anti).
+        looked_up: sources that were only looked up (semi, anti).
         is_open: whether a join is not decided yet, so that nothing can be said of repeated rows.
     """
 
@@ -68,7 +68,7 @@ class JoinTree:
     base: str
     pairs: list[JoinedPair] = field(default_factory=list)
     joined: list[str] = field(default_factory=list)
-    gone: set[str] = field(default_factory=set)
+    looked_up: set[str] = field(default_factory=set)
     keys: dict[str, tuple[str, ...]] = field(default_factory=dict)
     is_open: bool = False
 
@@ -83,7 +83,7 @@ class JoinTree:
             pair = JoinedPair(planned.left, planned.right, is_left_unique, is_right_unique)
             self.pairs.append(pair)
         else:
-            self.gone.add(planned.right)
+            self.looked_up.add(planned.right)
 
         self.joined.append(planned.right)
         is_multiple = is_added and not is_right_unique

@@ -198,7 +198,7 @@ class MeasureBinding:
     def _asked_measure(self, function: str) -> BoundColumn:
         """Return the only column that can be meant, or the one that was chosen."""
         by_value = {}
-        for column in self._measurable():
+        for column in self._numeric_columns():
             by_value[shown(column)] = column
 
         if not by_value:
@@ -218,12 +218,13 @@ class MeasureBinding:
         topic = f"{function}?"
         return by_value[self._findings.choose("measure", topic, prompt, choices, self._operation)]
 
-    def _measurable(self) -> list[BoundColumn]:
+    def _numeric_columns(self) -> list[BoundColumn]:
+        """Return the columns of numbers, without those of tables that are only looked up."""
         found: list[BoundColumn] = []
         for name in self._scope.visible:
-            if name not in self._tree.gone:
+            if name not in self._tree.looked_up:
                 table = self._scope.sources[name].table
-                found.extend(BoundColumn(name, one) for one in _number_names(table))
+                found.extend(BoundColumn(name, column) for column in _number_names(table))
 
         return found
 
@@ -263,7 +264,7 @@ class MeasureBinding:
 
     def check_visible(self, sources: set[str]) -> None:
         """Refuse columns of tables that were only looked up."""
-        for name in sources & self._tree.gone:
+        for name in sources & self._tree.looked_up:
             raise self._findings.refuse(
                 "unsupported",
                 Text(
@@ -310,7 +311,7 @@ class MeasureBinding:
         needed = key_sources | {measure.source}
         found: list[BoundColumn] = []
         for name, source in self._scope.sources.items():
-            if name == measure.source or name in self._tree.gone:
+            if name == measure.source or name in self._tree.looked_up:
                 continue
             if needed <= self._tree.single(name):
                 for column in _countable(source.table, measure):

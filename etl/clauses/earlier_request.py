@@ -11,14 +11,34 @@ from etl.schemas.requirement import IntentSource, UserIntent
 _LOOKING_UP = ("semi", "anti")
 
 
-def begin_from(earlier: UserIntent, catalog: Catalog, names: Names) -> RequestDraft:
-    """Return the draft of an earlier intent; its tables become those of the request.
+def draft_of_earlier(earlier: UserIntent, catalog: Catalog, names: Names) -> RequestDraft:
+    """Return the draft of an earlier intent, for a follow-up to change.
 
-    Names of columns are given their tables where just one of the tables has such a column.
+    Columns that stand without a table are given theirs, where only one table has such a column.
+
+    Args:
+        names: gets the earlier intent's tables, under the names that it calls them by.
     """
     draft = RequestDraft(earlier.operations)
     draft.target = earlier.data_target.table_name
-    _complete(draft)
+    _fill_in_defaults(draft)
+    tables = _add_tables(earlier, draft, catalog, names)
+    computed = {transform["as"] for transform in draft.of("transform")}
+    for aggregate in draft.of("aggregate"):
+        _qualify(aggregate, tables, computed)
+
+    # In filters, names of the result's columns stand for these and get no table.
+    computed.update(_result_names(draft))
+    for parameters in draft.of("filter"):
+        _qualify(parameters, tables, computed)
+
+    return draft
+
+
+def _add_tables(
+    earlier: UserIntent, draft: RequestDraft, catalog: Catalog, names: Names
+) -> dict[str, Table]:
+    """Make the tables that the intent reads those of the request; return them by their names."""
     tables: dict[str, Table] = {}
     for source in _read_sources(earlier, draft):
         found = tables_named(source.table_name, source.schema_name, catalog)
@@ -30,19 +50,11 @@ def begin_from(earlier: UserIntent, catalog: Catalog, names: Names) -> RequestDr
         names.add(found[0].key)
         tables[called] = found[0]
 
-    computed = {transform["as"] for transform in draft.of("transform")}
-    for aggregate in draft.of("aggregate"):
-        _qualify(aggregate, tables, computed)
-
-    computed.update(_result_names(draft))
-    for parameters in draft.of("filter"):
-        _qualify(parameters, tables, computed)
-
-    return draft
+    return tables
 
 
-def _complete(draft: RequestDraft) -> None:
-    """Write what an intent may leave out, as binding takes it."""
+def _fill_in_defaults(draft: RequestDraft) -> None:
+    """Write what an intent may leave out, with the meaning that binding gives it."""
     for join in draft.of("join"):
         join["how"] = join.get("how") or "left"
 

@@ -22,7 +22,7 @@ from etl.clauses.clause_tokens import (
     words_without,
 )
 from etl.clauses.dedup_clauses import DedupClauses, words_before_keys
-from etl.clauses.earlier_request import begin_from
+from etl.clauses.earlier_request import draft_of_earlier
 from etl.clauses.edit_clauses import EditClauses
 from etl.clauses.filter_clauses import FilterClauses
 from etl.clauses.join_clauses import JoinClauses
@@ -103,7 +103,7 @@ class _SentenceReader:
         self._names = Names(catalog, lexicon, findings)
         draft = RequestDraft()
         if earlier is not None:
-            draft = begin_from(earlier, catalog, self._names)
+            draft = draft_of_earlier(earlier, catalog, self._names)
 
         is_follow_up = earlier is not None
         reading = RequestReading(

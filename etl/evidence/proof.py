@@ -275,7 +275,7 @@ class _Proving:
             return
 
         self._is_built_by_dbt = True
-        self._found.results = list(_both_ways(self._found.results, run.results))
+        self._found.results = list(_with_dbt_results(self._found.results, run.results))
         if any(found.status == "fail" for found in self._found.results):
             return  # dbt builds no model behind one whose tests fail
 
@@ -327,20 +327,23 @@ def _wrong_parts(model: DraftModel) -> int:
     return len(list(findings(model)))
 
 
-def _both_ways(
+def _with_dbt_results(
     results: Iterable[EvidenceTest], by_dbt: Iterable[DbtResult]
 ) -> Iterator[EvidenceTest]:
-    """Yield the results, failed where dbt found a failure, and the models that it can't build."""
+    """Yield the results of the tests, then a failure for each model that dbt could not build.
+
+    A test that fails in dbt has failed.
+    """
     models: list[DbtResult] = []
-    found: dict[str, DbtResult] = {}
+    tests: dict[str, DbtResult] = {}
     for one in by_dbt:
         if one.kind == "model":
             models.append(one)
         else:
-            found[one.name] = one
+            tests[one.name] = one
 
     for result in results:
-        yield _with_dbt(result, found.get(result.id))
+        yield _with_dbt(result, tests.get(result.id))
 
     for model in models:
         if model.status == "error":

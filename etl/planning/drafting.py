@@ -259,7 +259,7 @@ class _Drafting:
             named = {BoundColumn("", name): stored.columns[one] for name, one in outputs}
             rows = RowQuery(InputRows(stored.name, named), self._bound.time_zone)
         else:
-            rows.rename(outputs)
+            rows.keep_columns(outputs)
 
         for one in [*before, *windowed]:
             self._apply(one, rows)

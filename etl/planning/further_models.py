@@ -1,6 +1,6 @@
-"""A model behind the target of the rules' draft, for a step that no operation of an intent says.
+"""A model that reads the target of the rules' draft, for a step that no operation can express.
 
-Its SQL is somebody else's, and no other rows are known to compare its rows with.
+The rules don't write its SQL, and they have no rows of their own to compare its rows with.
 """
 
 from dataclasses import replace
@@ -35,13 +35,16 @@ def without_target(intent: UserIntent) -> UserIntent:
     return intent.model_copy(update={"data_target": IntentTarget()})
 
 
-def with_further(rules: Draft, step: FurtherStep) -> Draft:
-    """Return the draft with one more model, which reads the rules' target; it has no SQL yet."""
-    read = rules.target
-    names = UniqueNames(model.name for model in rules.models)
-    node = _node(step, names.model(_LAYER.lower(), step.table_name or read.name), read.name)
-    wanted = relation_name(step.table_name or node.name)
-    relation = UniqueNames(model.relation for model in rules.models).technical(wanted)
+def with_further_model(rules: Draft, step: FurtherStep) -> Draft:
+    """Return the rules' draft with a model for the step, which reads their target.
+
+    The model is the new target. It has no SQL yet.
+    """
+    wanted = step.table_name or rules.target.name
+    node_names = UniqueNames(model.name for model in rules.models)
+    node = _node(step, node_names.model(_LAYER.lower(), wanted), rules.target.name)
+    relations = UniqueNames(model.relation for model in rules.models)
+    relation = relations.technical(relation_name(step.table_name or node.name))
     model = DraftModel(node, exp.select(exp.null()), relation, is_further=True)
     changes = {"nodes": [*rules.plan.nodes, node], "target": node.name}
     plan: ArchitecturePlan = rules.plan.model_copy(update=changes)

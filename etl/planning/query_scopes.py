@@ -76,7 +76,7 @@ def _select_scopes(
 
 
 def _is_expression(select: exp.Select) -> bool:
-    """Tell whether a SELECT is a value or a condition, and neither a table nor in a WITH."""
+    """Tell whether a SELECT stands in an expression: not in a FROM, a JOIN or a WITH."""
     around = select.parent
     if isinstance(around, exp.Subquery):
         return not isinstance(around.parent, exp.From | exp.Join)

@@ -153,7 +153,7 @@ class RowQuery:
 
     def select(self, outputs: Sequence[tuple[str, BoundColumn]]) -> tuple[exp.Query, list[str]]:
         """Return the whole query with these columns, and their types."""
-        values = [(name, self._any(column)) for name, column in outputs]
+        values = [(name, self._read_or_made(column)) for name, column in outputs]
         types = [value.type for _, value in values]
         if self._is_last_query(outputs):
             _, query = self._queries.pop()
@@ -214,16 +214,19 @@ class RowQuery:
         """Go on from the rows of a query that has these columns."""
         self._start(InputRows(self.add_query(name, query), columns))
 
-    def _any(self, wanted: BoundColumn) -> TypedValue:
+    def _read_or_made(self, wanted: BoundColumn) -> TypedValue:
         return self._made.get(wanted) or self._read[wanted]
 
-    def rename(self, outputs: Sequence[tuple[str, BoundColumn]]) -> None:
-        """Let columns be the result's, under these names."""
+    def keep_columns(self, outputs: Sequence[tuple[str, BoundColumn]]) -> None:
+        """Keep only these columns, each under its new name and as a column of no table."""
         read: dict[BoundColumn, TypedValue] = {}
         made: dict[BoundColumn, TypedValue] = {}
         for name, bound in outputs:
-            place = made if bound in self._made else read
-            place[BoundColumn("", name)] = self._any(bound)
+            output = BoundColumn("", name)
+            if bound in self._made:
+                made[output] = self._made[bound]
+            else:
+                read[output] = self._read[bound]
 
         self._read, self._made = read, made
 

@@ -29,7 +29,7 @@ def model_statement(model: DraftModel, layout: Layout) -> str:
 
 
 def plain_files(draft: Draft, layout: Layout) -> Iterator[File]:
-    """Yield the files that build the draft."""
+    """Yield the files by which psql builds the draft, without dbt."""
     yield SOURCES_FILE, "".join(source_view(source) for source in layout.sources)
     for model in draft.models:
         yield layout.plain_model(model), model_statement(model, layout)

@@ -19,7 +19,7 @@ from etl.clauses.request_analysis import EarlierTurns, analysed_sentence
 from etl.meaning.bound import BoundIntent
 from etl.planning.draft_model import Draft, DraftModel
 from etl.planning.drafting import make_draft
-from etl.planning.further_models import with_further
+from etl.planning.further_models import with_further_model
 from etl.planning.plan_notes import with_notes
 from etl.planning.proposed_plans import planned_draft
 from etl.planning.user_sql import with_user_sql
@@ -149,7 +149,7 @@ def unwritten_draft(state: EtlState, rules: Draft) -> Draft:
     plan = ArchitecturePlan.model_validate(state["plan"])
     step = further_step(state)
     if step is not None and plan.target != rules.plan.target:
-        return with_further(rules, step)
+        return with_further_model(rules, step)
     if state.get("plan_method") == "llm":
         return planned_draft(plan, rules)
 

@@ -5,7 +5,7 @@ from agent.flows.etl.draft_making import further_step, rules_draft
 from agent.flows.etl.etl_texts import PLAN_NOT_TAKEN
 from agent.flows.etl.roles.architect_role import designed
 from agent.flows.etl.state import MOST_REWORKS, EtlState, EtlUpdate
-from etl.planning.further_models import with_further
+from etl.planning.further_models import with_further_model
 
 
 async def architect_agent(state: EtlState, runtime: EtlRuntime) -> EtlUpdate:
@@ -15,7 +15,7 @@ async def architect_agent(state: EtlState, runtime: EtlRuntime) -> EtlUpdate:
     plan, method = rules.plan, "rules"
     step = further_step(state)
     if step is not None:
-        plan = with_further(rules, step).plan
+        plan = with_further_model(rules, step).plan
     elif state.get("attempts", {}).get("review", 0) < MOST_REWORKS:
         plan, method = await designed(state, context, rules)
     elif context.roles is not None:
