@@ -134,17 +134,24 @@ def _description(turn: Turn, query: Query | None, inquiry: Inquiry) -> str:
 
 
 def _first_row(turn: Turn, query: Query | None, inquiry: Inquiry) -> str:
+    """Return the first row as text, "label: value, …"; empty where it is missing or was cut."""
     if not turn.rows or len(turn.rows[0]) != len(turn.columns):
         return ""
 
-    lang, first = inquiry.lang, turn.rows[0]
-    types = tuple("numeric" if is_number(value) else "text" for value in first)
-    complete_rows = tuple(list(row) for row in turn.rows if len(row) == len(turn.columns))
-    result = QueryResult(turn.columns, types, complete_rows)
+    lang = inquiry.lang
+    result = _complete_rows(turn)
     columns = columns_of(query, turn.sql or "", result, lexicon_for(inquiry).schema, lang)
-    sign = Text(" ", ": ").to(lang)
+    colon = Text(" ", ": ").to(lang)
+    comma = Text("，", ", ").to(lang)
     fields = []
-    for column, value in zip(columns[:_MOST_SHOWN], first, strict=False):
-        fields.append(f"{column.label}{sign}{written(value, column, lang)}")
+    for column, value in zip(columns[:_MOST_SHOWN], turn.rows[0], strict=False):
+        fields.append(f"{column.label}{colon}{written(value, column, lang)}")
 
-    return Text("，", ", ").to(lang).join(fields)[:_MOST_CHARACTERS]
+    return comma.join(fields)[:_MOST_CHARACTERS]
+
+
+def _complete_rows(turn: Turn) -> QueryResult:
+    """Return the turn's rows that have all columns, with the types that the first one shows."""
+    types = tuple("numeric" if is_number(value) else "text" for value in turn.rows[0])
+    rows = tuple(list(row) for row in turn.rows if len(row) == len(turn.columns))
+    return QueryResult(turn.columns, types, rows)

@@ -22,7 +22,7 @@ from rules.conversation.follow_ups import goes_on, likely_change, read_change
 from rules.conversation.pointing import Pointer, pointer_of, pronoun_of, row_conditions, single_name
 from rules.linking.moments import Period
 from rules.query.pending import NOTHING_SETTLED, Pending, Settled
-from rules.query.query import Condition, Operand, Query, measured_table, shown_things, touched
+from rules.query.query import Condition, Operand, Query, measured_table, shown_tables, touched
 from rules.query.refusals import (
     Refusal,
     grounds,
@@ -455,7 +455,7 @@ class _Conversation:
     def _changes_to(self, query: Query) -> list[Change]:
         """Return the readings of the question as a change to `query`, the likeliest first."""
         context = dict.fromkeys(touched(query), _SPOKEN_OF)
-        context |= dict.fromkeys(shown_things(query), _SHOWN)
+        context |= dict.fromkeys(shown_tables(query), _SHOWN)
         year = year_of(self._question, query)
         hint = self._inquiry.table
         return read_change(self._question, self._lexicon, hint, context, year, self._settled)

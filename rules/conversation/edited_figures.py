@@ -20,7 +20,7 @@ from rules.query.query import (
     Measure,
     Query,
     ref,
-    shown_things,
+    shown_tables,
     touched,
 )
 from rules.query.refusals import not_combinable, unused_words
@@ -471,7 +471,7 @@ def _with_thing(query: Query, change: Change) -> Edited:
 
     key = tables[-1].link.table
     other_changes = (change.restricts, change.parts.groups, change.function)
-    if any(other_changes) or key in shown_things(query):
+    if any(other_changes) or key in shown_tables(query):
         _refuse_strangers(query, change)
         return query, []
 

@@ -16,7 +16,7 @@ from rules.query.query import (
     Order,
     Query,
     ref,
-    shown_things,
+    shown_tables,
 )
 from rules.query.refusals import missing_measure
 from rules.reading.implied import concept_column
@@ -215,9 +215,9 @@ def _by_hint(query: Query, change: Change, ranking: Ranking) -> Query:
     """
     asked, question = change.asked, change.asked.question
     adjectives = question.lexicon.adjectives.get(ranking.hint)
-    things = shown_things(query)
-    implied = adjectives or [concept_column(question, table, ranking.hint) for table in things]
-    links = [one for one in implied if one is not None and one.table in things]
+    tables = shown_tables(query)
+    implied = adjectives or [concept_column(question, table, ranking.hint) for table in tables]
+    links = [one for one in implied if one is not None and one.table in tables]
     is_known_adjective = adjectives is not None
     if is_known_adjective and (query.measures or not links):
         return _by_what_is_there(query, change, ranking)

@@ -245,8 +245,8 @@ def measured_table(query: Query) -> TableKey:
     return query.measures[0].table if query.measures else query.base
 
 
-def shown_things(query: Query) -> list[TableKey]:
-    """Return the tables whose rows are listed, or are the groups of the figures."""
+def shown_tables(query: Query) -> list[TableKey]:
+    """Return the tables whose rows the result shows: those it lists, or those it groups by."""
     if not query.measures:
         return [query.base]
 

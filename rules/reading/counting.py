@@ -24,10 +24,12 @@ _ALL = 100  # percent
 
 
 def count_values(match: Match) -> Parts | None:
-    """Count rows of a value or flag, where no table is named: "how many professors"."""
+    """Count the rows that have a value or a flag, where no table is named: "how many professors".
+
+    None for a value that is the name of one row, which nobody counts.
+    """
     link = match["vals|flag"].link
     if match.question.display(link):
-        # the name of one thing, which there is no use in counting
         return None
 
     figure = figure_of_rows(match.question, link.table, match.start)

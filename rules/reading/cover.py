@@ -88,22 +88,33 @@ def readings(question: QuestionWords, patterns: Patterns) -> list[Reading]:
         Refusal: the question asks for something that rules can't do.
     """
     _refuse_unsupported(question)
-    starting = _fragments(question, patterns)
-    # The readings of the words up to each place.
-    states: list[list[Reading]] = [[] for _ in range(len(question) + 1)]
-    states[0] = [Reading(0.0)]
-    for place in range(len(question)):
+    fragments = _fragments(question, patterns)
+    # Readings of the words before each position: a beam search
+    readings_to: list[list[Reading]] = [[] for _ in range(len(question) + 1)]
+    readings_to[0] = [Reading(0.0)]
+    for position in range(len(question)):
         check()
-        cost, is_lost = _passing(question, place)
-        for state in heapq.nsmallest(costs.BEAM, states[place]):
-            lost = (*state.lost, place) if is_lost else state.lost
-            states[place + 1].append(Reading(state.cost + cost, state.fragments, lost))
-            for one in starting[place]:
-                longer = Reading(state.cost + one.cost, (*state.fragments, one), state.lost)
-                states[one.end].append(longer)
+        cost, is_lost = _passing(question, position)
+        for reading in heapq.nsmallest(costs.BEAM, readings_to[position]):
+            passed = _passed(reading, position, cost, is_lost)
+            readings_to[position + 1].append(passed)
+            for fragment in fragments[position]:
+                readings_to[fragment.end].append(_with_fragment(reading, fragment))
 
-    found = heapq.nsmallest(costs.READINGS, states[len(question)])
+    found = heapq.nsmallest(costs.READINGS, readings_to[len(question)])
     return [one for one in found if one.cost <= found[0].cost + costs.MARGIN]
+
+
+def _passed(reading: Reading, position: int, cost: float, is_lost: bool) -> Reading:
+    """Return the reading with the word at this position passed over."""
+    lost = (*reading.lost, position) if is_lost else reading.lost
+    return Reading(reading.cost + cost, reading.fragments, lost)
+
+
+def _with_fragment(reading: Reading, fragment: Fragment) -> Reading:
+    """Return the reading with the words that the fragment covers."""
+    cost = reading.cost + fragment.cost
+    return Reading(cost, (*reading.fragments, fragment), reading.lost)
 
 
 def _refuse_unsupported(question: QuestionWords) -> None:
