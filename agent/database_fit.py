@@ -15,7 +15,7 @@ from rules.linking.explained import ExplainedWords, explained_scores
 _READABLE = 0.5  # bonus of a database for which the rules can read the whole question
 _NEAR = 0.95  # from here on, another database may be meant as well
 _NEAR_UNREAD = 0.6  # the same where the best one is not readable: single words are weak evidence
-_LEAST = 0.6  # needed by a database that explains the question as well as the best one
+_LEAST_PART = 0.6  # of the best score; needed where a question is explained as well as by the best
 
 _CERTAIN = 0.6  # least degree to which a word is explained that counts as certain
 _SURE, _SOMEHOW = 0.8, 0.4  # what a database has to know in part, if another one knows it
@@ -42,8 +42,8 @@ def word_scores(evidence: Mapping[str, DatabaseEvidence]) -> dict[str, float]:
     said = scores({name: one.coverage for name, one in evidence.items()})
     explained = explained_scores({name: one.explained for name, one in evidence.items()})
     total = {name: said[name] + explained[name] for name in evidence}
-    known = sorted((name for name in total if total[name] > 0), key=lambda name: -total[name])
-    return {name: total[name] for name in known}
+    best_first = sorted(total, key=lambda name: -total[name])
+    return {name: total[name] for name in best_first if total[name] > 0}
 
 
 def databases_that_fit(evidence: Mapping[str, DatabaseEvidence]) -> Sequence[str]:
@@ -67,7 +67,7 @@ def _fitting(
     evidence: Mapping[str, DatabaseEvidence],
     readable: Collection[str],
 ) -> list[str]:
-    """Return those that score best and nearly so, the ones that are readable with a bonus."""
+    """Return the databases with the best score or nearly the best; readable ones get a bonus."""
     evidence = {name: replace(one, is_readable=name in readable) for name, one in evidence.items()}
     score = dict(score)
     bonus = _READABLE * max(score.values())
@@ -79,7 +79,7 @@ def _fitting(
 
 
 def _knows_all(one: DatabaseEvidence, all_of_them: Iterable[DatabaseEvidence]) -> bool:
-    """Tell whether it explains, somehow, whatever any of them explains with certainty.
+    """Tell whether `one` explains, somehow, whatever any of them explains with certainty.
 
     The rules pass over words that they don't know: what they read then is another question.
     """
@@ -91,9 +91,10 @@ def _may_be_meant(
 ) -> bool:
     part = score[name] / score[best]
     one, other = evidence[name], evidence[best]
-    if part >= (_NEAR if other.is_readable else _NEAR_UNREAD):
+    near = _NEAR if other.is_readable else _NEAR_UNREAD
+    if part >= near:
         return True
-    if part < _LEAST or (other.is_readable and not one.is_readable):
+    if part < _LEAST_PART or (other.is_readable and not one.is_readable):
         return False
 
     return one.explained.is_as_much(other.explained, _CERTAIN, _AS_WELL)

@@ -70,9 +70,9 @@ def item_id(item: Item) -> str:
     return item.document_id
 
 
-def item_key(known: str) -> bytes:
+def item_key(item_id: str) -> bytes:
     """Return the key of the record of the item with this id."""
-    return key("learned", known)
+    return key("learned", item_id)
 
 
 def note_key(user_id: str, run_id: str) -> bytes:
@@ -163,15 +163,15 @@ def item_of(found: KeptRecord) -> Item:
     """Read the item that a record keeps."""
     values = plain_from_text(found.text)
     kind = _KINDS[values["item"]]
-    known = _known(kind, values)
+    item_fields = _known_fields(kind, values)
     if issubclass(kind, Example):
-        known["tables"] = tuple((schema, name) for schema, name in known["tables"])
-        known["uses"] = found.uses
+        item_fields["tables"] = tuple((schema, name) for schema, name in item_fields["tables"])
+        item_fields["uses"] = found.uses
 
     if kind is EtlExample:
-        known["code"] = tuple((node, sql) for node, sql in known["code"])
+        item_fields["code"] = tuple((node, sql) for node, sql in item_fields["code"])
 
-    item: Item = kind(**known)
+    item: Item = kind(**item_fields)
     return item
 
 
@@ -188,7 +188,7 @@ def note_record(noted: Noted) -> Record:
 def note_of(found: KeptRecord) -> Noted:
     """Read the feedback that a record keeps."""
     values = plain_from_text(found.text)
-    feedback = Feedback(**_known(Feedback, values["feedback"]))
+    feedback = Feedback(**_known_fields(Feedback, values["feedback"]))
     return Noted(feedback, values["example_id"], values["lesson_id"])
 
 
@@ -204,6 +204,6 @@ def lists(
     )
 
 
-def _known(kind: Any, values: Mapping[str, Any]) -> dict[str, Any]:
+def _known_fields(kind: Any, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return `values` without fields that a newer version may have added."""
     return {name: value for name, value in values.items() if name in _FIELDS[kind]}

@@ -36,18 +36,18 @@ class ProposalRepository:
         return tuple(map(_proposal, found.records))
 
     async def find(self, datasource: str, proposal_id: str) -> SemanticProposal | None:
-        known = _key(datasource, proposal_id)
-        found = (await self._records.find([known])).get(known)
+        record_key = _key(datasource, proposal_id)
+        found = (await self._records.find([record_key])).get(record_key)
         return _proposal(found) if found is not None else None
 
     async def settle(self, datasource: str, settled: SemanticProposal) -> bool:
-        known = _key(datasource, settled.proposal_id)
+        record_key = _key(datasource, settled.proposal_id)
         for _ in range(_TRIES):
-            found = (await self._records.find([known])).get(known)
+            found = (await self._records.find([record_key])).get(record_key)
             if found is None or _proposal(found).state != "open":
                 return False
 
-            change = RecordChange(known, found.text, _record(datasource, settled))
+            change = RecordChange(record_key, found.text, _record(datasource, settled))
             if await self._records.apply([change], RecordLimits()) == "done":
                 return True
 
@@ -65,8 +65,8 @@ def _set(datasource: str) -> bytes:
 def _record(datasource: str, proposal: SemanticProposal) -> Record:
     created = datetime.fromisoformat(proposal.created_at)
     position = int(created.timestamp() * 1_000_000)
-    known = _key(datasource, proposal.proposal_id)
-    return Record(known, to_text(asdict(proposal)), {_set(datasource): position})
+    record_key = _key(datasource, proposal.proposal_id)
+    return Record(record_key, to_text(asdict(proposal)), {_set(datasource): position})
 
 
 def _proposal(found: KeptRecord) -> SemanticProposal:

@@ -68,7 +68,7 @@ def head_to_text(head: RunHead) -> str:
 
 def head_from_text(text: str | bytes) -> RunHead:
     """Return a head that was kept."""
-    return RunHead(**_known(RunHead, plain_from_text(text)))
+    return RunHead(**_known_fields(RunHead, plain_from_text(text)))
 
 
 def waiting_to_text(waiting: Waiting) -> str:
@@ -101,7 +101,9 @@ def record_from_texts(
         state=_STATES[state],
         last_seq=last_seq,
         is_abandoned=is_abandoned,
-        waiting=None if waiting is None else Waiting(**_known(Waiting, plain_from_text(waiting))),
+        waiting=None
+        if waiting is None
+        else Waiting(**_known_fields(Waiting, plain_from_text(waiting))),
         answer=None if answer is None else plain_from_text(answer),
         takeovers=takeovers,
     )
@@ -122,14 +124,14 @@ def turn_to_text(turn: Turn) -> str:
 
 def turn_from_text(text: str | bytes) -> Turn:
     """Return a turn that was kept."""
-    values = _known(Turn, from_text(text))
+    values = _known_fields(Turn, from_text(text))
     for name in ("rows", "all_rows"):
         values[name] = tuple(tuple(row) for row in values.get(name, ()))
 
     return Turn(**{**values, "columns": tuple(values.get("columns", ()))})
 
 
-def _known(kind: Any, values: Mapping[str, Any]) -> dict[str, Any]:
+def _known_fields(kind: Any, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return `values` without fields that a newer version may have added."""
     names = values.keys() & {field.name for field in fields(kind)}
     return {name: values[name] for name in names}

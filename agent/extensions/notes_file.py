@@ -14,7 +14,7 @@ from knowledge.learning.documents import documents_of_text
 
 _log = logging.getLogger(__name__)
 _MAX_BYTES = 1_000_000
-_MOST = 5  # sections for one question
+_MOST_SECTIONS = 5  # sections for one question
 
 
 class NotesFile:
@@ -58,7 +58,7 @@ class NotesFile:
         except (OSError, ValueError) as error:
             _log.warning("the notes can't be read again, the ones from before are used: %s", error)
 
-        return [self._documents[key] for key in ranked(question, (self._index,), _MOST)]
+        return [self._documents[key] for key in ranked(question, (self._index,), _MOST_SECTIONS)]
 
 
 def notes_file(provided: Provided) -> NotesFile | None:

@@ -42,7 +42,7 @@ class ReportsOf(Protocol):
     """Gives the fixed reports of a database's semantic file, as it is now."""
 
     def __call__(self, name: str | None = None) -> Sequence[Report]:
-        """Return those of the database of that name; None: of the default one."""
+        """Return the reports of the database of that name; None: of the default one."""
 
 
 @dataclass(frozen=True)

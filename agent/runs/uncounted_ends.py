@@ -57,7 +57,7 @@ class NotedEnd:
         return cls(**{**value, "counts": counts})
 
     def to_json(self) -> Mapping[str, Any]:
-        """Return it as `from_json` takes it."""
+        """Return the end as `from_json` takes it."""
         counts = [(count.name, count.value, count.attributes) for count in self.counts]
         return {
             "run_id": self.run_id,

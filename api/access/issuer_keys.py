@@ -70,7 +70,7 @@ class IssuerKeys:
         self._jwks_url = jwks_url
         self._clock = clock
         self._lock = threading.Lock()
-        self._known: _KeySet | None = None
+        self._key_set: _KeySet | None = None
         self._has_failed = False
         self._fetches = float(_BURST)
         self._counted_at = clock()
@@ -85,9 +85,9 @@ class IssuerKeys:
             IssuerFailure: the issuer can't be reached, and this key is not known.
             WaitNeeded: `may_wait` is false.
         """
-        known = self._known
-        key = self._key_in(known, key_id)
-        is_fresh = known is not None and self._clock() - known.at < _FRESH_S
+        key_set = self._key_set
+        key = self._key_in(key_set, key_id)
+        is_fresh = key_set is not None and self._clock() - key_set.at < _FRESH_S
         if key is not None and (is_fresh or not may_wait):
             return key
         if not may_wait:
@@ -96,10 +96,10 @@ class IssuerKeys:
             return self._renewed(key_id)
 
         with self._lock:
-            key = self._key_in(self._known, key_id)
+            key = self._key_in(self._key_set, key_id)
             if key is None and self._may_fetch():
                 self._fetch()
-                key = self._key_in(self._known, key_id)
+                key = self._key_in(self._key_set, key_id)
 
         if key is None and self._has_failed:
             raise IssuerFailure(self._issuer)
@@ -115,13 +115,13 @@ class IssuerKeys:
             finally:
                 self._lock.release()
 
-        return self._key_in(self._known, key_id)
+        return self._key_in(self._key_set, key_id)
 
-    def _key_in(self, known: _KeySet | None, key_id: str) -> VerifyingKey | None:
-        if known is None or self._clock() - known.at >= _KEPT_S:
+    def _key_in(self, key_set: _KeySet | None, key_id: str) -> VerifyingKey | None:
+        if key_set is None or self._clock() - key_set.at >= _KEPT_S:
             return None
 
-        return known.keys.get(key_id)
+        return key_set.keys.get(key_id)
 
     def _may_fetch(self) -> bool:
         now = self._clock()
@@ -143,7 +143,7 @@ class IssuerKeys:
             return
 
         self._has_failed = False
-        self._known = _KeySet(self._clock(), keys)
+        self._key_set = _KeySet(self._clock(), keys)
 
 
 def _keys_in(document: Mapping[str, Any]) -> dict[str, VerifyingKey]:

@@ -199,7 +199,7 @@ RESOURCES: tuple[McpResource, ...] = (
 
 
 def listed_resources(services: McpServices, caller: McpCaller) -> Sequence[Json]:
-    """Return what there is for all, and for each database that the caller may ask."""
+    """Return the resources of the service, and of each database that the caller may ask."""
     alone = [_listed(resource) for resource in RESOURCES if resource.is_alone]
     of_databases = [
         {

@@ -50,7 +50,7 @@ class NotedReference:
 
     @property
     def key(self) -> ForeignKey:
-        """Return it as a foreign key of its table."""
+        """Return the reference as a foreign key of its table."""
         return ForeignKey((self.column,), self.target, (self.target_column,))
 
 
@@ -80,7 +80,7 @@ class SourceNote:
     references: Sequence[NotedReference] = ()
 
     def text(self) -> str:
-        """Return it as the comment of its server holds it."""
+        """Return the note as the text of its server's comment."""
         kept = [asdict(keys) for keys in self.keys if keys.has_any]
         note = {
             "citu_source": _VERSION,

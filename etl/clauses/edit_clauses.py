@@ -290,7 +290,7 @@ class EditClauses(ClauseReader):
         return True
 
     def _among(self, found: Sequence[Json], old: Sequence[Token]) -> list[Json]:
-        """Return those of keys or figures that words name; all where no word names one."""
+        """Return the keys or figures that the words name; all of them where no word names one."""
         wanted = self._references(old)
         return _with_any(found, "column", wanted) or list(found)
 

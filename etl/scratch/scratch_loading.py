@@ -54,7 +54,7 @@ def _type_of(table: Table, name: str) -> str:
 
 
 async def known_types(build: ScratchBuild, types: set[str]) -> set[str]:
-    """Return those types that scratch has."""
+    """Return the types among these that the scratch server has."""
     if not types:
         return set()
 

@@ -140,8 +140,9 @@ def _row_name(rule: TableRule, columns: tuple[str, ...]) -> str:
 
 
 def readable_columns(key: Key, columns: tuple[str, ...], facts: ServerFacts) -> frozenset[str]:
-    """Return those of the table's columns that the role may read; of a partition, which the
-    catalogue leaves out, all.
+    """Return the table's columns that the role may read.
+
+    Of a partition, which the catalogue leaves out, these are all of `columns`.
     """
     if key in facts.columns:
         return frozenset(facts.columns[key])

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from functools import partial
 
 _FEW = 2_000  # names that are all compared, where comparing takes microseconds
-_MOST = 200  # of more names
+_MOST_COMPARED = 200  # of more names
 
 
 class LikeNames:
@@ -44,10 +44,10 @@ class LikeNames:
         for pair in _pairs(word):
             shared.update(self._holding.get(pair, ()))
 
-        most = (number for number, _ in shared.most_common(4 * _MOST))
+        most = (number for number, _ in shared.most_common(4 * _MOST_COMPARED))
         # Of two names that share equally many pairs, the shorter one is more alike.
         ranked = sorted(most, key=lambda number: (-shared[number], len(self.names[number])))
-        return sorted(ranked[:_MOST])
+        return sorted(ranked[:_MOST_COMPARED])
 
     def names_like(self, word: str) -> list[str]:
         """Return the names worth comparing with `word`, in order."""

@@ -22,7 +22,7 @@ from postgres.identifiers import quoted
 from sqltree.references import ColumnReferences, references
 
 UNKNOWN_TABLE, UNKNOWN_COLUMN = "42P01", "42703"
-_MOST = 5
+_MOST_NAMES = 5
 _FEW_TABLES = 300  # up to here all tables are compared
 _MOST_COLUMNS = 500  # of one name, in as many tables
 _LEAST_SCORE = 0.6
@@ -72,7 +72,7 @@ def near_names(error: InvalidSql, sql: str, catalog: Catalog) -> tuple[str, ...]
     near = _nearest(find(missing, known, catalog))
     gone = _itself(missing, catalog)
     names = [name for name in near if name != gone]
-    return tuple(names[:_MOST])
+    return tuple(names[:_MOST_NAMES])
 
 
 def _nearest(scored: Iterable[tuple[float, str]]) -> list[str]:
@@ -107,7 +107,7 @@ def near_tables(name: str, catalog: Catalog) -> tuple[str, ...]:
         score = _score(name, table.name, table.comment)
         scored.append((score, _spelled(table, catalog)))
 
-    return tuple(_nearest(scored)[:_MOST])
+    return tuple(_nearest(scored)[:_MOST_NAMES])
 
 
 @dataclass(frozen=True)

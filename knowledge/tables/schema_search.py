@@ -117,7 +117,7 @@ class SchemaSearch:
         near: Sequence[TableKey] = (),
         examples: Sequence[Example] = (),
     ) -> list[Table]:
-        """Return the same tables without the reasons, which take longer to find than the tables."""
+        """Return the tables of `matches` alone: their reasons take longer to find than they do."""
         alike: Sequence[Example] = ()
         if examples:
             alike = _alike(forms(question), examples)

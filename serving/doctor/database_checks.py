@@ -29,7 +29,7 @@ WHERE pg_catalog.pg_has_role(oid, 'MEMBER')
 
 
 def examine_database(name: str, url: str, options: DatabaseOptions) -> list[CheckResult]:
-    """Return what there is to say of a database; where it can't be used, only that."""
+    """Check a database; of one that can't be used, return only the failure that says so."""
     check = f"database.{name}"
     try:
         required = options.require_read_only_role

@@ -65,7 +65,7 @@ _NOT_MADE = Text(
 def examine(
     environ: Mapping[str, str], in_file: Iterable[str] = (), *, with_model: bool = True
 ) -> list[CheckResult]:
-    """Return what there is to say of the installation that the variables describe.
+    """Check the installation that the variables describe; return the result of each check.
 
     Starts the embedded server for the time of the examination if it exists and is used.
 

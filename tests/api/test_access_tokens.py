@@ -181,7 +181,7 @@ def test_hostile_tokens_are_refused(make_client: MakeClient, issuer: TokenIssuer
 def test_nothing_but_what_the_issuer_signed_is_taken(issuer: TokenIssuer, data: Any) -> None:
     """Signed claims of any form give an actor or a refusal; anything else is refused."""
     tokens = AccessTokens(issuer.url, [AUDIENCE], (), ClaimNames(), IssuerKeys(issuer.url))
-    tokens.keys._known = _known_keys(issuer)
+    tokens.keys._key_set = _known_keys(issuer)
     values = st.recursive(
         st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
         lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner),
@@ -216,7 +216,7 @@ def _known_keys(issuer: TokenIssuer) -> Any:
     if not _KNOWN:
         keys = IssuerKeys(issuer.url)
         keys.find("first")
-        _KNOWN.append(keys._known)
+        _KNOWN.append(keys._key_set)
     return _KNOWN[0]
 
 

@@ -15,7 +15,7 @@ from common.values import AnalysisKind
 
 _log = logging.getLogger(__name__)
 _METHOD = Text("方法：{}。", " Method: {}.")
-_MOST = 8  # findings, of which the most telling of each kind come first
+_MOST_FINDINGS = 8  # findings, of which the most telling of each kind come first
 _MOST_OF_KIND = 2
 
 
@@ -86,7 +86,7 @@ def _telling(findings: list[dict[str, Any]]) -> tuple[dict[str, Any], ...]:
         if counted[finding["kind"]] <= _MOST_OF_KIND:
             kept.append(finding)
 
-    return tuple(kept[:_MOST])
+    return tuple(kept[:_MOST_FINDINGS])
 
 
 def last_sql(inquiry: Inquiry) -> str | None:
