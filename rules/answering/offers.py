@@ -134,8 +134,10 @@ def _examples(facts: Facts, lexicon: Lexicon, lang: Lang) -> Iterator[_Example]:
             yield _top_by_measure(facts, facts.measures[0], lang)
     elif facts.measures:
         yield from _measure_by_parent(facts, facts.measures[0], lexicon, lang)
+        yield from _figure_by_column(facts, facts.measures[0], lang)
 
-    yield from _counts_by_column(facts, lang)
+    if facts.is_entity or not facts.measures:
+        yield from _counts_by_column(facts, lang)
 
 
 def _measure_by_parent(
@@ -188,21 +190,46 @@ def _top_by_measure(facts: Facts, column: Column, lang: Lang) -> _Example:
 
 
 def _counts_by_column(facts: Facts, lang: Lang) -> Iterator[_Example]:
-    """Yield the number of rows by the first column that tells groups of them.
-
-    Columns that every row has a value of come first.
-    """
-    table, key = facts.table, facts.table.key
-    for column in sorted(table.columns, key=lambda one: one.nullable):
-        names_row = column.name in facts.display or facts.is_identifier(column)
-        if names_row or not tells_groups(table, column) or names_people(table, column):
-            continue
-
-        name, group = spoken_name(table, lang), spoken_name(column, lang)
-        asked = Text(f"各{group}的{name}数量", f"number of {plural(name)} by {group}")
-        dimension, count = Dimension(key, column.name), Measure("count", key)
-        yield _Example("group", asked, Query(key, dimensions=(dimension,), measures=(count,)))
+    """Yield the number of rows by the first column that tells groups of them."""
+    column = _telling_column(facts)
+    if column is None:
         return
+
+    key = facts.table.key
+    name, group = spoken_name(facts.table, lang), spoken_name(column, lang)
+    asked = Text(f"各{group}的{name}数量", f"number of {plural(name)} by {group}")
+    dimension, count = Dimension(key, column.name), Measure("count", key)
+    yield _Example("group", asked, Query(key, dimensions=(dimension,), measures=(count,)))
+
+
+def _figure_by_column(facts: Facts, measure: Column, lang: Lang) -> Iterator[_Example]:
+    """Yield a figure of the table by the first column that tells groups of its rows."""
+    column = _telling_column(facts)
+    if column is None:
+        return
+
+    key = facts.table.key
+    name, group = spoken_name(measure, lang), spoken_name(column, lang)
+    if _has_no_sum(measure):
+        asked = Text(f"各{group}的平均{name}", f"average {name} by {group}")
+        figure = Measure("avg", key, measure.name)
+    else:
+        asked = Text(f"各{group}的{name}合计", f"{_total_of(name)} by {group}")
+        figure = Measure("sum", key, measure.name)
+
+    dimension = Dimension(key, column.name)
+    yield _Example("group", asked, Query(key, dimensions=(dimension,), measures=(figure,)))
+
+
+def _telling_column(facts: Facts) -> Column | None:
+    """Return the first column that tells groups of rows; those with a value in each row first."""
+    table = facts.table
+    for column in sorted(table.columns, key=lambda column: column.nullable):
+        names_row = column.name in facts.display or facts.is_identifier(column)
+        if not names_row and tells_groups(table, column) and not names_people(table, column):
+            return column
+
+    return None
 
 
 def about_mentioned(inquiry: Inquiry) -> list[str]:
@@ -283,8 +310,11 @@ def _askable_of(
         else:
             yield from _measure_by_parent(facts, measure, lexicon, lang)
             yield from _measure_by_month(facts, measure, lang)
+            yield from _figure_by_column(facts, measure, lang)
 
-    yield from _counts_by_column(facts, lang)
+    # How many reports there are says nothing where each reports a figure.
+    if facts.is_entity or not measures:
+        yield from _counts_by_column(facts, lang)
 
 
 def _measure_by_month(facts: Facts, column: Column, lang: Lang) -> Iterator[_Example]:

@@ -325,6 +325,8 @@ def test_examples_are_of_groups_of_several_rows_and_of_no_prose(market: Asking) 
     assert any("number of products by colour" in one for one in told["follow_ups"]), told
     assert not any("description" in one or "content" in one for one in told["follow_ups"])
     assert "total amount by coupon" in told["follow_ups"], "one of them, not `coupons`"
+    of_orders = _told(market, "orders by unicorn")["follow_ups"]
+    assert "total amount by channel" in of_orders, "what they are worth, not how many there are"
 
 
 def test_a_ranking_by_what_is_not_stored_is_not_offered_by_something_else(market: Asking) -> None:
