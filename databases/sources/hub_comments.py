@@ -66,7 +66,7 @@ class HubComments:
 
         self.copied[table.key] = {name: _digest(comment) for name, comment in said.items()}
         own = self._own(table.key)
-        columns = [(one.name, own.get(one.name, one.comment)) for one in table.columns]
+        columns = [(column.name, own.get(column.name, column.comment)) for column in table.columns]
         comment_on(self._cursor, kind, table.key, own.get(TABLE, table.comment), columns)
 
     def _own(self, key: TableKey) -> Mapping[str, str | None]:

@@ -36,7 +36,8 @@ class HubTable:
     def digest(self) -> str:
         """Return a text that changes with what has to be made anew."""
         columns = [
-            (one.name, self.types[one.name], one.nullable, one.allowed) for one in self.columns
+            (column.name, self.types[column.name], column.nullable, column.allowed)
+            for column in self.columns
         ]
         enums = sorted((enum.schema, enum.name, enum.labels) for enum in self.enums)
         return hashlib.sha256(repr((self.remote, columns, enums)).encode()).hexdigest()[:16]
@@ -61,8 +62,8 @@ class HubTables:
 
     def keys(self) -> Iterator[NotedKeys]:
         """Yield the keys among these tables."""
-        for one in self.tables:
-            yield NotedKeys.of(one.table)
+        for table in self.tables:
+            yield NotedKeys.of(table.table)
 
 
 def hub_schemas(name: str, found: SourceTables) -> Mapping[str, str]:

@@ -28,7 +28,7 @@ def known_tables(
     Args:
         gaps: what was looked for and not found.
     """
-    hints: list[JoinHint] = [one for one in join_hints(tables, catalog) if one.accepted]
+    hints: list[JoinHint] = [hint for hint in join_hints(tables, catalog) if hint.accepted]
     rules: list[QualityRule] = []
     schemas: dict[str, TableSchema] = {}
     for table in tables:

@@ -69,7 +69,7 @@ class AggregateBinding:
         if not is_whole:
             raise NotBound
 
-        bound = tuple(one.measure for one in measures)
+        bound = tuple(measure.measure for measure in measures)
         has_spine = self._parameters.spine
         self._state.steps.append(AggregateStep(self._order, tuple(keys), bound, has_spine))
         self._scope.result = self._result(keys, measures)
@@ -83,8 +83,8 @@ class AggregateBinding:
             column = key.column if is_stored else None
             result[key.name] = ResultName(self._key_type(key), column)
 
-        for one in measures:
-            result[one.measure.name] = ResultName(one.type, money=self._money_of(one))
+        for measure in measures:
+            result[measure.measure.name] = ResultName(measure.type, money=self._money_of(measure))
 
         return result
 
@@ -172,12 +172,12 @@ class AggregateBinding:
 
     def _asked_date(self, measures: Sequence[TypedMeasure]) -> BoundColumn:
         """Return the date that is cut: the semantic file's, the only one, or the chosen."""
-        sources = [one.measure.source for one in measures]
+        sources = [measure.measure.source for measure in measures]
         owners = list(dict.fromkeys((*sources, self._state.tree.base)))
         of_metrics = []
-        for one in measures:
-            if one.date is not None:
-                of_metrics.append(one.date)
+        for measure in measures:
+            if measure.date is not None:
+                of_metrics.append(measure.date)
 
         said = self._said_date(of_metrics, owners)
         if said is not None:
@@ -268,7 +268,9 @@ class AggregateBinding:
         conditions = state.conditions(self._order)
         binding = MeasureBinding(self._scope, self._findings, state.catalog, state.tree, conditions)
         self._names.update(one.as_ for one in self._parameters.group_by if one.as_ is not None)
-        self._names.update(one.as_ for one in self._parameters.measures if one.as_ is not None)
+        self._names.update(
+            measure.as_ for measure in self._parameters.measures if measure.as_ is not None
+        )
         measures = []
         for place, item in enumerate(self._parameters.measures):
             field = f"{self._operation.field}.measures[{place}]"

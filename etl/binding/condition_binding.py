@@ -372,8 +372,8 @@ def _meant_values(column: Column, value: str) -> list[str]:
     """Return the stored values that people call so."""
     meanings = column.meaning.values if column.meaning is not None else ()
     found: list[str] = []
-    for one in meanings:
-        if value in one.names.all:
-            found.append(one.value)
+    for meaning in meanings:
+        if value in meaning.names.all:
+            found.append(meaning.value)
 
     return found

@@ -356,9 +356,9 @@ class _IntentBinding:
 
     def _target(self, state: BindingState) -> BoundTarget | None:
         sinks = []
-        for one in self._operations:
-            if isinstance(one.parameters, SinkParameters):
-                sinks.append(one)
+        for operation in self._operations:
+            if isinstance(operation.parameters, SinkParameters):
+                sinks.append(operation)
 
         binding = TargetBinding(state, self._intent.data_target, sinks[0] if sinks else None)
         try:

@@ -320,9 +320,9 @@ class TransformBinding:
             return BoundColumn(owner, table.meaning.date_column)
 
         days = []
-        for one in table.columns:
-            if kind_of_type(one.type) in DAYS:
-                days.append(one)
+        for column in table.columns:
+            if kind_of_type(column.type) in DAYS:
+                days.append(column)
 
         return self._one_of(days, owner, "date_column", order)
 

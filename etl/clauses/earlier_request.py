@@ -153,9 +153,9 @@ def _base_first(sources: Sequence[IntentSource], draft: RequestDraft) -> list[In
 
 
 def _result_names(draft: RequestDraft) -> Iterator[str]:
-    for one in (*draft.columns, *draft.of("window")):
-        if one.get("as"):
-            yield one["as"]
+    for column in (*draft.columns, *draft.of("window")):
+        if column.get("as"):
+            yield column["as"]
 
 
 def _qualify(parameters: Json, tables: dict[str, Table], computed: set[str]) -> None:

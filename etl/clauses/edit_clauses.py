@@ -300,7 +300,7 @@ class EditClauses(ClauseReader):
 
     def _result_names(self) -> set[str]:
         """Return the names that the columns of the result have."""
-        return {one["as"] for one in self._draft.columns}
+        return {column["as"] for column in self._draft.columns}
 
     def _rename(self, measure: Json, changed: Json) -> None:
         """Change a figure and call it after what it computes now."""

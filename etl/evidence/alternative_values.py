@@ -52,4 +52,4 @@ def _values(test: AnyOf, intent: BoundIntent, candidates: Candidates) -> Mapping
 
 
 def _holds_any(conditions: Sequence[BoundCondition], value: Any, time_zone: str) -> bool:
-    return any(holds_all([one], lambda _: value, time_zone) for one in conditions)
+    return any(holds_all([condition], lambda _: value, time_zone) for condition in conditions)

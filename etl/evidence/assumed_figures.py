@@ -27,9 +27,9 @@ def columns_counted(
 def with_figures(analysis: AnalysisResult, proof: DraftProof) -> AnalysisResult:
     """Return the analysis with what was counted for its assumptions."""
     assumptions = []
-    for one in analysis.assumptions:
-        figures = proof.decided.get(one.id)
-        assumptions.append(one if figures is None else _counted(one, figures, proof))
+    for assumption in analysis.assumptions:
+        figures = proof.decided.get(assumption.id)
+        assumptions.append(assumption if figures is None else _counted(assumption, figures, proof))
 
     return analysis.model_copy(update={"assumptions": assumptions})
 

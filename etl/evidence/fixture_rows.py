@@ -280,12 +280,12 @@ class RowFilling:
         telling = role.telling
         values = telling.known()
         if telling.kind in NUMBERS:
-            values += [number_in(role.column, one) for one in _ODD_AMOUNTS]
+            values += [number_in(role.column, odd_amount) for odd_amount in _ODD_AMOUNTS]
         if telling.is_amount:
             values.append(self._plain_amount(role, 0))
         else:
             plain = self._fulfilling(role)[:1]
-            values = [one for one in values if one not in plain]
+            values = [value for value in values if value not in plain]
 
         if role.is_nullable:
             values.append(None)
@@ -554,7 +554,9 @@ class BoundsFilling(RowFilling):
 
     def _groups(self) -> Iterator[list[Decimal]]:
         """Yield the amounts in the rows of each group."""
-        bounds = [one for one in dict.fromkeys(self._plan.having) if is_exact_number(one)]
+        bounds = [
+            fromkey for fromkey in dict.fromkeys(self._plan.having) if is_exact_number(fromkey)
+        ]
         sizes = [int(bound) for bound in bounds if 0 < bound <= _MOST_OF_GROUP]
         for bound in bounds:
             for step in _BESIDE_BOUND:

@@ -92,7 +92,7 @@ class DraftProof:
         if scratch is None:
             return False
 
-        return all(one.is_whole for one in scratch.tables.values())
+        return all(table.is_whole for table in scratch.tables.values())
 
 
 def make_tests(draft: Draft, bound: BoundIntent) -> tuple[DraftTest, ...]:
@@ -298,9 +298,9 @@ class _Proving:
     def _report(self) -> TestReport:
         found = self._found
         failed = []
-        for one in found.results:
-            if one.status == "fail" and not one.is_warning:
-                failed.append(one)
+        for result in found.results:
+            if result.status == "fail" and not result.is_warning:
+                failed.append(result)
 
         is_whole = self.failure is None and not failed
         tables = {
@@ -376,7 +376,8 @@ def _some(mutants: list[Mutant]) -> list[Mutant]:
 
 def _report(score: MutationScore) -> MutantReport:
     survivors = [
-        Survivor(operator=one.operator, node=one.node, detail=one.detail) for one in score.survivors
+        Survivor(operator=survivor.operator, node=survivor.node, detail=survivor.detail)
+        for survivor in score.survivors
     ]
     tried = score.caught + score.equivalent + len(survivors)
     return MutantReport(

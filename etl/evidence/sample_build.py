@@ -142,8 +142,8 @@ class SampleBuild:
     async def totals(self) -> list[MeasureTotal]:
         """Return the measures' totals, as built and by queries of their own."""
         totals = []
-        for one in reconciliations(self._bound):
-            total = await self._total(one)
+        for reconciliation in reconciliations(self._bound):
+            total = await self._total(reconciliation)
             if total is not None:
                 totals.append(total)
 

@@ -182,8 +182,8 @@ class TellingValues:
 
         day = self.of(step.day)
         if day is not None:
-            for one in (*RATE_DAYS, _LONG_AFTER_RATES):
-                day.add(self._around(one, day.kind))
+            for rate_day in (*RATE_DAYS, _LONG_AFTER_RATES):
+                day.add(self._around(rate_day, day.kind))
 
         self._mark_amount(step.amount)
         self._mark_amount(BoundColumn(step.rates, step.rate))
@@ -357,7 +357,7 @@ class TellingValues:
         Servers sort letters of different case differently.
         """
         usual = usual_values(column.kind, self._zone)
-        has_small_letters = any(str(one)[:1].islower() for one in column.values)
+        has_small_letters = any(str(value)[:1].islower() for value in column.values)
         if column.kind == "text" and has_small_letters:
             return [text.lower() for text in usual]
 

@@ -36,7 +36,7 @@ def holds_all(tests: Iterable[RowTest], values: Values, time_zone: str) -> bool:
 
 def _holds(test: RowTest, values: Values, time_zone: str) -> bool:
     if isinstance(test, AnyOf):
-        return any(_condition_holds(one, values, time_zone) for one in test.conditions)
+        return any(_condition_holds(condition, values, time_zone) for condition in test.conditions)
     if isinstance(test, ExpressionTest):
         found = evaluate_expression(test.expression, expression_lookup(values), time_zone)
         return found is True

@@ -293,7 +293,7 @@ class _Interpreter:
     def _result(self, combinations: list[Combination]) -> list[Row]:
         aggregate = self._intent.aggregate
         if aggregate is None:
-            return [self._output(one) for one in combinations]
+            return [self._output(combination) for combination in combinations]
 
         return self._grouped(aggregate, combinations)
 

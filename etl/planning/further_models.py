@@ -54,12 +54,12 @@ def with_further_model(rules: Draft, step: FurtherStep) -> Draft:
 def _node(step: FurtherStep, name: str, read: str) -> EtlNode:
     columns = [
         NodeColumn(
-            name=one.name,
-            type=one.type,
-            description=one.description,
-            role="key" if one.name in step.grain else "attribute",
+            name=column.name,
+            type=column.type,
+            description=column.description,
+            role="key" if column.name in step.grain else "attribute",
         )
-        for one in step.columns
+        for column in step.columns
     ]
     return EtlNode(
         name=name,

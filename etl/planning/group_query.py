@@ -138,7 +138,9 @@ class GroupQuery:
 
     def _types(self, keys: Mapping[str, TypedValue], members: Iterable[_Member]) -> dict[str, str]:
         types = {name: key.type for name, key in keys.items()}
-        figures = {one.name: aggregate_type(one.function, one.value.type) for one in members}
+        figures = {
+            member.name: aggregate_type(member.function, member.value.type) for member in members
+        }
         for measure in self._step.measures:
             types[measure.name] = figures[measure.name]
 
@@ -166,9 +168,9 @@ class GroupQuery:
         keys = readers[0].key_values()
         members: dict[str, _Member] = {}
         for reader in readers:
-            members |= {one.name: one for one in reader.members()}
+            members |= {member.name: member for member in reader.members()}
 
-        slots = {one.name: _slot(members[one.name]) for one in self._step.measures}
+        slots = {measure.name: _slot(members[measure.name]) for measure in self._step.measures}
         queries: list[exp.Select] = []
         for reader in readers:
             rows = reader.part.rows or stored
@@ -299,9 +301,9 @@ class _PartReader:
         """Return the measures on rows that no join repeats."""
         is_once = self.part.membership.is_once
         found = []
-        for one in self.members():
-            if is_once(one.measure.source):
-                found.append(one)
+        for member in self.members():
+            if is_once(member.measure.source):
+                found.append(member)
 
         return found
 

@@ -156,7 +156,7 @@ class _Comparison:
         if not values:
             return exp.Boolean(this=is_excluding)
 
-        listed = exp.In(this=self._side(values), expressions=[_operand(one) for one in values])
+        listed = exp.In(this=self._side(values), expressions=[_operand(value) for value in values])
         if is_excluding:
             return any_of((exp.Not(this=listed), is_null(self._subject.tree())))
 

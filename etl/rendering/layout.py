@@ -150,14 +150,14 @@ def _columns_read(draft: Draft) -> dict[tuple[str, str], list[str]]:
     read: dict[tuple[str, str], list[str]] = {}
     for model in draft.models:
         stored = []
-        for one in model.parts(exp.Table):
-            if one.db:
-                stored.append(one)
+        for part in model.parts(exp.Table):
+            if part.db:
+                stored.append(part)
 
         if not stored:
             continue
 
-        columns = [one.name for one in model.parts(exp.Column)]
+        columns = [part.name for part in model.parts(exp.Column)]
         for table in stored:
             read.setdefault((table.db, table.name), []).extend(columns)
 

@@ -75,7 +75,7 @@ def models_behind(draft: Draft, model: DraftModel) -> list[DraftModel]:
 
 def differences(expected: TypedRows, model: DraftModel, layout: Layout) -> str:
     """Return a query for the rows that are there and should not be, and the other way round."""
-    types = {one.name: one.type for one in model.node.columns}
+    types = {column.name: column.type for column in model.node.columns}
     columns = tuple((name, types.get(name, type_)) for name, type_ in expected.columns)
     values = row_selects(replace(expected, columns=columns))
     # Further rows are literals like the first ones, and too many for a proof.

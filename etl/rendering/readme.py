@@ -122,7 +122,7 @@ class _Readme:
         yield plain_markdown(self._bound.summary)
         yield ""
         sources = ", ".join(
-            _code(f"{one.table.schema}.{one.table.name}") for one in self._bound.sources
+            _code(f"{source.table.schema}.{source.table.name}") for source in self._bound.sources
         )
         yield self._say(
             WHAT, relation=_code(target.relation), kind=target.node.materialization, sources=sources
@@ -136,19 +136,19 @@ class _Readme:
 
         yield from self._head(COLUMNS)
         rows = []
-        for one in target.node.columns:
-            description = plain_markdown(one.description or "")
-            rows.append((_code(one.name), _code(one.type), one.role, description))
+        for column in target.node.columns:
+            description = plain_markdown(column.description or "")
+            rows.append((_code(column.name), _code(column.type), column.role, description))
 
         yield from self._table(COLUMNS_HEAD, rows)
 
     def assumptions(self) -> Iterator[str]:
         yield from self._head(ASSUMPTIONS)
-        for one in self._analysis.assumptions:
-            decided = self._say(DECIDED[one.decided_by])
-            figures = figures_of(one, self._lang)
+        for assumption in self._analysis.assumptions:
+            decided = self._say(DECIDED[assumption.decided_by])
+            figures = figures_of(assumption, self._lang)
             notes = "; ".join((decided, figures)) if figures else decided
-            yield f"- {plain_markdown(one.text)} ({notes})"
+            yield f"- {plain_markdown(assumption.text)} ({notes})"
 
         if not self._analysis.assumptions:
             yield self._say(NONE)
@@ -203,8 +203,8 @@ class _Readme:
         yield self._say(STATUS, status=self._report.status, by=self._report.built_by or "-")
         yield ""
         rows = []
-        for one in self._report.tests:
-            row = (_code(one.id), one.kind, _code(one.node), one.status, str(one.failures))
+        for test in self._report.tests:
+            row = (_code(test.id), test.kind, _code(test.node), test.status, str(test.failures))
             rows.append(row)
 
         yield from self._table(TESTS_HEAD, rows)
@@ -220,9 +220,9 @@ class _Readme:
             equivalent=mutants.equivalent,
             survivors=len(mutants.survivors),
         )
-        for one in mutants.survivors:
-            named = f"{_code(one.node)} {plain_markdown(one.operator)}"
-            yield f"- {self._say(SURVIVORS)} {named}: {plain_markdown(one.detail)}"
+        for survivor in mutants.survivors:
+            named = f"{_code(survivor.node)} {plain_markdown(survivor.operator)}"
+            yield f"- {self._say(SURVIVORS)} {named}: {plain_markdown(survivor.detail)}"
 
     def _written(self) -> Iterator[str]:
         if self._tests:

@@ -302,7 +302,7 @@ def test_what_is_closed_might_as_well_not_be_there(
             model.requests.clear()
             return {
                 **guests.shown(tmp_path / "audit.jsonl"),
-                "sent": _stable([one.params for one in model.requests]),
+                "sent": _stable([request.params for request in model.requests]),
             }
 
     with_it, without_it = shown(is_there=True), shown(is_there=False)

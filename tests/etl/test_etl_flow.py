@@ -68,7 +68,10 @@ def test_an_intent_becomes_a_proven_draft_with_its_files(asking: Asking) -> None
     assert sorted_rows(answer["preview"]) == MONTHS
     assert answer["execution_path"] == [*TESTED, "finalize"]
     assert answer["evidence"]["mutants"]["survivors"] == []
-    figures = {one["id"]: (one["rows"], one["amount"], one["of"]) for one in answer["assumptions"]}
+    figures = {
+        assumption["id"]: (assumption["rows"], assumption["amount"], assumption["of"])
+        for assumption in answer["assumptions"]
+    }
     assert figures == {
         "left_join_1": (1, "0", "whole"),
         "null_group_2": (1, "5.00", "whole"),
@@ -150,7 +153,9 @@ def test_the_sentence_asks_for_the_date_and_then_for_a_rating(asking: Asking) ->
     assert sorted_rows(answer["preview"]) == MONTHS
     assert answer["feedback"]["rating"] == "satisfied"
     assert answer["warnings"] == ["以下参数对 etl 无效：context_type。"]
-    assert [one["answer"] for one in answer["clarifications"]] == ["orders.ordered_on"]
+    assert [clarification["answer"] for clarification in answer["clarifications"]] == [
+        "orders.ordered_on"
+    ]
     assert answer["artefact"]["target"]["relation"] == "销售汇总表"
     conversation = f"/api/v0/conversations/{answer['conversation_id']}"
     (turn,) = get(asking, conversation).get_json()["data"]["turns"]
@@ -169,7 +174,7 @@ def test_a_program_is_told_what_is_open_and_never_asked(asking: Asking) -> None:
     body = {"question": UNDECIDED, "agent": "etl", "options": {"interactive": False}}
     _, answer = post(asking, {**body, "routing_mode": "hybrid"}, "/api/v0/ask_agent")
     assert answer["status"] == "needs_input"
-    assert [one["kind"] for one in answer["questions"]] == ["date_column"]
+    assert [question["kind"] for question in answer["questions"]] == ["date_column"]
     assert "routing_mode" in answer["warnings"][0]
 
 
@@ -392,7 +397,7 @@ def test_a_dedup_of_rows_without_a_key_leaves_no_choice(
     status, answer = post(strange, body | {"options": {"interactive": False}})
     assert (status, answer["status"]) == (200, "proven"), answer
     assert answer["evidence"]["mutants"]["survivors"] == []
-    assumed = [one["id"] for one in answer["assumptions"]]
+    assumed = [assumption["id"] for assumption in answer["assumptions"]]
     assert assumed == ([] if sorting else ["dedup_order_0"])
 
 
@@ -401,7 +406,10 @@ TYPES = ("u", "i", "t", "e", "b", "j", "a", "r", "ts", "n", "d")
 
 def grouped_by(*columns: str) -> tuple[str, Mapping[str, Any]]:
     counted = {"function": "count", "as": "rows"}
-    return "aggregate", {"group_by": [{"column": one} for one in columns], "measures": [counted]}
+    return "aggregate", {
+        "group_by": [{"column": column} for column in columns],
+        "measures": [counted],
+    }
 
 
 @pytest.mark.parametrize("column", TYPES)

@@ -79,7 +79,11 @@ class Makers(People):
         """What earlier drafts decide of the request, for them."""
         answer = self.drafted(who, question, interactive=False)
         assert answer["status"] in ("proven", "needs_input")
-        return [one["text"] for one in answer["assumptions"] if one["decided_by"] == "example"]
+        return [
+            assumption["text"]
+            for assumption in answer["assumptions"]
+            if assumption["decided_by"] == "example"
+        ]
 
     def lessons(self, who: str) -> list[dict[str, Any]]:
         data = self.call(who, f"{LESSONS}?limit=100")[1]
@@ -206,7 +210,7 @@ def test_questions_and_drafts_learn_apart(makers: Makers) -> None:
     asked = makers.ask("alice", SENTENCE.rpartition("，")[0])
     assert asked.get("generation_method") != "verified_example"
     makers.say("alice", makers.ask("alice", "how many users are there?")["run_id"], "satisfied")
-    assert [one["kind"] for one in makers.examples("alice")] == ["example", "etl"]
+    assert [example["kind"] for example in makers.examples("alice")] == ["example", "etl"]
     done = makers.drafted("alice", interactive=False)
     said = makers.say("alice", done["run_id"], "unsatisfied", comment="too slow")
     assert (said["example"], said["lesson"]) == (None, None)

@@ -72,7 +72,7 @@ def ask(askings: Callable[..., Asking], model: OpenAiServer) -> Ask:
         assert status == 200, envelope
         data: dict[str, Any] = envelope["data"]
         assert data["usage"]["llm_calls"] == len(model.requests) <= 40
-        assert "xyzzy" not in json.dumps([one.params for one in model.requests])
+        assert "xyzzy" not in json.dumps([request.params for request in model.requests])
         return data
 
     return ask
@@ -100,7 +100,9 @@ def test_right_sql_counts_and_is_proven(ask: Ask, model: OpenAiServer) -> None:
     assert rows(answer) == MONTHS
     tests = {test["id"]: test["status"] for test in answer["evidence"]["tests"]}
     assert tests["reconcile_rules_monthly_sales"] == "pass"
-    assert [one for one in answer["warnings"] if "disagrees" in one and "lost" in one]
+    assert [
+        warning for warning in answer["warnings"] if "disagrees" in warning and "lost" in warning
+    ]
     assert answer["usage"]["prompt_tokens"] > 0
     # What the tables' comments say stays inside of its tags.
     for request in model.requests:
@@ -160,7 +162,7 @@ def test_hostile_sql_is_refused(ask: Ask) -> None:
 
         def hands(request: Request, some: list[str] = some) -> Reply:
             turn = turns(request)
-            told.extend(str(one["content"]) for one in request.messages[-1:] if turn)
+            told.extend(str(message["content"]) for message in request.messages[-1:] if turn)
             return submitted("sql", node=TARGET, sql=some[min(turn, len(some) - 1)], notes=None)
 
         answer = ask(hands_in(sql=hands))
@@ -331,7 +333,7 @@ def test_words_that_rules_cannot_read_are_read_by_the_model(ask: Ask, model: Ope
     closed = json.loads(json.dumps(INTENT).replace('"users"', '"vault"'))
     denied = submitted("analysis", intent=closed, ambiguities=[], assumptions=[])
     assert ask(hands_in(analysis=denied), UNREAD)["status"] == "not_possible"
-    assert "passphrase" not in json.dumps([one.params for one in model.requests])
+    assert "passphrase" not in json.dumps([request.params for request in model.requests])
 
 
 def test_what_the_model_asks_is_asked_and_decides(
@@ -349,11 +351,11 @@ def test_what_the_model_asks_is_asked_and_decides(
     answer = ask(hands_in(analysis=analysis), UNREAD)
     assert answer["status"] == "needs_input"
     (question,) = answer["questions"]
-    assert (question["kind"], [one["value"] for one in question["choices"]]) == (
+    assert (question["kind"], [choice["value"] for choice in question["choices"]]) == (
         "date_column",
         ["orders.ordered_on", "orders.paid_at"],
     )
-    assert "Void orders count." in [one["text"] for one in answer["assumptions"]]
+    assert "Void orders count." in [assumption["text"] for assumption in answer["assumptions"]]
     asking = askings(model)
     model.requests.clear()
     body = {**UNREAD, "options": {**OPTIONS, "interactive": True}}
@@ -409,7 +411,7 @@ def test_what_rules_cannot_render_counts_when_its_tests_pass(ask: Ask) -> None:
     assert methods(answer) == ("unproven", "mixed")
     bands = [["2026-01-01", "below"], ["2026-02-01", "above"], [None, "below"]]
     assert rows(answer) == bands
-    assert any("Rules can't say" in one["text"] for one in answer["assumptions"])
+    assert any("Rules can't say" in assumption["text"] for assumption in answer["assumptions"])
     assert any("nothing to compare the rows of monthly_sales" in w for w in answer["warnings"])
     assert answer["artefact"]["target"]["relation"] == "monthly_sales"
     assert answer["plan"]["target"] == answer["plan"]["nodes"][-1]["name"] == BANDED
@@ -428,7 +430,7 @@ def test_a_further_step_that_fails_is_missed_and_not_made_up_for(ask: Ask) -> No
     answer = ask(further(by_node({BANDED: doubled})), UNREAD)
     assert (answer["status"], rows(answer)) == ("failed", MONTHS)
     assert answer["execution_path"].count("developer_agent") == 4
-    assert any("last step of the request is missing" in one for one in answer["warnings"])
+    assert any("last step of the request is missing" in warning for warning in answer["warnings"])
     assert answer["plan"]["target"] == MEANT
     nothing = ask(further(Reply("no")), UNREAD)
     assert nothing["status"] == "failed"
@@ -449,7 +451,7 @@ def test_a_hostile_further_step_is_refused_and_ends(ask: Ask) -> None:
     told: list[str] = []
 
     def hands(request: Request) -> Reply:
-        told.extend(str(one["content"]) for one in request.messages[-1:] if turns(request))
+        told.extend(str(message["content"]) for message in request.messages[-1:] if turns(request))
         calls = [
             Called("submit_sql", {"node": BANDED, "sql": sql, "notes": None}, f"call_{place}")
             for place, sql in enumerate(HOSTILE_STEPS.values())

@@ -81,7 +81,8 @@ def _said(reading: AnalysisResult) -> list[str]:
     """The operations in short, then the target."""
     assert reading.intent is not None, (reading.ambiguities, reading.impossible)
     steps = [
-        f"{one.action} {_SHORT[one.action](one.parameters)}" for one in reading.intent.operations
+        f"{operation.action} {_SHORT[operation.action](operation.parameters)}"
+        for operation in reading.intent.operations
     ]
     return [*steps, f"into {reading.intent.data_target.table_name}"]
 
@@ -454,13 +455,17 @@ def test_two_readings_are_asked_and_each_choice_is_taken(
 ) -> None:
     reading = _read(question)
     assert reading.intent is None
-    assert [one.kind for one in reading.ambiguities] == [kind]
+    assert [ambiguity.kind for ambiguity in reading.ambiguities] == [kind]
     assert [choice.value for choice in reading.ambiguities[0].choices] == choices
     taken = set()
     for choice in choices:
         answered = _read(question, **{reading.ambiguities[0].id: choice})
         assert reading.ambiguities[0] not in answered.ambiguities
-        shown = _said(answered) if answered.intent else [one.prompt for one in answered.ambiguities]
+        shown = (
+            _said(answered)
+            if answered.intent
+            else [ambiguity.prompt for ambiguity in answered.ambiguities]
+        )
         taken.add(str(shown))
     assert len(taken) == len(choices)
 
@@ -497,7 +502,7 @@ def test_what_is_not_covered_is_named(question: str, kind: str, word: str) -> No
     reading = _read(question)
     assert reading.intent is None
     refusals = [one for one in reading.impossible if one.kind == kind]
-    assert any(word in one.text for one in refusals), reading
+    assert any(word in refusal.text for refusal in refusals), reading
 
 
 @pytest.mark.parametrize(
@@ -574,10 +579,10 @@ def test_a_follow_up_changes_any_request(follow_up: str, expected: list[str]) ->
     findings = RequestFindings({}, "en")
     intent = read_sentence(follow_up, SALES, lexicon_of(SALES), findings, _EARLIER)
     if intent is None:
-        asked = [_asked(one) for one in findings.ambiguities]
+        asked = [_asked(ambiguity) for ambiguity in findings.ambiguities]
         assert asked + [one.kind for one in findings.impossible] == expected
         return
-    operations = [one for one in intent.operations if one.action != "sink"]
+    operations = [operation for operation in intent.operations if operation.action != "sink"]
     said = _said(AnalysisResult(intent=intent.model_copy(update={"operations": operations})))
     assert said == [*expected, "into sales"]
 

@@ -191,7 +191,7 @@ def _figures(result: BindingResult, world: Mapping[str, Any]) -> dict[str, Figur
     assert result.bound is not None, result.analysis
     tables = {source.name: world[source.table.name] for source in result.bound.sources}
     meaning = evaluate(result.bound, tables, result.decisions)
-    assumed = [one.id for one in result.analysis.assumptions]
+    assumed = [assumption.id for assumption in result.analysis.assumptions]
     return {id_: (meaning.decided[id_].rows, meaning.decided[id_].amount) for id_ in assumed}
 
 

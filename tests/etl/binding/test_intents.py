@@ -121,7 +121,9 @@ def test_filters_narrow_a_table_before_its_join_and_joined_rows_after_it() -> No
         keep("m0", ">", 100),
         sources=("orders", "users"),
     )
-    found = [(one.order, one.stage, one.source) for one in steps if isinstance(one, FilterStep)]
+    found = [
+        (step.order, step.stage, step.source) for step in steps if isinstance(step, FilterStep)
+    ]
     assert found == [
         (1, "table", "orders"),
         (2, "table", "users"),
@@ -137,7 +139,7 @@ def test_a_way_leads_through_tables_that_the_intent_does_not_name() -> None:
         by("products.kind", sums=["items.price"]),
         sources=("orders", "products", "items"),
     )
-    joins = [one for one in steps if isinstance(one, JoinSourceStep)]
+    joins = [step for step in steps if isinstance(step, JoinSourceStep)]
     assert [(one.right, one.how, one.is_multiple) for one in joins] == [
         ("items", "inner", True),
         ("products", "inner", False),
@@ -151,7 +153,7 @@ def test_a_joined_table_on_the_way_is_not_joined_again() -> None:
         by("products.kind", sums=["items.price"]),
         sources=("orders", "items", "products"),
     )
-    joins = [one for one in steps if isinstance(one, JoinSourceStep)]
+    joins = [step for step in steps if isinstance(step, JoinSourceStep)]
     assert [one.right for one in joins] == ["items", "products"]
     assert joins[1].on[0][0] == BoundColumn("items", "product_id")
 
@@ -160,8 +162,8 @@ def test_a_row_of_the_base_is_selected_by_what_is_not_in_the_result() -> None:
     operations = (join("orders", "items"), keep("items.quantity", ">", 2))
     bound = bind(request(*operations, sources=("orders", "items")), {"grain": "orders"}).bound
     assert bound is not None
-    order = dict.fromkeys(one.name for one in bound.base.table.columns)
-    item = dict.fromkeys(one.name for one in bound.source("items").table.columns)
+    order = dict.fromkeys(column.name for column in bound.base.table.columns)
+    item = dict.fromkeys(column.name for column in bound.source("items").table.columns)
     orders = [order | {"id": 1}, order | {"id": 2}]
     items = [item | {"order_id": 1, "quantity": 3}, item | {"order_id": 1, "quantity": 4}]
     rows = evaluate(bound, {"orders": orders, "items": items}).rows
@@ -217,7 +219,10 @@ def test_a_source_that_nothing_uses_is_not_joined() -> None:
     result = bind(request(by("status"), sources=("users", "addresses", "orders")))
     assert result.bound is not None
     assert [source.name for source in result.bound.sources] == ["orders"]
-    assert [one.id for one in result.analysis.assumptions][:2] == ["unused_table", "unused_table_2"]
+    assert [assumption.id for assumption in result.analysis.assumptions][:2] == [
+        "unused_table",
+        "unused_table_2",
+    ]
 
 
 def test_a_join_may_name_its_sides_the_other_way_round() -> None:
@@ -227,7 +232,7 @@ def test_a_join_may_name_its_sides_the_other_way_round() -> None:
         by("products.kind", sums=["items.price"]),
         sources=("orders", "items", "products"),
     )
-    assert [(one.right, one.how) for one in steps if isinstance(one, JoinSourceStep)] == [
+    assert [(step.right, step.how) for step in steps if isinstance(step, JoinSourceStep)] == [
         ("items", "left"),
         ("products", "left"),
     ]
@@ -288,7 +293,7 @@ def test_windows_that_ties_would_leave_open_go_by_the_grain() -> None:
         ("window", {"function": "row_number", "as": "n", **ranked}),
         ("window", {"function": "rank", "as": "r", **ranked}),
     )
-    first, second = (one for one in steps if isinstance(one, WindowStep))
+    first, second = (step for step in steps if isinstance(step, WindowStep))
     assert first.sorting == (("m0", "desc"), ("user_id", "asc"))
     assert second.sorting == (("m0", "desc"),)
 
@@ -553,7 +558,7 @@ def test_any_names_can_be_bound(names: list[str]) -> None:
 
 def test_what_is_not_in_the_catalogue_does_not_exist() -> None:
     """A closed table is said not to exist as one that does not, and nothing leads through it."""
-    closed = Catalog(tuple(one for one in CATALOG.tables if one.name != "items"))
+    closed = Catalog(tuple(table for table in CATALOG.tables if table.name != "items"))
     missing = bind(request(by(), sources=("items",)), catalog=closed).analysis.impossible
     unknown = bind(request(by(), sources=("itemz",)), catalog=closed).analysis.impossible
     assert [one.text for one in missing] == [one.text.replace("itemz", "items") for one in unknown]

@@ -177,7 +177,7 @@ def test_what_is_open_is_asked(case: Question) -> None:
     result = bind(case.intent, catalog=case.catalog)
     assert result.bound is None
     assert result.analysis.impossible == []
-    asked = {one.id: one for one in result.analysis.ambiguities}
+    asked = {ambiguity.id: ambiguity for ambiguity in result.analysis.ambiguities}
     assert set(asked) == set(case.asked)
     for id_, values in case.asked.items():
         assert {choice.value for choice in asked[id_].choices} == set(values)
@@ -209,7 +209,7 @@ def _answered(case: Question, answers: dict[str, str]) -> dict[str, str]:
 
 def test_an_answer_that_is_no_choice_is_asked_again() -> None:
     result = bind(request(by(MONTHS)), {"date_column": "users.born_on"})
-    assert [one.id for one in result.analysis.ambiguities] == ["date_column"]
+    assert [ambiguity.id for ambiguity in result.analysis.ambiguities] == ["date_column"]
 
 
 @pytest.mark.parametrize(
@@ -282,7 +282,11 @@ def test_the_semantic_file_decides() -> None:
     )
     result = bind(intent, catalog=meant())
     assert result.analysis.ambiguities == []
-    semantic = {one.id for one in result.analysis.assumptions if one.decided_by == "semantic"}
+    semantic = {
+        assumption.id
+        for assumption in result.analysis.assumptions
+        if assumption.decided_by == "semantic"
+    }
     assert semantic == {"semantic_filter", "stored_value_2", "metric_3", "date_column_3"}
     assert result.bound is not None
     shown = repr(result.bound.steps)
@@ -293,14 +297,14 @@ def test_the_semantic_file_decides() -> None:
 def test_what_the_intent_says_comes_before_the_semantic_filter() -> None:
     result = bind(request(keep("is_gift", "is_true"), by()), catalog=meant())
     assert result.bound is not None
-    assert all(one.id != "semantic_filter" for one in result.analysis.assumptions)
+    assert all(assumption.id != "semantic_filter" for assumption in result.analysis.assumptions)
 
 
 def test_a_table_of_two_schemas_is_asked() -> None:
     catalog = Catalog(CATALOG.tables, search_path=("nowhere",))
     intent = request(by("page", sums=["seconds"]), sources=("visits",))
     result = bind(intent, catalog=catalog)
-    assert [one.kind for one in result.analysis.ambiguities] == ["table"]
+    assert [ambiguity.kind for ambiguity in result.analysis.ambiguities] == ["table"]
     answered = bind(intent, {"table": "public.visits"}, catalog)
     assert answered.bound is not None
     assert answered.bound.base.table.schema == "public"

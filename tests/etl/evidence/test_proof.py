@@ -179,7 +179,9 @@ def test_converted_amounts_are_reconciled_where_rates_name_both_currencies() -> 
     bound = INTENTS["converted"]
     table = TABLES["rates"]
     both = replace(table, columns=(*table.columns, Column("into", "text")))
-    sources = [replace(one, table=both) if one.table is table else one for one in bound.sources]
+    sources = [
+        replace(source, table=both) if source.table is table else source for source in bound.sources
+    ]
     steps = (replace(rate("USD"), target_currency="into"), *bound.steps[1:])
     bound = replace(bound, sources=tuple(sources), steps=steps)
     tests = {test.id for test in make_tests(make_draft(bound), bound)}
@@ -207,7 +209,7 @@ def test_broken_models_are_caught(scratch: ScratchDatabase, name: str) -> None:
     assert mutants is not None
     assert mutants.tried == mutants.caught + mutants.equivalent + len(mutants.survivors)
     assert mutants.caught >= 10
-    assert [(one.operator, one.detail) for one in mutants.survivors] == []
+    assert [(survivor.operator, survivor.detail) for survivor in mutants.survivors] == []
 
 
 def test_a_model_that_is_wrong_is_never_proven(scratch: ScratchDatabase) -> None:
@@ -224,7 +226,9 @@ def test_a_model_that_is_wrong_is_never_proven(scratch: ScratchDatabase) -> None
 
 
 def _replaced(draft: Draft, name: str, select: exp.Query) -> Draft:
-    models = tuple(replace(one, select=select) if one.name == name else one for one in draft.models)
+    models = tuple(
+        replace(model, select=select) if model.name == name else model for model in draft.models
+    )
     return replace(draft, models=models)
 
 

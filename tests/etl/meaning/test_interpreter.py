@@ -449,7 +449,9 @@ WORLDS = [
 @pytest.mark.parametrize("world", WORLDS, ids=lambda world: world.name)
 def test_an_intent_means_these_rows(world: World) -> None:
     tables = world.tables or WORLD
-    meaning = evaluate(world.intent, {one.name: tables[one.name] for one in world.intent.sources})
+    meaning = evaluate(
+        world.intent, {source.name: tables[source.name] for source in world.intent.sources}
+    )
     assert meaning.columns == world.intent.target.columns
     assert counted(meaning.rows) == counted(world.rows)
 

@@ -49,7 +49,7 @@ def test_a_draft_gives_the_rows_that_the_intent_means(
             columns = ", ".join(quoted(name) for name in meant.target.columns)
             relation = quoted(model.relation)
             built = connection.execute(f"SELECT {columns} FROM {relation}").fetchall()
-            sources = {one.name: stored[one.table.name] for one in meant.sources}
+            sources = {source.name: stored[source.table.name] for source in meant.sources}
             assert counted(built) == counted(evaluate(meant, sources).rows), model.name
 
 

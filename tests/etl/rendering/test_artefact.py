@@ -133,7 +133,7 @@ def test_files_hold_no_template_but_the_renderers_own() -> None:
     for file in artefact.files:
         if file.path.endswith(".sql") and file.path.startswith(("models/", "tests/")):
             calls = _CALL.findall(file.text)
-            assert calls and [one for one in calls if not _ALLOWED.fullmatch(one)] == []
+            assert calls and [call for call in calls if not _ALLOWED.fullmatch(call)] == []
         elif file.path.endswith(".sql"):
             assert _CALL.findall(file.text) == [], file.path
         elif file.path.endswith(".yml"):
@@ -166,7 +166,7 @@ def test_lineage_leads_from_each_column_to_the_sources() -> None:
     )
     files = {file.path: file.text for file in _artefact(bound).files}
     edges = json.loads(files["lineage.json"])["edges"]
-    found = {(one["source"], one["target"]): one["source_columns"] for one in edges}
+    found = {(edge["source"], edge["target"]): edge["source_columns"] for edge in edges}
     assert found["dwd_orders_users", "result"] == ["city", "amount"]
     assert found["ods_users", "dwd_orders_users"] == ["city"]
     assert {source for source, _ in found} >= {"public.orders", "public.users"}
