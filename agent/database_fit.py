@@ -15,10 +15,11 @@ from rules.linking.explained import ExplainedWords, explained_scores
 _READABLE = 0.5  # bonus of a database for which the rules can read the whole question
 _NEAR = 0.95  # from here on, another database may be meant as well
 _NEAR_UNREAD = 0.6  # the same where the best one is not readable: single words are weak evidence
-_LEAST_PART = 0.6  # of the best score; needed where a question is explained as well as by the best
+_LEAST_PART = 0.5  # of the best score; needed where a question is explained as well as by the best
 
 _CERTAIN = 0.6  # least degree to which a word is explained that counts as certain
 _SURE, _SOMEHOW = 0.8, 0.4  # what a database has to know in part, if another one knows it
+_BY_NAME = 0.92  # least degree to which a word is explained by the name of a table or by a value
 _AS_WELL = 0.9  # least part of the best one's explanation that counts as equally good
 
 
@@ -50,9 +51,16 @@ def databases_that_fit(evidence: Mapping[str, DatabaseEvidence]) -> Sequence[str
     """Return the databases that the question may be about, the likeliest first."""
     readable = [name for name, one in evidence.items() if one.is_readable]
     score = word_scores(evidence)
-    if not score:
-        return readable
+    fitting = _known_to_fit(score, evidence, readable) if score else readable
+    foreign = (name for name in evidence if _may_know(name, fitting, evidence))
+    return list(dict.fromkeys([*fitting, *foreign]))
 
+
+def _known_to_fit(
+    score: Mapping[str, float],
+    evidence: Mapping[str, DatabaseEvidence],
+    readable: Sequence[str],
+) -> list[str]:
     read = _fitting(score, evidence, readable)
     wholly = [name for name in readable if _knows_all(evidence[name], evidence.values())]
     if wholly == readable:
@@ -60,6 +68,26 @@ def databases_that_fit(evidence: Mapping[str, DatabaseEvidence]) -> Sequence[str
 
     # Where what the rules read may be another question, either may be meant.
     return list(dict.fromkeys([*_fitting(score, evidence, wholly), *read]))
+
+
+def _may_know(name: str, fitting: Sequence[str], evidence: Mapping[str, DatabaseEvidence]) -> bool:
+    """Tell whether a database without names in the question's language may be meant as well.
+
+    It may know, under a name that no translation leads to, a word that what fits leaves
+    unexplained. What others know by the very name of a table or a value, it has to know as well.
+    """
+    one = evidence[name].explained
+    others = [evidence[other].explained for other in fitting]
+    if not one.is_foreign or any(other.is_foreign for other in others):
+        return False
+    if not others:
+        is_told_apart = not all(other.explained.is_foreign for other in evidence.values())
+        return is_told_apart and bool(one.untranslated)
+
+    return any(
+        other.unknown & one.untranslated and one.is_as_much(other, _BY_NAME, _SOMEHOW)
+        for other in others
+    )
 
 
 def _fitting(
@@ -97,4 +125,4 @@ def _may_be_meant(
     if part < _LEAST_PART or (other.is_readable and not one.is_readable):
         return False
 
-    return one.explained.is_as_much(other.explained, _CERTAIN, _AS_WELL)
+    return one.explained.is_as_much(other.explained, _CERTAIN, _AS_WELL, unless_understood=_SURE)

@@ -43,6 +43,7 @@ def _joined(*tables: _Said) -> _Said:
 
 _OF_ENGLISH = _joined(EN_TO_EN, EN_TO_ZH, EVENTS_OF_VERBS, TRANSLATED_EN)
 _OF_CHINESE = _joined(ZH_TO_EN, ZH_TO_ZH, EVENTS_OF_VERBS, TRANSLATED_ZH)
+_TRANSLATED = frozenset(ZH_TO_EN) | frozenset(TRANSLATED_ZH)
 _FAINT = frozenset(
     term for phrase in WORDS.both("relevance.faint") for term in (phrase, *terms(phrase))
 )
@@ -85,6 +86,17 @@ def forms(question: str) -> dict[str, Form]:
             wanted.setdefault(term, form)
 
     return wanted
+
+
+def is_translated(text: str) -> bool:
+    """Tell whether a Chinese text consists of words that have translations."""
+    reached = {0}
+    for start in range(len(text)):
+        if start in reached:
+            ends = range(start + 1, min(len(text), start + _LONGEST_SYNONYM) + 1)
+            reached.update(end for end in ends if text[start:end] in _TRANSLATED)
+
+    return len(text) in reached
 
 
 @lru_cache(maxsize=20_000)

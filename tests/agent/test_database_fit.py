@@ -1,5 +1,7 @@
 """Which databases fit a question, by what each is known to say of its words."""
 
+from collections.abc import Mapping
+
 from agent.database_fit import DatabaseEvidence, databases_that_fit
 from common.inquiry import Inquiry
 from common.values import Catalog, Column, Table
@@ -21,11 +23,24 @@ CATALOGS = {
         )
     ),
 }
+IN_TWO_LANGUAGES = {
+    "school": Catalog(
+        (
+            Table("public", "student", "table", (), "学生"),
+            Table("public", "note", "table", (), "文件备注"),
+        )
+    ),
+    "freight": Catalog(
+        (Table("public", "waybill", "table", ()), Table("public", "customer", "table", ()))
+    ),
+}
 
 
-def _evidence(question: str, name: str, *, is_readable: bool) -> DatabaseEvidence:
+def _evidence(
+    question: str, name: str, *, is_readable: bool, catalogs: Mapping[str, Catalog] = CATALOGS
+) -> DatabaseEvidence:
     """A value of the sales, and of them alone, says "live", which means nothing."""
-    explained = explained_words(Inquiry(question, "en", CATALOGS[name]))
+    explained = explained_words(Inquiry(question, "en", catalogs[name]))
     by_chance = {"live": 0.65} if name == "sales" and "live" in question else {}
     return DatabaseEvidence(QuestionCoverage(by_chance, {}), explained, is_readable)
 
@@ -55,3 +70,35 @@ def test_the_best_fits_and_those_that_explain_the_question_as_well() -> None:
                     for name in CATALOGS
                 }
                 assert sorted(databases_that_fit(evidence)) == sorted(names.split())
+
+
+def test_a_database_without_names_in_the_language_may_know_what_the_best_does_not() -> None:
+    with all_cases() as cases:
+        for question, readable, names in (
+            # No translation of waybills is known, so the freight may have them.
+            ("运单备注有多少", "", "freight school"),
+            ("运单有多少", "", "freight"),
+            # It has no students, as these would be found by their translation.
+            ("学生的运单有多少", "", "school"),
+            ("学生有多少", "school", "school"),
+            ("客户有多少", "freight", "freight"),
+            ("多少", "", ""),
+        ):
+            with cases.case(question):
+                evidence = {
+                    name: _evidence(
+                        question,
+                        name,
+                        is_readable=name in readable.split(),
+                        catalogs=IN_TWO_LANGUAGES,
+                    )
+                    for name in IN_TWO_LANGUAGES
+                }
+                assert sorted(databases_that_fit(evidence)) == sorted(names.split())
+
+        with cases.case("where none has names in the language, that tells nothing"):
+            evidence = {
+                name: _evidence("运单有多少", name, is_readable=False)
+                for name in ("sales", "clinic")
+            }
+            assert databases_that_fit(evidence) == []
