@@ -75,6 +75,7 @@ def _may_know(name: str, fitting: Sequence[str], evidence: Mapping[str, Database
 
     It may know, under a name that no translation leads to, a word that what fits leaves
     unexplained. What others know by the very name of a table or a value, it has to know as well.
+    Where several fit, the user is asked anyway: it is among the choices if it knows that much.
     """
     one = evidence[name].explained
     others = [evidence[other].explained for other in fitting]
@@ -84,10 +85,11 @@ def _may_know(name: str, fitting: Sequence[str], evidence: Mapping[str, Database
         is_told_apart = not all(other.explained.is_foreign for other in evidence.values())
         return is_told_apart and bool(one.untranslated)
 
-    return any(
-        other.unknown & one.untranslated and one.is_as_much(other, _BY_NAME, _SOMEHOW)
-        for other in others
-    )
+    alike = [other for other in others if one.is_as_much(other, _BY_NAME, _SOMEHOW)]
+    if one.how_well and len(alike) == len(others) > 1:
+        return True
+
+    return any(other.unknown & one.untranslated for other in alike)
 
 
 def _fitting(

@@ -31,8 +31,18 @@ IN_TWO_LANGUAGES = {
         )
     ),
     "freight": Catalog(
-        (Table("public", "waybill", "table", ()), Table("public", "customer", "table", ()))
+        (
+            Table("public", "waybill", "table", ()),
+            Table("public", "customer", "table", ()),
+            Table("public", "employee", "table", ()),
+        )
     ),
+    **{
+        name: Catalog(
+            (Table("public", "employee", "table", (Column("band", "text", "岗级"),), "员工"),)
+        )
+        for name in ("shop", "bank")
+    },
 }
 
 
@@ -82,6 +92,8 @@ def test_a_database_without_names_in_the_language_may_know_what_the_best_does_no
             ("学生的运单有多少", "", "school"),
             ("学生有多少", "school", "school"),
             ("客户有多少", "freight", "freight"),
+            # Two fit: the user, who is asked anyway, may mean its employees, too.
+            ("各岗级的员工有多少", "bank shop", "bank freight shop"),
             ("多少", "", ""),
         ):
             with cases.case(question):
