@@ -374,14 +374,10 @@ def _ranges(
 
 
 def _ranged_key(database: _Database, table: Table) -> str | None:
-    """Return the column that is the table's primary key by itself, if it holds whole numbers."""
+    """Return the first column of the table's primary key, if it holds whole numbers."""
     primary = next((one.primary for one in database.keys if one.table == table.key), ())
-    if len(primary) != 1:
-        return None
-
-    (key,) = primary
-    column = table.column(key)
-    return key if column is not None and column.type in _RANGED_TYPES else None
+    column = table.column(primary[0]) if primary else None
+    return column.name if column is not None and column.type in _RANGED_TYPES else None
 
 
 def _keys_of(table: str, schema: str, rows: Iterable[tuple[Any, ...]]) -> NotedKeys:

@@ -31,6 +31,8 @@ CREATE TABLE customer (id int PRIMARY KEY AUTO_INCREMENT, name varchar(40) NOT N
     COMMENT = 'Who buys 客户' CHARACTER SET utf8mb4;
 CREATE TABLE sale (id bigint unsigned PRIMARY KEY, customer_id int, amount decimal(10,2),
     at datetime, n int, d int, FOREIGN KEY (customer_id) REFERENCES customer (id));
+CREATE TABLE line (sale_id int, number int, PRIMARY KEY (sale_id, number));
+INSERT INTO line VALUES (1, 1), (1, 2), (5, 1), (9, 1);
 INSERT INTO customer VALUES (1, 'Ann 安', 'TX', 'a', '2024-02-01', NULL),
     (2, 'Bob', 'tx', 'b', '2024-03-05', NULL);
 INSERT INTO sale VALUES (1, 1, 12.5, '2024-05-01 10:00:00', 7, 2),
@@ -136,8 +138,10 @@ def test_tables_of_mysql_mean_what_postgresql_means(
         assert main(["--hub", hub, "check"]) == 0
         (session,) = rows_of(hub, "SELECT array_to_string(srvoptions, ' ') FROM pg_foreign_server")
         assert "max_statement_time = 30" in session[0]
-        (view,) = rows_of(hub, "SELECT pg_get_viewdef('my.customer'::regclass)")
-        assert view[0].count("UNION ALL") == 1, "large tables are read by ranges of their key"
+        for table, joints in (("customer", 1), ("line", 2)):
+            (view,) = rows_of(hub, f"SELECT pg_get_viewdef('my.{table}'::regclass)")
+            assert view[0].count("UNION ALL") == joints, "they are read by ranges of their key"
+        assert rows_of(hub, "SELECT count(*), sum(number) FROM my.line") == [(4, 5)]
         execute(hub, "COMMENT ON COLUMN my.customer.state IS 'Where they pay taxes'")
         assert main(["--hub", hub, "refresh", "my"]) == 0
         database = opened(make_dsn(hub, user=READER))
@@ -149,7 +153,7 @@ def test_tables_of_mysql_mean_what_postgresql_means(
         with pytest.raises(InvalidSql, match="division by zero"):
             run(database, "SELECT n / d FROM my.sale")
         tables = asyncio.run(database.catalog()).by_key
-        assert set(tables) == {("my", "customer"), ("my", "sale")}
+        assert set(tables) == {("my", "customer"), ("my", "sale"), ("my", "line")}
         customer = tables["my", "customer"]
         assert (customer.comment, customer.primary_key) == ("Who buys 客户", ("id",))
         assert customer.unique_keys == (("name",),)
@@ -173,7 +177,9 @@ def test_tables_of_mysql_mean_what_postgresql_means(
                 "SELECT table_schema, table_name FROM information_schema.views"
                 " WHERE table_schema LIKE 'my%' ORDER BY 1, 2",
             )
-            tables_of_user = [(f"my_{user}", name) for name in ("customer", "sale", "texan")]
+            tables_of_user = [
+                (f"my_{user}", name) for name in ("customer", "line", "sale", "texan")
+            ]
             assert names == [*tables_of_user, (f"my_{user}_more", "note")]
             assert main(["--hub", hub, "refresh", "my"]) == 0
             assert main(["--hub", hub, "detach", "my"]) == 0
