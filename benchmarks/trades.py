@@ -169,7 +169,7 @@ def _snake(said: str) -> str:
 
 
 def _many(said: str) -> str:
-    """Return the plural."""
+    """Return the plural, not by Citu's own rules, so that a mistake in these would be seen."""
     if said == "alumnus":
         return "alumni"
     if said.endswith("thesis"):

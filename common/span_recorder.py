@@ -81,7 +81,7 @@ class _InnerSpan(NonRecordingSpan):
     """A span within one of this process.
 
     The library's own makes containers with locks for events and links, which are not used here, and
-    is copied when it ends: it takes the sixfold time, for ten spans of each answer.
+    is copied when it ends. That takes six times as long, for ten spans of each answer.
     """
 
     def __init__(

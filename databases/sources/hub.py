@@ -209,7 +209,7 @@ class Hub:
             made = hub_tables(cursor, found, source.note.schemas)
             changed = self._make(cursor, name, made, source.note)
 
-        self._analyze([table for table in made.tables if table.table.key in changed])
+        self._analyze([hub_table for hub_table in made.tables if hub_table.table.key in changed])
         self._say_refreshed(name, len(made.tables), len(changed))
 
     def check(self, name: str) -> None:
@@ -395,16 +395,16 @@ class Hub:
         for enum in sorted(made.enums - self._enums(cursor, made.schemas)):
             create_enum(cursor, enum)
 
-        for table in made.tables:
-            if table.table.key in changed:
-                create_table(cursor, name, table)
+        for hub_table in made.tables:
+            if hub_table.table.key in changed:
+                create_table(cursor, name, hub_table)
 
-            comments.copy("FOREIGN TABLE", table.table)
-            for column in table.left_out:
-                self._say_left_out(name, ".".join((*table.table.key, column)))
+            comments.copy("FOREIGN TABLE", hub_table.table)
+            for column in hub_table.left_out:
+                self._say_left_out(name, ".".join((*hub_table.table.key, column)))
 
         self._grant(cursor, known.reader, made.schemas)
-        digests = {table.table.key: table.digest for table in made.tables}
+        digests = {hub_table.table.key: hub_table.digest for hub_table in made.tables}
         note = replace(
             known,
             schemas=made.schemas,
@@ -430,7 +430,7 @@ class Hub:
         changed: Collection[tuple[str, str]],
     ) -> None:
         """Drop tables that have changed or are gone, and enums that no table needs any more."""
-        kept = {table.table.key for table in made.tables} - set(changed)
+        kept = {hub_table.table.key for hub_table in made.tables} - set(changed)
         for key in sorted(set(known.digests) - kept):
             cursor.execute(sql.SQL("DROP FOREIGN TABLE IF EXISTS {}").format(sql.Identifier(*key)))
 
@@ -476,9 +476,9 @@ class Hub:
     def _analyze(self, tables: Sequence[HubTable]) -> None:
         """Read the planner's statistics of the tables; what takes too long goes without."""
         samples = self._connection.server_version >= _SAMPLES
-        for table in tables:
-            name = ".".join(table.table.key)
-            if not samples and table.table.row_estimate > _MOST_ROWS_READ:
+        for hub_table in tables:
+            name = ".".join(hub_table.table.key)
+            if not samples and hub_table.table.row_estimate > _MOST_ROWS_READ:
                 self._tell(
                     f"{name}：没有统计信息，因为这个枢纽会读取所有行",
                     f"{name}: no statistics, because this hub would read all its rows",
@@ -488,7 +488,9 @@ class Hub:
             try:
                 with self._transaction() as cursor:
                     cursor.execute(f"SET LOCAL statement_timeout = {_ANALYZE_MS}")
-                    cursor.execute(sql.SQL("ANALYZE {}").format(sql.Identifier(*table.table.key)))
+                    cursor.execute(
+                        sql.SQL("ANALYZE {}").format(sql.Identifier(*hub_table.table.key))
+                    )
             except SourceError as error:
                 self._tell(
                     f"{name}：没有统计信息。{error.text.zh}", f"{name}: no statistics. {error}"
@@ -560,7 +562,7 @@ def _options(pairs: Sequence[str] | None) -> Mapping[str, str]:
 def _changed(known: SourceNote, made: HubTables) -> set[tuple[str, str]]:
     """Return the keys of tables that are not in the hub as they should be."""
     return {
-        table.table.key
-        for table in made.tables
-        if known.digests.get(table.table.key) != table.digest
+        hub_table.table.key
+        for hub_table in made.tables
+        if known.digests.get(hub_table.table.key) != hub_table.digest
     }

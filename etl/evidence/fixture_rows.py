@@ -280,7 +280,7 @@ class RowFilling:
         telling = role.telling
         values = telling.known()
         if telling.kind in NUMBERS:
-            values += [number_in(role.column, odd_amount) for odd_amount in _ODD_AMOUNTS]
+            values += [number_in(role.column, amount) for amount in _ODD_AMOUNTS]
         if telling.is_amount:
             values.append(self._plain_amount(role, 0))
         else:
@@ -554,9 +554,7 @@ class BoundsFilling(RowFilling):
 
     def _groups(self) -> Iterator[list[Decimal]]:
         """Yield the amounts in the rows of each group."""
-        bounds = [
-            fromkey for fromkey in dict.fromkeys(self._plan.having) if is_exact_number(fromkey)
-        ]
+        bounds = [bound for bound in dict.fromkeys(self._plan.having) if is_exact_number(bound)]
         sizes = [int(bound) for bound in bounds if 0 < bound <= _MOST_OF_GROUP]
         for bound in bounds:
             for step in _BESIDE_BOUND:

@@ -150,17 +150,28 @@ def _measure_by_parent(
             continue
 
         parent = lexicon.schema.table(edge.parent)
-        group, measure = row_name(parent, lang), spoken_name(column, lang)
-        if _has_no_sum(column):
-            asked = Text(f"各{group}的平均{measure}", f"average {measure} by {group}")
-            figure = Measure("avg", key, column.name)
-        else:
-            asked = Text(f"各{group}的{measure}排行", f"{_total_of(measure)} by {group}")
-            figure = Measure("sum", key, column.name)
+        group, figure = row_name(parent, lang), _figure_of(column, lang)
+        asked = Text(f"各{group}的{figure.zh}", f"{figure.en} by {group}")
+        if not _has_no_sum(column):
+            asked = Text(f"各{group}的{spoken_name(column, lang)}排行", asked.en)
 
-        query = Query(key, dimensions=(Dimension(parent.key),), measures=(figure,))
+        measure = _measure_of(key, column)
+        query = Query(key, dimensions=(Dimension(parent.key),), measures=(measure,))
         yield _Example("rank", asked, query)
         return
+
+
+def _figure_of(column: Column, lang: Lang) -> Text:
+    """Return what the sum of a column is called; of one that is not added, its average."""
+    name = spoken_name(column, lang)
+    if _has_no_sum(column):
+        return Text(f"平均{name}", f"average {name}")
+
+    return Text(f"{name}合计", _total_of(name))
+
+
+def _measure_of(key: TableKey, column: Column) -> Measure:
+    return Measure("avg" if _has_no_sum(column) else "sum", key, column.name)
 
 
 def _has_no_sum(column: Column) -> bool:
@@ -209,16 +220,10 @@ def _figure_by_column(facts: Facts, measure: Column, lang: Lang) -> Iterator[_Ex
         return
 
     key = facts.table.key
-    name, group = spoken_name(measure, lang), spoken_name(column, lang)
-    if _has_no_sum(measure):
-        asked = Text(f"各{group}的平均{name}", f"average {name} by {group}")
-        figure = Measure("avg", key, measure.name)
-    else:
-        asked = Text(f"各{group}的{name}合计", f"{_total_of(name)} by {group}")
-        figure = Measure("sum", key, measure.name)
-
-    dimension = Dimension(key, column.name)
-    yield _Example("group", asked, Query(key, dimensions=(dimension,), measures=(figure,)))
+    group, figure = spoken_name(column, lang), _figure_of(measure, lang)
+    asked = Text(f"各{group}的{figure.zh}", f"{figure.en} by {group}")
+    dimension, added = Dimension(key, column.name), _measure_of(key, measure)
+    yield _Example("group", asked, Query(key, dimensions=(dimension,), measures=(added,)))
 
 
 def _telling_column(facts: Facts) -> Column | None:
@@ -323,16 +328,10 @@ def _measure_by_month(facts: Facts, column: Column, lang: Lang) -> Iterator[_Exa
     if date is None:
         return
 
-    key, measure = facts.table.key, spoken_name(column, lang)
-    if _has_no_sum(column):
-        asked = Text(f"每月的平均{measure}", f"average {measure} per month")
-        figure = Measure("avg", key, column.name)
-    else:
-        asked = Text(f"每月的{measure}合计", f"{_total_of(measure)} per month")
-        figure = Measure("sum", key, column.name)
-
-    months = Dimension(key, date, bucket="month")
-    yield _Example("time", asked, Query(key, dimensions=(months,), measures=(figure,)))
+    key, figure = facts.table.key, _figure_of(column, lang)
+    asked = Text(f"每月的{figure.zh}", f"{figure.en} per month")
+    months, measure = Dimension(key, date, bucket="month"), _measure_of(key, column)
+    yield _Example("time", asked, Query(key, dimensions=(months,), measures=(measure,)))
 
 
 def _mentioned(question: str, lexicon: Lexicon) -> list[Link]:

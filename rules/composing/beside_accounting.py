@@ -1,5 +1,5 @@
-"""Refuses statements that join what only stands side by side, or take a step that was not taken for
-any other state.
+"""Refuses statements that join words which only stand side by side, or that read "not yet shipped"
+as any other state.
 """
 
 from collections.abc import Iterator

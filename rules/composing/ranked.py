@@ -793,9 +793,7 @@ def _groups(
     together = [asked.resolved(group.dimension, base) for group in parts.groups if group.is_ranked]
     groups = [asked.resolved(group.dimension, base) for group in parts.groups]
     top_per = [
-        fromkey
-        for fromkey in dict.fromkeys(groups)
-        if fromkey != entity and fromkey not in together
+        group for group in dict.fromkeys(groups) if group != entity and group not in together
     ]
     by = Order(measure=measure, descending=_direction(asked, ranking, figure.link))
     return Query(

@@ -245,8 +245,8 @@ def _by(query: Query, asked: Asked, first: Order) -> Query:
     """Return the query ordered by `first`, and behind it by a key that breaks ties."""
     order = [first]
     ties = group_order(query)[-1:] if query.measures else asked.tie_break(query.base)
-    for ty in ties:
-        if (ty.measure, ty.column) != (first.measure, first.column):
-            order.append(replace(ty, descending=False))
+    for tie in ties:
+        if (tie.measure, tie.column) != (first.measure, first.column):
+            order.append(replace(tie, descending=False))
 
     return replace(query, order=tuple(order))

@@ -14,7 +14,7 @@ Doubt = Literal["why", "reliability", "meaning"]
 """What a question about an answer asks of it, the plainest first."""
 
 _DOUBTS: Mapping[Doubt, re.Pattern[str]] = {
-    get_arg: WORDS.found(f"doubts.{get_arg}") for get_arg in get_args(Doubt)
+    doubt: WORDS.found(f"doubts.{doubt}") for doubt in get_args(Doubt)
 }
 _POINTS = WORDS.found("doubts.pointers")
 
@@ -37,7 +37,7 @@ Course = Literal["outlook", "change", "trend"]
 """What is asked of a series: what may come, what changed against a period before, how it went."""
 
 _ASKED: Mapping[Course, re.Pattern[str]] = {
-    get_arg: WORDS.found(f"course.{get_arg}") for get_arg in get_args(Course)
+    course: WORDS.found(f"course.{course}") for course in get_args(Course)
 }
 _UNITS = ("any", "year", "quarter", "month", "week", "day")
 _BEFORE = {unit: WORDS.found(f"course.before.{unit}") for unit in _UNITS}
