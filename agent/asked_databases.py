@@ -96,7 +96,7 @@ class DatabasesOnFile:
         self.has_mistakes = False
         self.databases: Mapping[str, AskedDatabase] = {}
         self.default = ""
-        self._take()
+        self._apply_file()
 
     def has_changed(self) -> bool:
         """Read the file again if it is another one than before; tell whether databases changed."""
@@ -107,7 +107,7 @@ class DatabasesOnFile:
         self._stamp = stamp
         before = (self.databases, self.default)
         try:
-            self._take()
+            self._apply_file()
         except (DatabasesFileError, SemanticFileError, RowRulesError) as error:
             self.has_mistakes = True
             _log.error("the file of databases is not used as it is now: %s", error)
@@ -117,7 +117,7 @@ class DatabasesOnFile:
         _log.info("the file of databases %s has changed and was read again", self._path)
         return (self.databases, self.default) != before
 
-    def _take(self) -> None:
+    def _apply_file(self) -> None:
         file = self._read(self._path)
         databases = {}
         for entry in file.entries:
@@ -162,9 +162,9 @@ class AskedDatabases:
             self._default = only.name
 
         self._looked_at = time.monotonic()
-        self._take()
+        self._apply_file()
 
-    def _take(self) -> None:
+    def _apply_file(self) -> None:
         if self._on_file is not None:
             self._databases = self._on_file.databases
             self._default = self._on_file.default
@@ -183,7 +183,7 @@ class AskedDatabases:
 
         self._looked_at = now
         if self._on_file.has_changed():
-            self._take()
+            self._apply_file()
 
     @property
     def is_one(self) -> bool:

@@ -690,7 +690,7 @@ class _Adapters:
         assert self.model is not None
         assert self._thinking is not None
         context = self.context_of(question, write)
-        occasion = self._enriched(question, occasion_of(question))
+        occasion = self._with_metadata(question, occasion_of(question))
         return ToolAgentContext(
             ToolSession(question, occasion, self.model, self._limits),
             self.tools,
@@ -727,7 +727,7 @@ class _Adapters:
         if model is None or thinking is None:
             return None
 
-        enriched = self._enriched(question, occasion)
+        enriched = self._with_metadata(question, occasion)
 
         def session_of(spent: Spent) -> ToolSession:
             return ToolSession(question, enriched, model, self._etl_limits, spent=spent)
@@ -737,7 +737,7 @@ class _Adapters:
         )
         return EtlRoles(RoleModel(session_of, self.tools, write), prompts)
 
-    def _enriched(self, question: Question, occasion: Occasion) -> Occasion:
+    def _with_metadata(self, question: Question, occasion: Occasion) -> Occasion:
         added: dict[str, str] = {}
         for enrich in self.extensions.enrichers:
             added |= enrich(question)

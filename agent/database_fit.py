@@ -51,23 +51,27 @@ def databases_that_fit(evidence: Mapping[str, DatabaseEvidence]) -> Sequence[str
     """Return the databases that the question may be about, the likeliest first."""
     readable = [name for name, one in evidence.items() if one.is_readable]
     score = word_scores(evidence)
-    fitting = _known_to_fit(score, evidence, readable) if score else readable
+    fitting = _best_databases(score, evidence, readable) if score else readable
     foreign = (name for name in evidence if _may_know(name, fitting, evidence))
     return list(dict.fromkeys([*fitting, *foreign]))
 
 
-def _known_to_fit(
+def _best_databases(
     score: Mapping[str, float],
     evidence: Mapping[str, DatabaseEvidence],
     readable: Sequence[str],
 ) -> list[str]:
-    read = _fitting(score, evidence, readable)
-    wholly = [name for name in readable if _knows_all(evidence[name], evidence.values())]
-    if wholly == readable:
-        return read
+    """Return the databases with the best scores, the likeliest first.
 
-    # Where what the rules read may be another question, either may be meant.
-    return list(dict.fromkeys([*_fitting(score, evidence, wholly), *read]))
+    The rules can write SQL for the question in `readable` ones, but may have passed over words
+    there and read another question. Then the best without a bonus for those may be meant as well.
+    """
+    best = _fitting(score, evidence, readable)
+    read_whole = [name for name in readable if _knows_all(evidence[name], evidence.values())]
+    if read_whole == readable:
+        return best
+
+    return list(dict.fromkeys([*_fitting(score, evidence, read_whole), *best]))
 
 
 def _may_know(name: str, fitting: Sequence[str], evidence: Mapping[str, DatabaseEvidence]) -> bool:

@@ -76,14 +76,14 @@ class OwnRecollection:
         self._view: ExperienceView | None = None
 
     async def recalled(self, inquiry: Inquiry) -> Experience:
-        view = await self._looked()
+        view = await self._view_once()
         if view is None:
             return NO_EXPERIENCE
 
         return await self._service.safely(view.recalled(inquiry), NO_EXPERIENCE)
 
     async def reusable(self, inquiry: Inquiry) -> tuple[Reusable, ...]:
-        view = await self._looked()
+        view = await self._view_once()
         if view is None:
             return ()
 
@@ -99,7 +99,7 @@ class OwnRecollection:
 
         return ()
 
-    async def _looked(self) -> ExperienceView | None:
+    async def _view_once(self) -> ExperienceView | None:
         if not self._has_looked:
             self._view = await self._service.view(self._actor)
             self._has_looked = True

@@ -21,7 +21,7 @@ class KeptDrafts:
 
     async def recalled(self, request: str, catalog: Catalog) -> Experience:
         """Return drafts and failures of similar requests."""
-        view = await self._looked()
+        view = await self._view_once()
         if view is None:
             return NO_EXPERIENCE
 
@@ -30,7 +30,7 @@ class KeptDrafts:
 
     async def decisive(self, meaning: str) -> tuple[EtlExample, ...]:
         """Return drafts of the same request that may decide what it leaves open, best first."""
-        view = await self._looked()
+        view = await self._view_once()
         if view is None:
             return ()
 
@@ -38,7 +38,7 @@ class KeptDrafts:
 
     async def trusted(self) -> tuple[EtlExample, ...]:
         """Return the drafts that somebody stands for, the most trusted first."""
-        view = await self._looked()
+        view = await self._view_once()
         if view is None:
             return ()
 
@@ -48,7 +48,7 @@ class KeptDrafts:
         """Count a draft that each of the examples has helped with."""
         self._service.used(examples)
 
-    async def _looked(self) -> ExperienceView | None:
+    async def _view_once(self) -> ExperienceView | None:
         if not self._has_looked:
             self._view = await self._service.view(self._actor)
             self._has_looked = True

@@ -49,7 +49,7 @@ class AccessLog:
         app.after_request(self._end)
 
     def _end(self, response: Response) -> Response:
-        noted = _noted()
+        noted = _request_facts()
         stream: StreamEnd | None = g.get("stream_end")
         self._measure(noted, response.status_code)
         if stream is None:
@@ -85,7 +85,7 @@ def _begin() -> None:
     g.started = time.perf_counter()
 
 
-def _noted() -> _Request:
+def _request_facts() -> _Request:
     rule = request.url_rule
     return _Request(
         logs.request_id.get(),

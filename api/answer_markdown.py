@@ -59,7 +59,7 @@ def rows_text(result: Mapping[str, Any], lang: Lang) -> str:
     """Return rows as a table in Markdown, and how many more there are."""
     labels = result.get("labels") or result["columns"]
     units = result.get("units") or [None] * len(labels)
-    heads = list(map(_head, labels, units))
+    heads = list(map(_column_head, labels, units))
     rows = result["rows"]
     lines = [_DATA.to(lang), "", _table_line(heads), _table_line(["---"] * len(heads))]
     lines.extend(_table_line(row) for row in rows[:_MOST_ROWS])
@@ -91,7 +91,7 @@ def _table_line(cells: Sequence[Any]) -> str:
     return f"| {' | '.join(map(_cell, cells))} |"
 
 
-def _head(label: str, unit: str | None) -> str:
+def _column_head(label: str, unit: str | None) -> str:
     return f"{label} ({unit})" if unit else label
 
 

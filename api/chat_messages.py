@@ -8,12 +8,12 @@ def texts_of(messages: object, role: str) -> list[str]:
     found = []
     for message in messages if isinstance(messages, list) else ():
         if is_object(message) and message.get("role") == role:
-            found.append(_text(message.get("content")))
+            found.append(_content_text(message.get("content")))
 
     return found
 
 
-def _text(content: object) -> str:
+def _content_text(content: object) -> str:
     if isinstance(content, str):
         return content
 

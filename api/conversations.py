@@ -43,7 +43,7 @@ def conversations_blueprint(conversations: Conversations) -> Blueprint:
     def list_conversations() -> Response:
         reader, (limit, cursor) = _reader(request.args), parse_page(request.args)
         page = _page_from(conversations.page(_user(reader), limit, cursor))
-        listed = [_listed(conversation) for conversation in page.conversations]
+        listed = [_conversation_json(conversation) for conversation in page.conversations]
         return _success({"conversations": listed, "next_cursor": page.next_cursor}, reader)
 
     @blueprint.delete("")
@@ -61,7 +61,7 @@ def conversations_blueprint(conversations: Conversations) -> Blueprint:
             raise _not_found(conversation_id)
 
         data = {
-            "conversation": _listed(page.conversation),
+            "conversation": _conversation_json(page.conversation),
             "turns": [_shown(turn) for turn in page.turns],
             "next_cursor": page.next_cursor,
         }
@@ -126,7 +126,7 @@ def _success(data: dict[str, Any], reader: Reader) -> Response:
     return reply(success(data, _DONE.to(reader.lang)))
 
 
-def _listed(conversation: Conversation) -> dict[str, Any]:
+def _conversation_json(conversation: Conversation) -> dict[str, Any]:
     return {
         "conversation_id": conversation.conversation_id,
         "title": conversation.title,

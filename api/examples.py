@@ -31,7 +31,7 @@ def examples_blueprint(
         reader = parse_reader(request.args, request.headers.get("Accept-Language"))
         lang, actor = reader.lang, acting_as(reader.user_id)
         examples = databases.of(parse_database(request.args), actor).examples
-        found = result_of(_listed(examples, lang, actor), slots, request.environ)
+        found = result_of(_example_questions(examples, lang, actor), slots, request.environ)
         return reply(success({"examples": found, "lang": lang}, _DONE.to(lang)))
 
     @blueprint.get("/api/v0/completions")
@@ -47,5 +47,5 @@ def examples_blueprint(
     return blueprint
 
 
-async def _listed(examples: Examples, lang: Lang, actor: Actor) -> list[str]:
+async def _example_questions(examples: Examples, lang: Lang, actor: Actor) -> list[str]:
     return list(await examples(lang, actor))

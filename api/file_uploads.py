@@ -66,7 +66,7 @@ def taken_upload(request: Request, begin: Callable[[], Path], max_bytes: int) ->
         return opened[-1]
 
     try:
-        return _parsed(request, stream, paths)
+        return _parse_upload(request, stream, paths)
     except BaseException as error:
         for path in paths:
             path.unlink(missing_ok=True)
@@ -84,7 +84,7 @@ def taken_upload(request: Request, begin: Callable[[], Path], max_bytes: int) ->
         request.max_content_length = usual  # else whoever reads what is left has it in memory
 
 
-def _parsed(request: Request, stream: Any, paths: list[Path]) -> Upload:
+def _parse_upload(request: Request, stream: Any, paths: list[Path]) -> Upload:
     mimetype, options = parse_options_header(request.headers.get("Content-Type"))
     if mimetype != "multipart/form-data":
         raise InvalidRequest(_NO_FILE, field="file")

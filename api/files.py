@@ -79,12 +79,12 @@ class _FileRequests:
 
     def list_files(self) -> Response:
         reader, actor = _reader()
-        return self._answered(self._service().listed(actor, reader.lang), _DONE, reader.lang)
+        return self._response_of(self._service().listed(actor, reader.lang), _DONE, reader.lang)
 
     def read_file(self, file_id: str) -> Response:
         reader, actor = _reader()
         found = self._service().found(actor, file_id, reader.lang)
-        return self._answered(found, _DONE, reader.lang)
+        return self._response_of(found, _DONE, reader.lang)
 
     def change_file(self, file_id: str) -> Response:
         body = FileChangesBody.read(json_object(request, _EXAMPLE))
@@ -97,7 +97,7 @@ class _FileRequests:
         else:
             raise InvalidRequest(_NO_CHANGE, field="tables")
 
-        return self._answered(work, _DONE, reader.lang)
+        return self._response_of(work, _DONE, reader.lang)
 
     def confirm_file(self, file_id: str) -> Response:
         given = json_object(request, _EXAMPLE) if request.content_length else {}
@@ -105,7 +105,7 @@ class _FileRequests:
         reader = _reader_from({"user_id": body.user_id, "lang": body.lang})
         actor = acting_as(reader.user_id)
         loading = self._service().confirmed(actor, file_id, body.tables or (), reader.lang)
-        return self._answered(loading, _LOADED, reader.lang)
+        return self._response_of(loading, _LOADED, reader.lang)
 
     def delete_file(self, file_id: str) -> Response:
         reader, actor = _reader()
@@ -118,7 +118,7 @@ class _FileRequests:
 
         return self._files
 
-    def _answered(
+    def _response_of(
         self, work: Coroutine[Any, Any, dict[str, Any]], said: Text, lang: Lang
     ) -> Response:
         return reply(success(result_of(work, self._slots, request.environ), said.to(lang)))

@@ -49,9 +49,9 @@ class Readiness:
 
     async def found(self) -> Found:
         """Return the result of each check, which is `unavailable` if it fails or takes over 5 s."""
-        return await asyncio.shield(self._look())
+        return await asyncio.shield(self._check_if_due())
 
-    def _look(self) -> "asyncio.Task[Found]":
+    def _check_if_due(self) -> "asyncio.Task[Found]":
         is_fresh = time.monotonic() - self._looked_at < _FRESH_S
         if self._looking is None or (self._looking.done() and not is_fresh):
             self._looking = asyncio.create_task(self._look_at_all())

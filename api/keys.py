@@ -158,7 +158,7 @@ def _row(key: ApiKey) -> tuple[str, ...]:
         key.key_id,
         key.user_id,
         ",".join(key.groups) or "-",
-        _written(key.attributes) or "-",
+        _attributes_text(key.attributes) or "-",
         "yes" if key.acts_for_others else "no",
         key.name or "-",
         key.created_at[:16] + "Z",
@@ -167,7 +167,7 @@ def _row(key: ApiKey) -> tuple[str, ...]:
     )
 
 
-def _written(attributes: Attributes) -> str:
+def _attributes_text(attributes: Attributes) -> str:
     return ",".join(f"{name}={value}" for name, values in attributes for value in values)
 
 

@@ -105,7 +105,7 @@ def document() -> dict[str, Any]:
     parts = json.loads(_PARTS.read_text("utf-8"))
     paths: dict[str, dict[str, Any]] = {}
     for operation in OPERATIONS:
-        paths.setdefault(operation.path, {})[operation.method] = _described(operation, parts)
+        paths.setdefault(operation.path, {})[operation.method] = _operation_json(operation, parts)
 
     return {
         "openapi": "3.1.0",
@@ -172,7 +172,7 @@ def _reference(model: type[BaseModel]) -> dict[str, str]:
     return {"$ref": f"#/components/schemas/{_component_name(model.__name__)}"}
 
 
-def _described(operation: Operation, parts: dict[str, Any]) -> dict[str, Any]:
+def _operation_json(operation: Operation, parts: dict[str, Any]) -> dict[str, Any]:
     described: dict[str, Any] = {
         "operationId": operation.operation_id,
         "tags": [operation.tag],

@@ -138,7 +138,7 @@ def _http_error(error: HTTPException) -> Response:
     return response
 
 
-def _unexpected(error: Exception) -> Response:
+def _unexpected_error(error: Exception) -> Response:
     _log.error("unexpected failure in a view", exc_info=error)
     return reply(error_envelope(InternalError(INTERNAL_ERROR_TEXT), request_language()))
 
@@ -151,7 +151,7 @@ def error_reply(error: Exception) -> Response:
     if isinstance(error, HTTPException):
         return _http_error(error)
 
-    return _unexpected(error)
+    return _unexpected_error(error)
 
 
 def register_error_handlers(app: Flask) -> None:

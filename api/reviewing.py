@@ -80,7 +80,7 @@ def _add_kind(
     kind: Kind,
     verdicts: tuple[Verdict, ...],
 ) -> None:
-    """Return the endpoints of examples, or those of lessons."""
+    """Add the endpoints of one kind of item, examples or lessons, to the blueprint."""
 
     def list_items() -> Response:
         reader, (limit, cursor) = _reader(), parse_page(request.args)
@@ -114,11 +114,11 @@ def _add_kind(
         return view
 
     blueprint.add_url_rule(f"/{kind}s", f"list_{kind}s", list_items, methods=["GET"])
-    one = f"/{kind}s/<{kind}_id>"
-    blueprint.add_url_rule(one, f"delete_{kind}", delete_item, methods=["DELETE"])
+    item_path = f"/{kind}s/<{kind}_id>"
+    blueprint.add_url_rule(item_path, f"delete_{kind}", delete_item, methods=["DELETE"])
     for verdict in verdicts:
         blueprint.add_url_rule(
-            f"{one}/{verdict}", f"{verdict}_{kind}", review_item(verdict), methods=["POST"]
+            f"{item_path}/{verdict}", f"{verdict}_{kind}", review_item(verdict), methods=["POST"]
         )
 
 

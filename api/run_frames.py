@@ -29,8 +29,8 @@ class WaitingRun:
     interrupt_id: str
 
     @classmethod
-    def named(cls, text: str, field: str = "answer_to") -> "WaitingRun":
-        """Return the run of a name.
+    def parse(cls, text: str, field: str = "answer_to") -> "WaitingRun":
+        """Read the name of a waiting run.
 
         Args:
             field: in which clients send the name.

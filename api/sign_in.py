@@ -60,7 +60,7 @@ def sign_in_blueprint(sign_in: SignIn | None) -> Blueprint:
     @blueprint.get("/login/callback")
     def end_login() -> Response:
         """Take the issuer's answer, begin a session, and show the page."""
-        return _ended(served())
+        return _end_login(served())
 
     @blueprint.post("/logout")
     def log_out() -> Response:
@@ -88,7 +88,7 @@ def _begun(services: SignIn, goes_to: str) -> Response:
     try:
         attempt = services.login.begun(goes_to)
     except LoginFailure as failure:
-        return _failed(services, failure.reason, str(failure))
+        return _failed_login(services, failure.reason, str(failure))
 
     place = services.sessions.place
     response = _sent_to(attempt.address)
@@ -104,7 +104,7 @@ def _begun(services: SignIn, goes_to: str) -> Response:
     return response
 
 
-def _ended(services: SignIn) -> Response:
+def _end_login(services: SignIn) -> Response:
     from api.access.openid_login import LoginFailure  # only where people sign in
 
     sessions, place = services.sessions, services.sessions.place
@@ -113,11 +113,13 @@ def _ended(services: SignIn) -> Response:
         actor, goes_to = services.login.ended(request.args, cookie_in(request.headers, name))
         cookie = sessions.begun(actor)
     except LoginFailure as failure:
-        response = _failed(services, failure.reason, str(failure))
+        response = _failed_login(services, failure.reason, str(failure))
         if failure.reason == "expired":  # the cookie may be another attempt's, which goes on
             return response
     except SessionTooLarge:
-        response = _failed(services, "too_large", "groups and attributes don't fit into a cookie")
+        response = _failed_login(
+            services, "too_large", "groups and attributes don't fit into a cookie"
+        )
     else:
         sessions.end(request.headers)  # of whoever was signed in before
         response = _sent_to(services.home + goes_to)
@@ -139,7 +141,7 @@ def _attempt_name(place: CookiePlace, state: str) -> str:
     return place.name_of(f"{_ATTEMPT}_{state[:_STATE_CHARS]}")
 
 
-def _failed(services: SignIn, reason: str, why: str) -> Response:
+def _failed_login(services: SignIn, reason: str, why: str) -> Response:
     _log.warning("a login failed (%s): %s", reason, why)
     return _without(services, reason)
 

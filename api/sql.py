@@ -29,14 +29,14 @@ def sql_blueprint(databases: ServedDatabases, slots: QuestionSlots) -> Blueprint
 
     @blueprint.post("/api/v0/sql/validate")
     def validate_sql() -> Response:
-        given = _given()
+        given = _parse_given_sql()
         service = databases.of(given.database, given.actor).sql
         verdict = result_of(service.validate(given), slots, request.environ)
         return reply(success(verdict, (_ACCEPTED if verdict["ok"] else _REFUSED).to(given.lang)))
 
     @blueprint.post("/api/v0/sql/run")
     def run_sql() -> Response:
-        given = _given()
+        given = _parse_given_sql()
         service = databases.of(given.database, given.actor).sql
         return reply(
             success(result_of(service.run(given), slots, request.environ), _DONE.to(given.lang))
@@ -45,7 +45,7 @@ def sql_blueprint(databases: ServedDatabases, slots: QuestionSlots) -> Blueprint
     return blueprint
 
 
-def _given() -> GivenSql:
+def _parse_given_sql() -> GivenSql:
     body = json_object(request, _EXAMPLE)
     given = parse_sql(body, request.headers.get("Accept-Language"))
     return replace(given, actor=acting_as(parse_user_id(body)))

@@ -82,7 +82,7 @@ def event_stream(
     """
     queue = streamed_queue_of(items, request.environ)
     g.stream_end = end = StreamEnd()
-    body = _written(queue, written, ping_interval_s, opening, closing)
+    body = _sse_chunks(queue, written, ping_interval_s, opening, closing)
     response = Response(_noted(body, end), content_type=sse.CONTENT_TYPE, headers=sse.HEADERS)
     # Not a `finally` in _written: closing a generator that was never started does not run any of
     # its body.
@@ -90,7 +90,7 @@ def event_stream(
     return response
 
 
-def _written(
+def _sse_chunks(
     queue: ThreadQueue[T],
     written: Callable[[T], bytes],
     ping_interval_s: float,

@@ -47,7 +47,7 @@ def _check_choice(choices: Any, answer: Any) -> None:
     if json.dumps(answer) in map(json.dumps, choices):
         return
 
-    allowed = _shown(choices)
+    allowed = _choices_text(choices)
     raise InvalidRequest(
         Text(f"answer 必须是以下之一：{allowed}。", f"answer must be one of {allowed}."),
         field="answer",
@@ -85,7 +85,7 @@ def _check_schema(schema: Mapping[str, Any], answer: Any) -> None:
     )
 
 
-def _shown(choices: Any) -> str:
+def _choices_text(choices: Any) -> str:
     text = json.dumps(choices, ensure_ascii=False)
     if len(text) <= _MAX_SHOWN:
         return text

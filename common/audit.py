@@ -130,12 +130,12 @@ class AuditEntries:
         self._takers = takers
 
     def record(self, occasion: Occasion, sql: str, outcome: StatementOutcome) -> None:
-        self._give(_line(occasion, sql, outcome))
+        self._hand_out(_statement_entry(occasion, sql, outcome))
 
     def record_call(self, occasion: Occasion, arguments: Any, outcome: CallOutcome) -> None:
-        self._give(_call_line(occasion, arguments, outcome))
+        self._hand_out(_call_line(occasion, arguments, outcome))
 
-    def _give(self, entry: Mapping[str, Any]) -> None:
+    def _hand_out(self, entry: Mapping[str, Any]) -> None:
         for take in self._takers:
             take(entry)
 
@@ -169,7 +169,7 @@ class AuditLog(AuditEntries):
         super().__init__(file.write, *takers)
 
 
-def _line(occasion: Occasion, sql: str, outcome: StatementOutcome) -> Mapping[str, Any]:
+def _statement_entry(occasion: Occasion, sql: str, outcome: StatementOutcome) -> Mapping[str, Any]:
     written = {"sql": sql}
     if outcome.sql_as_run is not None:
         written["sql_as_run"] = outcome.sql_as_run

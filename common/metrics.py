@@ -42,7 +42,7 @@ class Metrics:
         self._of: dict[str, Any] = {}
         self._series_of: dict[tuple[Any, ...], Any] = {}
         for spec in METRICS:
-            self._of[spec.name] = _made(spec, registry)
+            self._of[spec.name] = _make_metric(spec, registry)
 
     def add(self, name: str, amount: float = 1.0, labels: Mapping[str, str] | None = None) -> None:
         """Add to a counter or a gauge."""
@@ -78,7 +78,7 @@ class Metrics:
         return generate_latest(registry)
 
 
-def _made(spec: MetricSpec, registry: Any) -> "Counter | Gauge | Histogram":
+def _make_metric(spec: MetricSpec, registry: Any) -> "Counter | Gauge | Histogram":
     from prometheus_client import Counter, Gauge, Histogram
 
     if spec.kind == "counter":

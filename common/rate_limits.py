@@ -73,7 +73,7 @@ class RateLimits:
         Raises:
             RateLimited: the request is one too many.
         """
-        identity = (*caller_id_of(caller, address), *self._kind)
+        identity = (*caller_id_of(caller, address), *self._key_prefix)
         wait_s = self._in_redis(identity) if self._hit is None else self._in_store(identity)
         if wait_s:
             raise RateLimited(_too_often(wait_s), retry_after_s=wait_s)
@@ -113,7 +113,7 @@ class RateLimits:
         return wait_s
 
     @property
-    def _kind(self) -> tuple[str, ...]:
+    def _key_prefix(self) -> tuple[str, ...]:
         if self._counts == "requests":
             return ()
 

@@ -47,7 +47,7 @@ def described(error: BaseException) -> str:
 
     Files are named without this machine's folders.
     """
-    return " <- ".join(map(_one, _chain(error)))
+    return " <- ".join(map(_error_line, _chain(error)))
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
@@ -68,7 +68,7 @@ def _cause(error: BaseException) -> BaseException | None:
     return error.__context__
 
 
-def _one(error: BaseException) -> str:
+def _error_line(error: BaseException) -> str:
     places = []
     for frame in traceback.extract_tb(error.__traceback__)[-_MOST_FRAMES:]:
         file = _relative(frame.filename)

@@ -144,10 +144,10 @@ def drain(timeout_s: float) -> None:
         return
 
     with suppress(TimeoutError):
-        run(_drained(), timeout_s)
+        run(_wait_for_all(), timeout_s)
 
 
-async def _drained() -> None:
+async def _wait_for_all() -> None:
     while any(_running.values()):  # noqa: ASYNC110 - what runs does not know that it is waited for
         await asyncio.sleep(0.01)
 
@@ -167,10 +167,10 @@ def settle(timeout_s: float) -> None:
         return
 
     with suppress(TimeoutError):
-        run(_settled(), timeout_s)
+        run(_cancel_and_wait(), timeout_s)
 
 
-async def _settled() -> None:
+async def _cancel_and_wait() -> None:
     _cancel_running()
     while _running:  # noqa: ASYNC110 - what runs does not know that it is waited for
         await asyncio.sleep(0.01)

@@ -38,11 +38,11 @@ class Words:
         except tomllib.TOMLDecodeError as error:
             raise WordsError(f"{path.name}: {error}") from error
 
-        self._lists = dict(self._read("", tables))
+        self._lists = dict(self._read_section("", tables))
 
-    def _read(self, place: str, value: Any) -> Iterator[tuple[str, tuple[str, ...]]]:
+    def _read_section(self, place: str, value: Any) -> Iterator[tuple[str, tuple[str, ...]]]:
         if not isinstance(value, Mapping):
-            yield place, self._checked(place, value)
+            yield place, self._checked_phrases(place, value)
             return
 
         for name, inner in value.items():
@@ -50,9 +50,9 @@ class Words:
             if place:
                 inner_place = f"{place}.{name}"
 
-            yield from self._read(inner_place, inner)
+            yield from self._read_section(inner_place, inner)
 
-    def _checked(self, place: str, value: Any) -> tuple[str, ...]:
+    def _checked_phrases(self, place: str, value: Any) -> tuple[str, ...]:
         phrases = value
         if isinstance(value, str):
             phrases = _phrases(value)

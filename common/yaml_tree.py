@@ -142,14 +142,14 @@ class _Builder:
 
     def built(self, events: Iterator[Any]) -> Tree:
         for event in events:
-            self._read(event, event.start_mark.line + 1)
+            self._take_event(event, event.start_mark.line + 1)
 
         if self._root is not None:
             return self._root
 
         return YamlFields(1)
 
-    def _read(self, event: Any, line: int) -> None:
+    def _take_event(self, event: Any, line: int) -> None:
         if isinstance(event, yaml.DocumentStartEvent):
             self._documents += 1
             if self._documents > 1:

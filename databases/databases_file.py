@@ -165,12 +165,12 @@ def read_databases(
     reading = _Reading(path, options, os.environ if environ is None else environ)
     found = reading.file(tree)
     if reading.mistakes or found is None:
-        raise DatabasesFileError("\n".join(_worded(path, reading.mistakes)))
+        raise DatabasesFileError("\n".join(_mistake_lines(path, reading.mistakes)))
 
     return found
 
 
-def _worded(path: Path, mistakes: Sequence[_Mistake]) -> Iterator[str]:
+def _mistake_lines(path: Path, mistakes: Sequence[_Mistake]) -> Iterator[str]:
     for line, text in sorted(mistakes)[:_SHOWN]:
         yield f"{path}:{line}: {text}"
 

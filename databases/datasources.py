@@ -171,7 +171,7 @@ class Datasources:
         Raises:
             NotFound: there is no database of that name.
         """
-        return self._found(name).guarded(EVERYBODY)
+        return self._shared_by_name(name).guarded(EVERYBODY)
 
     async def ping(self, name: str) -> None:
         """Return when the database has answered.
@@ -180,7 +180,7 @@ class Datasources:
             DatabaseUnavailable: it does not.
             NotFound: there is no database of that name.
         """
-        await self._found(name).guarded(EVERYBODY).ping()
+        await self._shared_by_name(name).guarded(EVERYBODY).ping()
 
     async def view_sources(self, name: str, actor: Actor) -> tuple[ViewSources, ...]:
         """Return the views that the actor may see, each with what it reads of what it may see.
@@ -206,7 +206,7 @@ class Datasources:
             DatabaseUnavailable, QueryTimeout: it can't be read and there is no earlier copy.
             NotFound: there is no database of that name.
         """
-        await self._found(name).inner.reread()
+        await self._shared_by_name(name).inner.reread()
 
     async def capabilities(self, name: str) -> Capabilities:
         """Return what the database's server can do, whether that is enough or not.
@@ -215,7 +215,7 @@ class Datasources:
             DatabaseUnavailable, QueryTimeout: it can't be found out.
             NotFound: there is no database of that name.
         """
-        return await self._found(name).inner.capabilities()
+        return await self._shared_by_name(name).inner.capabilities()
 
     def row_problems(self, name: str) -> RowProblems:
         """Return what shows rows past the rules, as far as the database was read.
@@ -223,25 +223,25 @@ class Datasources:
         Raises:
             NotFound: there is no database of that name.
         """
-        return self._found(name).row_problems()
+        return self._shared_by_name(name).row_problems()
 
-    def _found(self, name: str) -> "_Shared":
+    def _shared_by_name(self, name: str) -> "_Shared":
         shared = self._shared.get(name)
         if shared is None:
-            raise NotFound(_unknown(name, self._shared))
+            raise NotFound(_unknown_name_text(name, self._shared))
 
         return shared
 
     def _found_for(self, actor: Actor, name: str) -> "_Shared":
         shared = self._shared.get(name)
         if shared is None or not shared.datasource.is_open_to(actor):
-            raise NotFound(_unknown(name, self.names(actor)))
+            raise NotFound(_unknown_name_text(name, self.names(actor)))
         if shared.datasource.part_of is None:
             return shared
 
         part = shared.datasource.part_of(actor)
         if part is None:  # it has gone since
-            raise NotFound(_unknown(name, self.names(actor)))
+            raise NotFound(_unknown_name_text(name, self.names(actor)))
 
         return self._part(part)
 
@@ -277,7 +277,7 @@ class Datasources:
         Raises:
             NotFound: there is no database of that name.
         """
-        return self._found(name).inner.stuck_connections
+        return self._shared_by_name(name).inner.stuck_connections
 
     def connections(self) -> ConnectionCounts:
         """Return how many connections to all databases there are now, and who waits for one."""
@@ -319,7 +319,7 @@ class _Shared:
 
     def asked_by(self, actor: Actor) -> GuardedDatabase | ActorDatabase:
         rows = self._rows_of(actor)
-        guarded = self.guarded(DatabaseRights.of(self._denied(actor), rows), rows)
+        guarded = self.guarded(DatabaseRights.of(self._denied_names(actor), rows), rows)
         if rows.is_open and not self._options.row_context:
             return guarded
 
@@ -329,7 +329,7 @@ class _Shared:
 
     def guarded(self, rights: DatabaseRights, rows: ActorRows = OPEN) -> GuardedDatabase:
         return self._guarded.get(rights) or self._guarded.setdefault(
-            rights, self._narrowed(rights, rows)
+            rights, self._database_for_rights(rights, rows)
         )
 
     def row_problems(self) -> RowProblems:
@@ -347,10 +347,10 @@ class _Shared:
 
         return rules.of(actor if actor.is_vouched_for else replace(actor, user_id=None))
 
-    def _denied(self, actor: Actor) -> frozenset[Name]:
+    def _denied_names(self, actor: Actor) -> frozenset[Name]:
         return frozenset().union(*(self._group_denials.get(group, ()) for group in actor.groups))
 
-    def _narrowed(self, rights: DatabaseRights, rows: ActorRows) -> GuardedDatabase:
+    def _database_for_rights(self, rights: DatabaseRights, rows: ActorRows) -> GuardedDatabase:
         guard = self._options.guard(rights)
         limits = self._plan_limits
         if not rights.hides_rows:
@@ -402,7 +402,7 @@ def _reach(guard: Guard, facts: ServerFacts) -> Reach:
     )
 
 
-def _unknown(name: str, names: Iterable[str]) -> Text:
+def _unknown_name_text(name: str, names: Iterable[str]) -> Text:
     known = sorted(names)
     if not known:
         return NO_DATABASE

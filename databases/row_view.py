@@ -58,24 +58,24 @@ def unrevealing(
     tables: list[Table] = []
     for table in catalog.tables:
         if table.key in hiding:
-            columns = tuple(map(_unknown, table.columns))
+            columns = tuple(map(_without_samples, table.columns))
             table = replace(table, columns=columns, row_estimate=-1, has_hidden_rows=True)
         elif table.key in concerned:
-            table = replace(table, columns=_masked(table, hidden), has_hidden_rows=True)
+            table = replace(table, columns=_masked_columns(table, hidden), has_hidden_rows=True)
 
         tables.append(table)
 
     return replace(catalog, tables=tuple(tables))
 
 
-def _masked(table: Table, masked: Collection[Place]) -> tuple[Column, ...]:
+def _masked_columns(table: Table, masked: Collection[Place]) -> tuple[Column, ...]:
     columns: list[Column] = []
     for column in table.columns:
         is_masked = (*table.key, column.name) in masked
-        columns.append(_unknown(column) if is_masked else column)
+        columns.append(_without_samples(column) if is_masked else column)
 
     return tuple(columns)
 
 
-def _unknown(column: Column) -> Column:
+def _without_samples(column: Column) -> Column:
     return replace(column, values=(), is_complete=False, period=None)

@@ -408,10 +408,10 @@ def planned(tables: Sequence[DraftTable], way: Way) -> Iterator[PlannedTable]:
             continue
 
         own_way: Way = "new" if table.into is None else way
-        yield _planned(table, own_way)
+        yield _plan_table(table, own_way)
 
 
-def _planned(table: DraftTable, way: Way) -> PlannedTable:
+def _plan_table(table: DraftTable, way: Way) -> PlannedTable:
     columns = [_planned_column(column) for column in table.included]
     changes = False
     if way == "append" and table.into is not None:

@@ -216,7 +216,7 @@ class FileIndex:
             DatabaseUnavailable: the workspace can't be read; the files stay as they were known.
         """
         try:
-            self._read()
+            self._read_records()
         except (psycopg.Error, DatabaseUnavailable) as error:
             if not self._is_away:
                 _log.warning("the workspace of files can't be read: %s", type(error).__name__)
@@ -226,7 +226,7 @@ class FileIndex:
 
         self._is_away = False
 
-    def _read(self) -> None:
+    def _read_records(self) -> None:
         url = make_conninfo(self._sources.writes(), connect_timeout=_CONNECT_S, options=_SETTINGS)
         with closing(psycopg.connect(url, autocommit=True)) as connection:
             try:

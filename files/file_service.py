@@ -112,7 +112,7 @@ class FileService:
         await asyncio.to_thread(self._check_owner, actor)
         target = None
         if changes is not None:
-            target = await self._owned(actor, changes)
+            target = await self._own_record(actor, changes)
 
         file_id = await asyncio.to_thread(self.folder.put, path)
         draft: dict[str, Any] = {
@@ -136,7 +136,7 @@ class FileService:
             await asyncio.shield(asyncio.to_thread(self.folder.remove, file_id))
             raise
 
-        return self._shown(draft, tables, lang)
+        return self._shown_draft(draft, tables, lang)
 
     async def listed(self, actor: Actor, lang: Lang) -> dict[str, Any]:
         """Return the files that the actor may ask, its drafts, and what it may still keep."""
@@ -145,7 +145,7 @@ class FileService:
         owned = self._owned_by(actor)
         drafts = []
         for draft in await asyncio.to_thread(self._drafts_of, actor):
-            drafts.append(self._shown(draft, self._tables(draft), lang))
+            drafts.append(self._shown_draft(draft, self._tables(draft), lang))
 
         return {
             "files": [
@@ -165,7 +165,7 @@ class FileService:
         """Return a file or a draft; raises `NotFound`."""
         draft = await self._draft_of(actor, file_id)
         if draft is not None:
-            return self._shown(draft, self._tables(draft), lang)
+            return self._shown_draft(draft, self._tables(draft), lang)
 
         record = await self._record(actor, file_id)
         return shown_record(record, is_own=self._index.is_owner(record, actor))
@@ -185,7 +185,7 @@ class FileService:
 
         draft = await self._with_corrections(draft, corrections)
         await asyncio.to_thread(self.folder.save, file_id, draft)
-        return self._shown(draft, self._tables(draft), lang)
+        return self._shown_draft(draft, self._tables(draft), lang)
 
     async def _with_corrections(
         self, draft: dict[str, Any], corrections: Sequence[dict[str, Any]]
@@ -234,7 +234,7 @@ class FileService:
         await asyncio.to_thread(self.folder.remove, file_id)
         record_id = draft["target"] or file_id
         shown = await self.found(actor, record_id, lang)
-        return {**shown, "loaded": [_loaded(one, lang) for one in loaded]}
+        return {**shown, "loaded": [_loaded_table_json(one, lang) for one in loaded]}
 
     def _plan(
         self,
@@ -278,7 +278,7 @@ class FileService:
             NotFound, Forbidden: the file is not the actor's.
             InvalidRequest: one of the groups is not the actor's.
         """
-        record = await self._owned(actor, file_id)
+        record = await self._own_record(actor, file_id)
         foreign = sorted(set(groups) - set(actor.groups) - set(record.groups))
         if foreign:
             text = Text(
@@ -305,7 +305,7 @@ class FileService:
             await asyncio.to_thread(self.folder.remove, file_id)
             return
 
-        record = await self._owned(actor, file_id)
+        record = await self._own_record(actor, file_id)
         await self._in_workspace(partial(_delete, record))
         await self._refresh()
 
@@ -339,7 +339,7 @@ class FileService:
 
         raise NotFound(_UNKNOWN)
 
-    async def _owned(self, actor: Actor, file_id: str) -> FileRecord:
+    async def _own_record(self, actor: Actor, file_id: str) -> FileRecord:
         record = await self._record(actor, file_id)
         if not self._index.is_owner(record, actor):
             raise Forbidden(_NOT_YOURS)
@@ -367,7 +367,7 @@ class FileService:
         own = list(existing.values())
         return assembled(draft["read"], draft["said"], own, target, draft["way"])
 
-    def _shown(
+    def _shown_draft(
         self, draft: dict[str, Any], tables: Sequence[DraftTable], lang: Lang
     ) -> dict[str, Any]:
         compared = [differences(table, draft["way"]) for table in tables]
@@ -409,7 +409,7 @@ def _delete(record: FileRecord, connection: psycopg.Connection[tuple[Any, ...]])
     forget_record(connection, record.id)
 
 
-def _loaded(one: dict[str, Any], lang: Lang) -> dict[str, Any]:
+def _loaded_table_json(one: dict[str, Any], lang: Lang) -> dict[str, Any]:
     return {
         "table": one["name"],
         "rows": one["rows"],

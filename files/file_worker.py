@@ -37,13 +37,13 @@ def main() -> int:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     try:
         done = _DO[task["do"]](task)
-        _tell(done=done, peak_bytes=_peak_bytes())
+        _send_line(done=done, peak_bytes=_peak_bytes())
     except UnreadableFile as error:
-        _tell(refused=error.text)
+        _send_line(refused=error.text)
     except (MemoryError, RecursionError, OverflowError):
-        _tell(refused=_MEMORY)
+        _send_line(refused=_MEMORY)
     except _LoadFailed as failed:
-        _tell(failed=failed.sqlstate)
+        _send_line(failed=failed.sqlstate)
 
     return 0
 
@@ -66,7 +66,7 @@ def _peak_bytes() -> int:
     return 1024 * int(found[1]) if found else 0
 
 
-def _tell(**said: Any) -> None:
+def _send_line(**said: Any) -> None:
     sys.stdout.write(json.dumps(said, ensure_ascii=False) + "\n")
     sys.stdout.flush()
 
@@ -94,7 +94,7 @@ def _draft(task: Mapping[str, Any]) -> list[dict[str, Any]]:
         )
         draft = sheet_draft(found.sheet, options, limits)
         if draft is not None:
-            drafts.append(_drafted(found, draft, keeps_totals=options.keeps_totals))
+            drafts.append(_draft_json(found, draft, keeps_totals=options.keeps_totals))
         if len(drafts) > limits.tables:
             raise UnreadableFile(
                 Text(f"超过 {limits.tables} 张表。", f"There are more than {limits.tables} tables.")
@@ -106,7 +106,7 @@ def _draft(task: Mapping[str, Any]) -> list[dict[str, Any]]:
     return drafts
 
 
-def _drafted(found: FoundSheet, draft: SheetDraft, *, keeps_totals: bool) -> dict[str, Any]:
+def _draft_json(found: FoundSheet, draft: SheetDraft, *, keeps_totals: bool) -> dict[str, Any]:
     layout = draft.layout
     return {
         "sheet": found.key,
@@ -140,7 +140,7 @@ def _load(task: Mapping[str, Any]) -> list[dict[str, Any]]:
     limits = ReadingLimits(**task["limits"])
     sheets = {found.key: found.sheet for found in _upload(task, limits).sheets()}
     try:
-        loaded = load(plan_of(task["plan"]), sheets, lambda rows: _tell(rows=rows))
+        loaded = load(plan_of(task["plan"]), sheets, lambda rows: _send_line(rows=rows))
     except psycopg.Error as error:
         sys.stderr.write(f"{type(error).__name__}: {error}\n")
         raise _LoadFailed(error.sqlstate or "") from error

@@ -96,13 +96,13 @@ class FileWorker:
             folder = tempfile.mkdtemp(dir=self._folder)
             try:
                 async with asyncio.timeout(self._timeout_s):
-                    return await self._worked({**task, **self._told(upload, folder)}, told)
+                    return await self._run_worker({**task, **self._task_for(upload, folder)}, told)
             except TimeoutError as exc:
                 raise QueryTimeout(_SLOW) from exc
             finally:
                 shutil.rmtree(folder, ignore_errors=True)
 
-    def _told(self, upload: UploadSource, folder: str) -> dict[str, Any]:
+    def _task_for(self, upload: UploadSource, folder: str) -> dict[str, Any]:
         return {
             "path": str(upload.path),
             "name": upload.name,
@@ -113,7 +113,7 @@ class FileWorker:
             "cpu_s": max(1, int(self._timeout_s)),
         }
 
-    async def _worked(self, task: dict[str, Any], told: Told) -> Any:
+    async def _run_worker(self, task: dict[str, Any], told: Told) -> Any:
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",

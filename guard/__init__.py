@@ -282,9 +282,9 @@ class Guard:
         return Inspection(
             statement=statement.text,
             sent=sent,
-            tables=_sorted(relation.parts for relation in found.relations),
-            functions=_sorted(call.parts for call in found.calls),
-            columns=_sorted(found.columns),
+            tables=_sorted_names(relation.parts for relation in found.relations),
+            functions=_sorted_names(call.parts for call in found.calls),
+            columns=_sorted_names(found.columns),
             growth=growth,
         )
 
@@ -383,6 +383,6 @@ def _located(refusal: StatementRejected, statement: ParsedStatement) -> Statemen
     return refusal
 
 
-def _sorted(names: Iterable[Name]) -> tuple[str, ...]:
+def _sorted_names(names: Iterable[Name]) -> tuple[str, ...]:
     dotted = set(map(".".join, names))
     return tuple(sorted(dotted))

@@ -87,8 +87,8 @@ def _limit(call: Node) -> None:
 
 def _counted(value: Node) -> Node:
     """Return an expression that is `value`, and an error where it is large."""
-    scaled = _operation("*", _cast(deepcopy(value), "numeric"), _whole(_SCALE))
-    nothing = _operation("*", _whole(0), _cast(scaled, "int2"))
+    scaled = _operation("*", _cast(deepcopy(value), "numeric"), _integer_node(_SCALE))
+    nothing = _operation("*", _integer_node(0), _cast(scaled, "int2"))
     return _operation("-", value, nothing)
 
 
@@ -97,7 +97,7 @@ def _operation(symbol: str, left: Node, right: Node) -> Node:
     return {"A_Expr": {"kind": "AEXPR_OP", "name": name, "lexpr": left, "rexpr": right}}
 
 
-def _whole(number: int) -> Node:
+def _integer_node(number: int) -> Node:
     value = {}
     if number:
         value = {"ival": number}

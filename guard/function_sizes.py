@@ -127,13 +127,17 @@ def _numbered(name: str, sizes: Sequence[Size], place: Place, like: Size) -> Siz
 
     is_like_first = name in NUMBERS_OF["first"]
     if sizes and is_like_first:
-        return _like_first(sizes[0], like, is_positive=name == "abs")
+        return _bound_of_first(sizes[0], like, is_positive=name == "abs")
 
     return unnumbered(like)
 
 
-def _like_first(first: Size, like: Size, *, is_positive: bool) -> Size:
-    """Return the bound of a number that is about as large as the first argument."""
+def _bound_of_first(first: Size, like: Size, *, is_positive: bool) -> Size:
+    """Return the bound of a number that differs from the first argument by at most one.
+
+    Args:
+        like: what is known of the result beside its number.
+    """
     most = first.magnitude + 1
     low = -most
     if is_positive or first.low >= 0:
@@ -157,7 +161,7 @@ def _length(sizes: Sequence[Size], like: Size) -> Size:
     return between(0, most, number, length=TEXT_OF_NUMBER)
 
 
-def _repeated(sizes: list[Size]) -> Size:
+def _size_of_repeat(sizes: list[Size]) -> Size:
     text = sizes[0]
     times = 1.0
     if len(sizes) > 1:
@@ -167,7 +171,7 @@ def _repeated(sizes: list[Size]) -> Size:
     return _text_of(sizes, length)
 
 
-def _padded(sizes: list[Size]) -> Size:
+def _size_of_padding(sizes: list[Size]) -> Size:
     text = sizes[0]
     if len(sizes) == 1:
         return _text_of(sizes, text.length)
@@ -325,7 +329,7 @@ def _separated(sizes: list[Size]) -> Size:
     return _text_of(sizes, length)
 
 
-def _cut(sizes: list[Size]) -> Size:
+def _size_of_cut(sizes: list[Size]) -> Size:
     whole = sizes[0].length
     amount = None
     if len(sizes) > 1:
@@ -348,7 +352,7 @@ def _substring(sizes: list[Size]) -> Size:
     has_three = len(sizes) > 2  # noqa: PLR2004
     is_by_place = has_three and sizes[2].text is None
     if is_by_place:
-        return _cut(sizes)
+        return _size_of_cut(sizes)
 
     whole = sizes[0].length
     return _text_of(sizes, whole)
@@ -364,7 +368,7 @@ def _polygon(sizes: list[Size]) -> Size:
     return _text_of(sizes, length)
 
 
-def _raised(sizes: list[Size]) -> Size:
+def _size_of_power(sizes: list[Size]) -> Size:
     if len(sizes) > 1:
         return OPERATORS["^"](sizes[0], sizes[1])
 
@@ -385,7 +389,7 @@ def _factorial(sizes: list[Size]) -> Size:
 def _rounded(sizes: list[Size]) -> Size:
     """Bound a number with as many digits after its point as it is told to have."""
     like = inexact(together(sizes))
-    found = _like_first(sizes[0], like, is_positive=False)
+    found = _bound_of_first(sizes[0], like, is_positive=False)
     places = 0.0
     has_places = len(sizes) > 1 and not sizes[1].is_stored
     if has_places:
@@ -487,11 +491,11 @@ def _summed(size: Size, place: Place) -> Size:
 
 
 _BUILDERS: dict[str, Callable[[list[Size]], Size]] = {
-    "repeat": _repeated,
-    "lpad": _padded,
-    "rpad": _padded,
-    "bit": _padded,
-    "bpchar": _padded,
+    "repeat": _size_of_repeat,
+    "lpad": _size_of_padding,
+    "rpad": _size_of_padding,
+    "bit": _size_of_padding,
+    "bpchar": _size_of_padding,
     "replace": _replaced,
     "array_replace": _replaced,
     "regexp_replace": _replaced_by_pattern,
@@ -499,10 +503,10 @@ _BUILDERS: dict[str, Callable[[list[Size]], Size]] = {
     "array_to_string": _joined_by,
     "concat_ws": _separated,
     "polygon": _polygon,
-    "power": _raised,
-    "pow": _raised,
-    "dpow": _raised,
-    "numeric_power": _raised,
+    "power": _size_of_power,
+    "pow": _size_of_power,
+    "dpow": _size_of_power,
+    "numeric_power": _size_of_power,
     "exp": _exponential,
     "dexp": _exponential,
     "numeric_exp": _exponential,
@@ -511,8 +515,8 @@ _BUILDERS: dict[str, Callable[[list[Size]], Size]] = {
     "trunc": _rounded,
     "generate_series": _series,
     "to_number": _spelled,
-    "left": _cut,
-    "right": _cut,
+    "left": _size_of_cut,
+    "right": _size_of_cut,
     "substr": _substring,
     "substring": _substring,
     "extract": _field_of,

@@ -160,7 +160,7 @@ class FunctionRule:
         if is_builtin:
             reason = denial(call)
             if reason:
-                return _forbidden(call, reason)
+                return _forbidden_function(call, reason)
 
             return _missing(call)
 
@@ -179,7 +179,7 @@ class FunctionRule:
         if self._may_be_unary(name):
             reason = self._reason_against(call)
         if reason:
-            return _forbidden(call, reason)
+            return _forbidden_function(call, reason)
 
         return None
 
@@ -222,7 +222,7 @@ class FunctionRule:
     def _judge_builtin(self, call: Call) -> StatementRejected | None:
         reason = self._reason_against(call)
         if reason:
-            return _forbidden(call, reason)
+            return _forbidden_function(call, reason)
 
         is_function = call.name in self.facts.builtins
         is_known = is_function or call.name in self.facts.types
@@ -231,7 +231,7 @@ class FunctionRule:
         if self.facts.is_complete:
             return _missing(call)
 
-        return _forbidden(call, _UNKNOWN)
+        return _forbidden_function(call, _UNKNOWN)
 
     def _reason_against(self, call: Call) -> Text | None:
         """Return why a built-in may not be called; None: it may, or the operator lists it."""
@@ -357,7 +357,7 @@ def _is_harmless_probe(call: Call) -> bool:
     return is_plain and not looks_up
 
 
-def _forbidden(call: Call, reason: Text) -> ForbiddenObject:
+def _forbidden_function(call: Call, reason: Text) -> ForbiddenObject:
     name = ".".join(call.parts)
     zh = f"不允许使用函数 {name}：{reason.zh}。"
     return ForbiddenObject(name, Text(zh, f"The function {name} may not be used: {reason.en}."))

@@ -191,7 +191,7 @@ def _limit_rows(subselect: Node, measured: str, scale: str) -> None:
         return  # PostgreSQL refuses it
 
     value = "citu_gathered.v"
-    limited = deepcopy(_parsed(_ROWS.format(_scaled(measured, [value], scale))))
+    limited = deepcopy(_parse_template(_ROWS.format(_size_expression(measured, [value], scale))))
     limited["fromClause"][0]["RangeSubselect"]["subquery"] = {"SelectStmt": query}
     subselect["SelectStmt"] = limited
 
@@ -201,16 +201,16 @@ def _sum_of(
 ) -> Node:
     """Return a CASE with the sum of the bytes of `values`."""
     names = [f"${number}" for number in range(1, len(values) + 1)]
-    total = _scaled(measured, names, scale)
+    total = _size_expression(measured, names, scale)
     if is_distinct:
         total = _DISTINCT.format(", ".join(names)) + total
 
-    template = _parsed(_CALL.format(total))["targetList"][0]["ResTarget"]["val"]
+    template = _parse_template(_CALL.format(total))["targetList"][0]["ResTarget"]["val"]
     found: Node = _filled(template, dict(enumerate(values, 1)))
     return found
 
 
-def _scaled(measured: str, names: Sequence[str], scale: str) -> str:
+def _size_expression(measured: str, names: Sequence[str], scale: str) -> str:
     if measured is _ARRAY_BYTES:
         size = measured.format(*[names[0]] * 3)
     else:
@@ -226,7 +226,7 @@ def _sum_in(checked: Node) -> Node:
 
 
 @lru_cache(maxsize=256)
-def _parsed(template: str) -> Node:
+def _parse_template(template: str) -> Node:
     return parse(template)[0].node
 
 

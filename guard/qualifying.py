@@ -325,7 +325,7 @@ class _Rewriting:
 
         self._rewrite(value)
         if "useOp" in value:
-            value["useOp"] = self._qualified(value["useOp"])
+            value["useOp"] = self._qualified_name(value["useOp"])
 
     def _rewrite(self, holder: Node) -> None:
         """Rewrite the nodes that `holder` holds; a rewriter changes its node or returns another."""
@@ -345,7 +345,7 @@ class _Rewriting:
     def _is_contested(self, *symbols: str) -> bool:
         return not self._symbols.isdisjoint(symbols)
 
-    def _qualified(self, name: list[Node]) -> list[Node]:
+    def _qualified_name(self, name: list[Node]) -> list[Node]:
         if len(name) != 1:
             return name
         if not self._is_contested(*strings(name)):
@@ -379,19 +379,19 @@ class _Rewriting:
         """Qualify the operator of `x IN (SELECT …)` and its relatives."""
         written = node.get("operName")
         if written is not None:
-            node["operName"] = self._qualified(written)
+            node["operName"] = self._qualified_name(written)
             return
 
         compares = "testexpr" in node
         if compares and self._is_contested("="):
             equal = [_string("=")]
-            node["operName"] = self._qualified(equal)
+            node["operName"] = self._qualified_name(equal)
 
     def expression(self, node: Node) -> Node | None:
         """Return what stands in an operator's place; None for itself."""
         kind = node["kind"]
         if "BETWEEN" in kind:
-            return self._between(node)
+            return self._expand_between(node)
         if kind in _PLAIN_KINDS:
             self._qualify_plain(node)
             return None
@@ -418,7 +418,7 @@ class _Rewriting:
 
     def _qualify_plain(self, node: Node) -> None:
         """Qualify an operator that is written as its symbol or a word such as LIKE."""
-        name = self._qualified(node["name"])
+        name = self._qualified_name(node["name"])
         is_qualified = name is not node["name"]
         is_word = is_qualified and node["kind"] not in _SPELLED_KINDS
         if is_word:
@@ -426,7 +426,7 @@ class _Rewriting:
 
         node["name"] = name
 
-    def _between(self, node: Node) -> Node | None:
+    def _expand_between(self, node: Node) -> Node | None:
         is_not = "NOT" in node["kind"]
         symbols = (">=", "<=")
         if is_not:
@@ -436,19 +436,19 @@ class _Rewriting:
 
         value = node["lexpr"]
         low, high = node["rexpr"]["List"]["items"]
-        found = self._within(value, low, high, is_not=is_not)
+        found = self._range_test(value, low, high, is_not=is_not)
         if not node["kind"].endswith("_SYM"):
             return found
 
         swapped = [self._copy(part) for part in (value, high, low)]
-        other = self._within(*swapped, is_not=is_not)
+        other = self._range_test(*swapped, is_not=is_not)
         operator = "OR_EXPR"
         if is_not:
             operator = "AND_EXPR"
 
         return _chain(operator, [found, other])
 
-    def _within(self, value: Node, low: Node, high: Node, *, is_not: bool) -> Node:
+    def _range_test(self, value: Node, low: Node, high: Node, *, is_not: bool) -> Node:
         first, second, chain = ">=", "<=", "AND_EXPR"
         if is_not:
             first, second, chain = "<", ">", "OR_EXPR"

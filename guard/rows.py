@@ -291,11 +291,11 @@ class FieldCheck:
     def _output(self, select: Node, scope: Scope) -> Row:
         """Return the row that a query gives, `scope` being that around it."""
         if id(select) not in self._rows:
-            self._rows[id(select)] = self._given(select, scope)
+            self._rows[id(select)] = self._row_of_select(select, scope)
 
         return self._rows[id(select)]
 
-    def _given(self, select: Node, scope: Scope) -> Row:
+    def _row_of_select(self, select: Node, scope: Scope) -> Row:
         if "withClause" in select:
             scope = scope.entered(select["withClause"])
         if "larg" in select:
@@ -406,7 +406,7 @@ class FieldCheck:
         if kind == "RowExpr":
             return self._constructed(node.get("args", ()))
         if kind == "FuncCall":
-            return self._called(node)
+            return self._row_of_call(node)
 
         return None
 
@@ -423,7 +423,7 @@ class FieldCheck:
 
         return Row(tuple(columns))
 
-    def _called(self, node: Node) -> Row | None:
+    def _row_of_call(self, node: Node) -> Row | None:
         name = strings(node["funcname"])[-1]
         if name in POPULATING:
             first: Node = next(iter(node.get("args", ())), {})

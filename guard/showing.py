@@ -40,11 +40,11 @@ def visible(catalog: Catalog, check: AccessCheck, running: RunningColumns | None
         if reduced.columns:
             tables.append(reduced)
 
-    names = _Names.of(_hidden_names(catalog, tables, check))
+    names = _ClosedNames.of(_hidden_names(catalog, tables, check))
     return replace(
         catalog,
         tables=tuple(_without_names(table, names) for table in tables),
-        metrics=tuple(_with_meaning(metric, names) for metric in catalog.metrics),
+        metrics=tuple(_meaning_without_names(metric, names) for metric in catalog.metrics),
     ).coherent()
 
 
@@ -107,19 +107,19 @@ def _visible_columns(table: Table, check: AccessCheck) -> Table:
         else:
             closed.add(column.name)
 
-    return _without_names(replace(table, columns=tuple(shown)), _Names.of(closed))
+    return _without_names(replace(table, columns=tuple(shown)), _ClosedNames.of(closed))
 
 
 @dataclass(frozen=True)
-class _Names:
-    """Names to find in texts: those of Latin letters as whole words, others anywhere."""
+class _ClosedNames:
+    """Names of closed columns, to hide in texts: Latin ones as whole words, others anywhere."""
 
     words: frozenset[str]
     others: frozenset[str]
     lengths: frozenset[int]
 
     @classmethod
-    def of(cls, names: Collection[str]) -> "_Names":
+    def of(cls, names: Collection[str]) -> "_ClosedNames":
         words = set()
         others = set()
         for name in names:
@@ -132,15 +132,15 @@ class _Names:
 
         return cls(frozenset(words), frozenset(others), frozenset(map(len, others)))
 
-    def _shown(self, match: re.Match[str]) -> str:
+    def _hide_if_closed(self, match: re.Match[str]) -> str:
         is_hidden = match[0].lower() in self.words
         if is_hidden:
             return _HIDDEN
 
         return match[0]
 
-    def taken_out_of(self, text: str) -> str:
-        text = _WORD.sub(self._shown, text)
+    def hide_in(self, text: str) -> str:
+        text = _WORD.sub(self._hide_if_closed, text)
         pieces = set()
         for length in self.lengths:
             for start in range(len(text)):
@@ -155,36 +155,36 @@ class _Names:
 _Meaning = TypeVar("_Meaning", TableMeaning, ColumnMeaning, Metric)
 
 
-def _without_names(table: Table, names: _Names) -> Table:
+def _without_names(table: Table, names: _ClosedNames) -> Table:
     hides_none = not names.words and not names.others
     if hides_none:
         return table
 
     return replace(
         table,
-        columns=tuple(_with_comment(column, names) for column in table.columns),
-        comment=table.comment and names.taken_out_of(table.comment),
-        meaning=table.meaning and _with_meaning(table.meaning, names),
+        columns=tuple(_column_without_names(column, names) for column in table.columns),
+        comment=table.comment and names.hide_in(table.comment),
+        meaning=table.meaning and _meaning_without_names(table.meaning, names),
     )
 
 
-def _with_comment(column: Column, names: _Names) -> Column:
+def _column_without_names(column: Column, names: _ClosedNames) -> Column:
     says_nothing = not column.comment and not column.meaning
     if says_nothing:
         return column
 
     return replace(
         column,
-        comment=column.comment and names.taken_out_of(column.comment),
-        meaning=column.meaning and _with_meaning(column.meaning, names),
+        comment=column.comment and names.hide_in(column.comment),
+        meaning=column.meaning and _meaning_without_names(column.meaning, names),
     )
 
 
-def _with_meaning(meaning: _Meaning, names: _Names) -> _Meaning:
+def _meaning_without_names(meaning: _Meaning, names: _ClosedNames) -> _Meaning:
     """Return the meaning without the names in its description; what things are called stays,
     being the operator's words.
     """
     if meaning.description is None:
         return meaning
 
-    return replace(meaning, description=Text(*map(names.taken_out_of, meaning.description)))
+    return replace(meaning, description=Text(*map(names.hide_in, meaning.description)))

@@ -475,7 +475,7 @@ def _times(left: Size, right: Size) -> Size:
     return between(min(ends), max(ends), whole)
 
 
-def _divided(left: Size, right: Size) -> Size:
+def _size_of_quotient(left: Size, right: Size) -> Size:
     whole = _numeric(left, right)
     length = whole.length + TEXT_OF_NUMBER
     smallest = _smallest(right)
@@ -509,7 +509,7 @@ def _remainder(left: Size, right: Size) -> Size:
     return between(low, most, _numeric(left, right))
 
 
-def _raised(left: Size, right: Size) -> Size:
+def _size_of_power(left: Size, right: Size) -> Size:
     whole = _numeric(left, right)
     if whole.is_stored:  # digits of what is stored are few
         return between(-math.inf, math.inf, whole)
@@ -532,7 +532,7 @@ def _reciprocal(size: Size) -> float:
     return 1 / smallest
 
 
-def _shifted(left: Size, right: Size) -> Size:
+def _size_of_shift(left: Size, right: Size) -> Size:
     both = together((left, right))
     times = _power(2, right.magnitude)
     most = product(left.magnitude, times)
@@ -545,7 +545,7 @@ def _no_larger(left: Size, right: Size) -> Size:
     return between(-most, most, both)
 
 
-def _united(left: Size, right: Size) -> Size:
+def _size_of_sum(left: Size, right: Size) -> Size:
     both = together((left, right))
     most = left.magnitude + right.magnitude
     return between(-most, most, both)
@@ -584,13 +584,13 @@ OPERATORS: dict[str, Callable[[Size, Size], Size]] = {
     "+": _sum,
     "-": _difference,
     "*": _times,
-    "/": _divided,
+    "/": _size_of_quotient,
     "%": _remainder,
-    "^": _raised,
-    "<<": _shifted,
+    "^": _size_of_power,
+    "<<": _size_of_shift,
     ">>": _no_larger,
     "&": _no_larger,
-    "|": _united,
+    "|": _size_of_sum,
     "||": concatenated,
 }
 """Bounds of operators whose result may be a number or longer than both sides."""

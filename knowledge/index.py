@@ -144,14 +144,14 @@ class CatalogIndex:
 
     def _make(self, part: IndexPart[T], found: Future[T]) -> None:
         try:
-            found.set_result(self._made(part))
+            found.set_result(self._make_part(part))
         except BaseException as exc:  # noqa: BLE001 - whoever waits gets it
             with self._turn:
                 self._parts.pop(part, None)  # the next who asks tries again
 
             found.set_exception(exc)
 
-    def _made(self, part: IndexPart[T]) -> T:
+    def _make_part(self, part: IndexPart[T]) -> T:
         for elsewhere in _ELSEWHERE if part.address else ():
             with suppress(NotMade):
                 made: T = elsewhere(part, self)
@@ -182,12 +182,12 @@ def index_of(catalog: Catalog) -> CatalogIndex:
 
     At first it has no parts.
     """
-    known = _known(catalog)
+    known = _existing_index(catalog)
     if known is not None:
         return known
 
     with _TURN:
-        known = _known(catalog)
+        known = _existing_index(catalog)
         if known is None:
             known = CatalogIndex(catalog)
             _INDEXES[id(catalog)] = _BY_COPIES[id(known.catalog)] = known
@@ -196,7 +196,7 @@ def index_of(catalog: Catalog) -> CatalogIndex:
         return known
 
 
-def _known(catalog: Catalog) -> CatalogIndex | None:
+def _existing_index(catalog: Catalog) -> CatalogIndex | None:
     for index in (_INDEXES.get(id(catalog)), _BY_COPIES.get(id(catalog))):
         if index is not None and index.is_of(catalog):
             return index

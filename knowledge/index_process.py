@@ -78,7 +78,7 @@ class IndexProcesses:
                     request.folder = self._handed(index.catalog, part)
                     request.has_failed = False
 
-            return _loaded(request.folder / part.address, index.catalog)
+            return _load_part(request.folder / part.address, index.catalog)
         except (OSError, pickle.PickleError, EOFError, subprocess.SubprocessError) as exc:
             _log.warning("the index of a large catalogue is made by the service itself: %s", exc)
             raise NotMade from exc
@@ -256,7 +256,7 @@ def _version() -> bytes:
     return "\n".join(stamps).encode()
 
 
-def _loaded(path: Path, catalog: Catalog) -> Any:
+def _load_part(path: Path, catalog: Catalog) -> Any:
     with path.open("rb") as file:
         return _PartUnpickler(_InTurns(file), catalog).load()
 

@@ -74,7 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         settings = Settings.from_env()
         settings = replace(settings, database_url=given.database_url or settings.database_url)
         with _sources(settings) as sources:
-            return asyncio.run(_loaded(settings, sources, given))
+            return asyncio.run(_load(settings, sources, given))
     except _FAILURES as error:
         sys.stderr.write(f"{error}\n")
         return 2
@@ -119,7 +119,7 @@ def _sources(settings: Settings) -> Iterator[Sources]:
         sources.hold.release()
 
 
-async def _loaded(settings: Settings, sources: Sources, given: argparse.Namespace) -> int:
+async def _load(settings: Settings, sources: Sources, given: argparse.Namespace) -> int:
     datasources = Datasources({DEFAULT: Datasource(sources.asked, database_options(settings))})
     retention = Retention(
         own_examples=settings.max_own_examples, shared_examples=settings.max_shared_examples
@@ -152,10 +152,10 @@ async def _loaded(settings: Settings, sources: Sources, given: argparse.Namespac
 
 
 async def _pairs(path: Path, intake: Intake) -> bool:
-    outcomes = await intake.take(_read(path))
+    outcomes = await intake.take(_read_file(path))
     for outcome in outcomes:
         if outcome.status not in _TAKEN:
-            _say(f"{path}:{outcome.line}: {_told(outcome)}")
+            _say(f"{path}:{outcome.line}: {_outcome_text(outcome)}")
 
     taken = {status: sum(outcome.status == status for outcome in outcomes) for status in _TAKEN}
     left = len(outcomes) - sum(taken.values())
@@ -163,7 +163,7 @@ async def _pairs(path: Path, intake: Intake) -> bool:
     return not left
 
 
-def _told(outcome: ImportOutcome) -> str:
+def _outcome_text(outcome: ImportOutcome) -> str:
     reason = _FULL
     if outcome.error is not None:
         reason = outcome.error.text.en
@@ -172,7 +172,7 @@ def _told(outcome: ImportOutcome) -> str:
 
 
 async def _ddl(path: Path, store: Store) -> bool:
-    documents, unread = documents_of_ddl(DEFAULT, path.name, _read(path))
+    documents, unread = documents_of_ddl(DEFAULT, path.name, _read_file(path))
     for statement in unread:
         _say(f"{path}:{statement.line}: invalid: {statement.error.text.en}")
 
@@ -180,7 +180,7 @@ async def _ddl(path: Path, store: Store) -> bool:
 
 
 async def _prose(path: Path, name: str, store: Store) -> bool:
-    return await _kept(path, name, documents_of_text(DEFAULT, name, _read(path)), store)
+    return await _kept(path, name, documents_of_text(DEFAULT, name, _read_file(path)), store)
 
 
 async def _kept(path: Path, name: str, documents: list[Document], store: Store) -> bool:
@@ -206,7 +206,7 @@ def _texts(path: Path) -> Iterator[tuple[Path, str]]:
             yield each, str(each.relative_to(path))
 
 
-def _read(path: Path) -> str:
+def _read_file(path: Path) -> str:
     size = path.stat().st_size
     if size > _MAX_BYTES:
         raise UnusableFile(f"{path} is too large: {size} bytes, at most {_MAX_BYTES}.")

@@ -147,14 +147,14 @@ class CallAssembly:
         for piece in _pieces(delta):
             call = self._call_of(piece)
             if call is None:
-                call = self._open(piece)
+                call = self._open_call(piece)
 
             self._add(call, piece)
 
     def take_message(self, message: dict[str, Any]) -> None:
         """Add the calls of a reply that arrived whole; raise as `take_delta` does."""
         for piece in _pieces(message):
-            call = self._open(piece)
+            call = self._open_call(piece)
             self._add(call, piece)
 
     def calls(self, *, is_cut: bool) -> tuple[ToolCall, ...]:
@@ -168,11 +168,11 @@ class CallAssembly:
         for call in self._calls:
             says_something = call.arguments or self._name(call)
             if says_something:
-                closed.append(self._closed(call, taken, is_cut))
+                closed.append(self._finished_call(call, taken, is_cut))
 
         return tuple(closed)
 
-    def _closed(self, call: _OpenCall, taken: set[str], is_cut: bool) -> ToolCall:
+    def _finished_call(self, call: _OpenCall, taken: set[str], is_cut: bool) -> ToolCall:
         call_id = joined([call.id])
         is_usable = call_id != "" and call_id not in taken
         if not is_usable:
@@ -236,7 +236,7 @@ class CallAssembly:
 
         return None
 
-    def _open(self, piece: _Piece) -> _OpenCall:
+    def _open_call(self, piece: _Piece) -> _OpenCall:
         if len(self._calls) == MAX_CALLS:
             raise CallFailed("oversized")
 

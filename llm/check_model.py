@@ -151,8 +151,8 @@ class _Check:
 
     async def findings(self) -> tuple[CheckResult, ...]:
         """Return one finding for each step; where chat fails, the rest is not tried."""
-        found = [self._named()]
-        found += await self._reached()
+        found = [self._endpoint_result()]
+        found += await self._reach_model()
         if worst(found) == _FAILS_FROM:
             return tuple(found)
 
@@ -168,13 +168,13 @@ class _Check:
         found.append(self._thinking())
         return tuple(found)
 
-    def _named(self) -> CheckResult:
+    def _endpoint_result(self) -> CheckResult:
         known = known_endpoint(self._endpoint.url)
         name = "OpenAI-compatible" if known is None else known.name
         model = self._endpoint.model
         return passed("model.settings", Text(f"{name}，模型 {model}。", f"{name}, model {model}."))
 
-    async def _reached(self) -> list[CheckResult]:
+    async def _reach_model(self) -> list[CheckResult]:
         try:
             names = await self._model.model_names()
         except LlmUnavailable as error:
@@ -268,7 +268,7 @@ class _Check:
         except LlmUnavailable as error:
             return [_failure("model.stream", error)]
 
-        return [_streamed(len(times)), _counted(reply), _first_token(times)]
+        return [_stream_result(len(times)), _usage_result(reply), _first_token(times)]
 
     async def _long_prompt(self) -> CheckResult:
         prompt = f"The codeword is {_CODEWORD}. {_FILLING * _FILLING_TIMES}What is the codeword?"
@@ -342,7 +342,7 @@ def _failure(check: str, error: LlmUnavailable) -> CheckResult:
     return failed(check, MEANINGS[kind].text, _CHANGE.get(kind, _CHANGE_ELSE))
 
 
-def _streamed(pieces: int) -> CheckResult:
+def _stream_result(pieces: int) -> CheckResult:
     if pieces > 1:
         said = Text(f"边写边发（{pieces} 段）。", f"It streams ({pieces} pieces).")
         return passed("model.stream", said)
@@ -358,7 +358,7 @@ def _streamed(pieces: int) -> CheckResult:
     )
 
 
-def _counted(reply: Completion) -> CheckResult:
+def _usage_result(reply: Completion) -> CheckResult:
     usage = reply.usage
     if usage.prompt_tokens and usage.completion_tokens:
         said = Text("流中报告用量。", "Streams report how many tokens were used.")

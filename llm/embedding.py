@@ -155,7 +155,7 @@ def _vectors(content: bytes, count: int) -> list[Vector]:
         if indexes != list(range(count)):
             raise EmbeddingFailed("not one vector for each text")
 
-        vectors = [_normed(entry["embedding"]) for entry in entries]
+        vectors = [_unit_vector(entry["embedding"]) for entry in entries]
     except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
         raise EmbeddingFailed("the answer can't be read") from None
 
@@ -166,7 +166,7 @@ def _vectors(content: bytes, count: int) -> list[Vector]:
     return vectors
 
 
-def _normed(numbers: Sequence[float]) -> Vector:
+def _unit_vector(numbers: Sequence[float]) -> Vector:
     if not isinstance(numbers, list):
         raise EmbeddingFailed("a vector that is no list")
 

@@ -75,10 +75,10 @@ class LoggedModel(WrappedModel):
             self._write(asked, started, {"reply": None, "error": _error_name(error)})
             raise
 
-        self._write(asked, started, self._ended(completion))
+        self._write(asked, started, self._reply_entry(completion))
         return completion
 
-    def _ended(self, completion: Completion) -> Mapping[str, Any]:
+    def _reply_entry(self, completion: Completion) -> Mapping[str, Any]:
         usage = completion.usage
         return {
             "reply": reply_fields(completion),

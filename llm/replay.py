@@ -84,7 +84,7 @@ async def replay(settings: Settings, call: Mapping[str, Any]) -> Completion:
         await model.aclose()
 
 
-def _shown(reply: Mapping[str, Any]) -> str:
+def _reply_text(reply: Mapping[str, Any]) -> str:
     calls = [f"→ {call['name']}({call['arguments']})" for call in reply["tool_calls"]]
     return "\n".join([reply["text"], *calls]).strip() or "(nothing)"
 
@@ -121,10 +121,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.write(f"{error}\n")
         return 1
 
-    before = f"(failed: {call['error']})" if call["reply"] is None else _shown(call["reply"])
+    before = f"(failed: {call['error']})" if call["reply"] is None else _reply_text(call["reply"])
     sys.stdout.write(
         f"--- {call['model']}, {call['time']}\n{before}\n"
-        f"--- {settings.openai_model}, now\n{_shown(reply_fields(completion))}\n"
+        f"--- {settings.openai_model}, now\n{_reply_text(reply_fields(completion))}\n"
         f"--- tokens: {completion.usage.prompt_tokens} in, "
         f"{completion.usage.completion_tokens} out\n"
     )

@@ -129,17 +129,17 @@ class OfflineSkills:
             pieces = summary_pieces(_answered(inquiry, sql, result, understanding.query))
             pieces += spoken_assumptions(understanding.assumptions, inquiry.lang)
 
-        return SkillResult(_emitted(pieces, emit))
+        return SkillResult(_emit_and_join(pieces, emit))
 
     async def chat(self, inquiry: Inquiry, emit: Emit | None = None) -> SkillResult[str]:
         """Answer what is not about the data; see `Skills.chat`."""
         await LEXICON.ready(inquiry.catalog)
         # The examples it offers are tried first, which takes a while over a large catalogue.
         reply = await asyncio.to_thread(chat_reply, inquiry)
-        return SkillResult(_emitted(reply.pieces, emit), offers=reply.offers)
+        return SkillResult(_emit_and_join(reply.pieces, emit), offers=reply.offers)
 
 
-def _emitted(pieces: Iterable[str], emit: Emit | None) -> str:
+def _emit_and_join(pieces: Iterable[str], emit: Emit | None) -> str:
     if emit is not None:
         for piece in pieces:
             emit(piece)

@@ -90,9 +90,9 @@ class _Conditions:
             case "NullTest":
                 return self._on(inner.get("arg", {}), _NULLS[inner.get("nulltesttype", "IS_NULL")])
             case "BoolExpr":
-                return self._negated(inner)
+                return self._read_not(inner)
             case "A_Expr":
-                return self._compared(inner)
+                return self._read_comparison(inner)
 
         return None
 
@@ -102,7 +102,7 @@ class _Conditions:
         types = [column.type for _, column in filter(None, found)]
         return any(one.startswith(_TIMES) for one in types)
 
-    def _negated(self, node: Node) -> ColumnCondition | None:
+    def _read_not(self, node: Node) -> ColumnCondition | None:
         if node.get("boolop") != "NOT_EXPR":
             return None
 
@@ -113,7 +113,7 @@ class _Conditions:
 
         return ColumnCondition(found.table, found.column, _NEGATED[found.operator], found.values)
 
-    def _compared(self, node: Node) -> ColumnCondition | None:
+    def _read_comparison(self, node: Node) -> ColumnCondition | None:
         operator = last_name(node.get("name", ()))
         left, right = node.get("lexpr", {}), node.get("rexpr", {})
         kind = node.get("kind")

@@ -126,7 +126,7 @@ def with_constants(sql: str, changes: Mapping[Constant, str]) -> str | None:
     """
     changed = sql
     for constant in sorted(changes, key=lambda one: -one.start):
-        written = _written(constant, changes[constant])
+        written = _literal_of(constant, changes[constant])
         changed = changed[: constant.start] + written + changed[constant.end :]
 
     before = constants_of(sql)
@@ -147,7 +147,7 @@ def with_constants(sql: str, changes: Mapping[Constant, str]) -> str | None:
     return changed if has_changed_only_values else None
 
 
-def _written(constant: Constant, value: str) -> str:
+def _literal_of(constant: Constant, value: str) -> str:
     if constant.kind != "text":
         return value
 

@@ -107,7 +107,7 @@ class _Reading:
             references = references_in(condition)
             is_of_time = any(map(self._is_time, references))
             if is_of_time:
-                self._read(condition)
+                self._read_condition(condition)
 
         if self._column is None:
             return None
@@ -122,7 +122,7 @@ class _Reading:
     # --------------------------------------------------------------------------
     # conditions
 
-    def _read(self, condition: Node) -> None:
+    def _read_condition(self, condition: Node) -> None:
         if condition.get("NullTest", {}).get("nulltesttype") == "IS_NOT_NULL":
             return
 
@@ -161,7 +161,7 @@ class _Reading:
         if is_rounded:
             raise _Untold
 
-        self._of(column)
+        self._take_column(column)
         day_after = day + timedelta(days=1)
         match operator:
             case ">=":
@@ -192,19 +192,19 @@ class _Reading:
         else:
             raise _Untold
 
-        self._of(column)
+        self._take_column(column)
         self._starts.append(start)
         self._ends.append(_shifted(start, _MONTHS[unit]))
 
     def _first_day(self, value: Node, unit: str) -> date:
         """Return the day; raises `_Untold` unless it is the first of a month, quarter or year."""
         day = self._day(value)
-        if day != _cut(day, unit):
+        if day != _start_of_unit(day, unit):
             raise _Untold
 
         return day
 
-    def _of(self, column: Column) -> None:
+    def _take_column(self, column: Column) -> None:
         if self._column not in (None, column):
             raise _Untold
 
@@ -301,7 +301,7 @@ class _Reading:
         if unit not in ("day", *_MONTHS):
             raise _Untold
 
-        return _cut(self._instant(arguments[1]), unit)
+        return _start_of_unit(self._instant(arguments[1]), unit)
 
     def _instant(self, node: Node) -> date:
         """Return a day, or that of the present moment."""
@@ -394,7 +394,7 @@ def references_in(condition: Node) -> Iterator[Node]:
         pending.extend(reversed(inner))
 
 
-def _cut(day: date, unit: str) -> date:
+def _start_of_unit(day: date, unit: str) -> date:
     months = _MONTHS.get(unit)
     if months is None:
         return day

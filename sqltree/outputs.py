@@ -114,7 +114,7 @@ def outputs(sql: str, columns: Sequence[str], catalog: Catalog) -> tuple[OutputC
     if query is not None:
         found = _Reader(catalog).select(query, _Names())
     if len(found) != len(columns):
-        return tuple(map(_unknown, columns))
+        return tuple(map(_unknown_output, columns))
 
     described = []
     for column, name in zip(found, columns, strict=True):
@@ -123,7 +123,7 @@ def outputs(sql: str, columns: Sequence[str], catalog: Catalog) -> tuple[OutputC
     return tuple(described)
 
 
-def _unknown(name: str = "") -> OutputColumn:
+def _unknown_output(name: str = "") -> OutputColumn:
     return OutputColumn(name, is_computed=True)
 
 
@@ -260,7 +260,7 @@ class _Reader:
     def _described(self, value: Node, names: _Names) -> OutputColumn:
         """Describe what the expression gives, without its name in the result."""
         if not value:
-            return _unknown()
+            return _unknown_output()
 
         ((kind, node),) = value.items()
         match kind:
@@ -275,26 +275,26 @@ class _Reader:
         """Describe what an expression makes of columns."""
         match kind:
             case "FuncCall":
-                return self._called(node, names)
+                return self._function_output(node, names)
             case "CoalesceExpr":
                 first: Node = next(iter(node.get("args", ())), {})
                 return self._described(first, names)
             case "A_Expr":
-                return self._calculated(node, names)
+                return self._operator_output(node, names)
             case "SubLink":
                 return self._subquery(node, names)
 
-        return _unknown()
+        return _unknown_output()
 
     def _subquery(self, node: Node, names: _Names) -> OutputColumn:
         query = node.get("subselect", {}).get("SelectStmt", {})
         columns = self.select(query, names)
         if not columns:
-            return _unknown()
+            return _unknown_output()
 
         return replace(columns[0], is_total=False)
 
-    def _called(self, node: Node, names: _Names) -> OutputColumn:
+    def _function_output(self, node: Node, names: _Names) -> OutputColumn:
         function = last_name(node.get("funcname", ()))
         arguments = node.get("args", [])
         if function in _OF_ROWS:
@@ -302,7 +302,7 @@ class _Reader:
 
         aggregate = _AGGREGATES.get(function)
         if aggregate is not None:
-            return self._aggregated(aggregate, node, names)
+            return self._aggregate_output(aggregate, node, names)
         if len(arguments) > 1:
             if function in _TIME_PARTS:
                 return self._part_of_time(function, arguments, names)
@@ -344,7 +344,7 @@ class _Reader:
             is_computed=unit not in _PARTS,
         )
 
-    def _aggregated(self, function: Aggregate, node: Node, names: _Names) -> OutputColumn:
+    def _aggregate_output(self, function: Aggregate, node: Node, names: _Names) -> OutputColumn:
         arguments = node.get("args", [])
         ordered = []
         if node.get("agg_within_group"):
@@ -371,7 +371,7 @@ class _Reader:
             is_total=is_total,
         )
 
-    def _calculated(self, node: Node, names: _Names) -> OutputColumn:
+    def _operator_output(self, node: Node, names: _Names) -> OutputColumn:
         if node.get("kind") == "AEXPR_NULLIF":  # only keeps a division from failing
             return self._described(node.get("lexpr", {}), names)
 
@@ -419,7 +419,7 @@ def _referred(node: Node, names: _Names) -> OutputColumn:
     fields = node.get("fields", ())
     found = names.column(names_in(fields))
     if found is None:
-        return _unknown(last_name(fields))
+        return _unknown_output(last_name(fields))
 
     return replace(found, is_named=False)
 

@@ -85,13 +85,13 @@ class _Reading:
     def __init__(self, tree: Node) -> None:
         self._nodes = list(_nodes(tree))
         self._tables_by_alias: dict[str, str] = {}
-        for table in self._all("RangeVar"):
+        for table in self._nodes_of_kind("RangeVar"):
             if "alias" in table:
                 alias = table["alias"]["aliasname"]
                 self._tables_by_alias[alias] = table["relname"]
 
     def parts(self) -> QueryParts:
-        selects = self._all("SelectStmt")
+        selects = self._nodes_of_kind("SelectStmt")
         joins = list(self._using())
         filters = []
         for condition in self._conditions(selects):
@@ -100,7 +100,7 @@ class _Reading:
             else:
                 filters.append(self._said(condition))
 
-        tables = [".".join(relation_parts(node)) for node in self._all("RangeVar")]
+        tables = [".".join(relation_parts(node)) for node in self._nodes_of_kind("RangeVar")]
         return QueryParts(
             tables=frozenset(tables),
             joins=_texts(joins),
@@ -108,10 +108,10 @@ class _Reading:
             figures=_texts(self._figures()),
             groups=_texts(self._groups(selects)),
             order=_texts(self._orders(selects)),
-            shown=_texts(self._shown(selects)),
+            shown=_texts(self._shown_expressions(selects)),
         )
 
-    def _all(self, kind: str) -> list[Node]:
+    def _nodes_of_kind(self, kind: str) -> list[Node]:
         found = []
         for each, node in self._nodes:
             if each == kind:
@@ -124,15 +124,15 @@ class _Reading:
             yield from _conjuncts(select.get("whereClause"))
             yield from _conjuncts(select.get("havingClause"))
 
-        for join in self._all("JoinExpr"):
+        for join in self._nodes_of_kind("JoinExpr"):
             yield from _conjuncts(join.get("quals"))
 
     def _using(self) -> Iterator[str]:
-        for join in self._all("JoinExpr"):
+        for join in self._nodes_of_kind("JoinExpr"):
             yield from map(_field_name, join.get("usingClause", ()))
 
     def _figures(self) -> Iterator[str]:
-        for call in self._all("FuncCall"):
+        for call in self._nodes_of_kind("FuncCall"):
             function = last_name(call["funcname"])
             if function in _AGGREGATES:
                 yield self._said({"FuncCall": call})
@@ -143,7 +143,7 @@ class _Reading:
                 expression = _shown_at(key, select)
                 yield self._said(expression)
 
-    def _shown(self, selects: Iterable[Node]) -> Iterator[str]:
+    def _shown_expressions(self, selects: Iterable[Node]) -> Iterator[str]:
         for select in selects:
             for each in select.get("targetList", ()):
                 target = each["ResTarget"]

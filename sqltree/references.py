@@ -249,7 +249,7 @@ class _Reader:
 
         must_hold = place.is_filter and not place.is_negated
         if key == "A_Expr" and must_hold:
-            compared = self._compared(node, place.scope)
+            compared = self._comparisons_in(node, place.scope)
             self.comparisons.extend(compared)
         elif key == "ResTarget" and "name" in node:
             self.labels.add(node["name"])
@@ -288,7 +288,7 @@ class _Reader:
                 pending.append(node["larg"])
                 pending.append(node["rarg"])
 
-    def _compared(self, node: Node, scope: _Scope) -> Iterator[ColumnComparison]:
+    def _comparisons_in(self, node: Node, scope: _Scope) -> Iterator[ColumnComparison]:
         operator = (node.get("kind"), last_name(node.get("name", ())))
         if operator not in _COMPARING:
             return

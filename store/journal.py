@@ -116,9 +116,9 @@ class Journal:
                 _refuse(lane.pending.popleft()[1], failure)
 
         if self._looking is None:
-            self._looking = asyncio.create_task(self._look())
+            self._looking = asyncio.create_task(self._wait_until_reachable())
 
-    async def _look(self) -> None:
+    async def _wait_until_reachable(self) -> None:
         while self._failure is not None:
             await asyncio.sleep(_LOOK_S)
             with suppress(Exception):  # any exception means that the store is not back

@@ -51,10 +51,10 @@ def learnt(
         if item is not None:
             changes[item_id(item)] = item
 
-    return _noted(learning.feedback, example, lesson), _without_known(changes, known)
+    return _noted_feedback(learning.feedback, example, lesson), _without_known(changes, known)
 
 
-def _noted(feedback: Feedback, example: Example | None, lesson: Lesson | None) -> Noted:
+def _noted_feedback(feedback: Feedback, example: Example | None, lesson: Lesson | None) -> Noted:
     example_id = None
     if example is not None and example.source in _MADE_BY_FEEDBACK:
         example_id = example.example_id
@@ -162,12 +162,12 @@ def added(item: Item, there: Item | None) -> Item | None:
     if isinstance(item, Lesson):
         return None
     if isinstance(item, Example) and isinstance(there, Example):
-        return _raised(item, there)
+        return _with_higher_trust(item, there)
 
     return item if item != there else None
 
 
-def _raised(item: Example, there: Example) -> Example | None:
+def _with_higher_trust(item: Example, there: Example) -> Example | None:
     is_higher = _ORDER.index(item.trust) > _ORDER.index(there.trust)
     may_change = item.is_shared if there.is_rejected else is_higher
     if not may_change:

@@ -141,7 +141,7 @@ class LearnedRepository:
     async def _add(self, datasource: str, items: Mapping[str, Item]) -> dict[str, Added]:
         """Add all of them at once, or as many as there is room for."""
         for _ in range(_TRIES):
-            there = await self._found(items)
+            there = await self._records_of(items)
             changed = _additions(items, there)
             outcomes: dict[str, Added] = dict.fromkeys(items, "known")
             outcomes |= dict.fromkeys(changed, "added")
@@ -214,7 +214,7 @@ class LearnedRepository:
 
     async def find(self, datasource: str, item_id: str) -> Example | Lesson | None:
         """Return the example or lesson of this id."""
-        return _decidable_item(await self._found([item_id]), datasource, item_id)
+        return _decidable_item(await self._records_of([item_id]), datasource, item_id)
 
     async def review(
         self,
@@ -228,7 +228,7 @@ class LearnedRepository:
         """Decide on an example or a lesson."""
         first: Example | Lesson | None = None
         for _ in range(_TRIES):
-            there = await self._found([item_id])
+            there = await self._records_of([item_id])
             item = _decidable_item(there, datasource, item_id)
             if item is None:
                 return Reviewed("unknown")
@@ -254,7 +254,7 @@ class LearnedRepository:
     async def delete(self, datasource: str, item_id: str, by: str | None) -> bool:
         """Forget an example or a lesson."""
         for tries in range(_TRIES):
-            there = await self._found([item_id])
+            there = await self._records_of([item_id])
             item = _decidable_item(there, datasource, item_id)
             if item is None:
                 # Gone since the first look, perhaps by a try of which no reply came.
@@ -299,7 +299,7 @@ class LearnedRepository:
         self, datasource: str, example_ids: Collection[str], alter: Callable[[Example], Example]
     ) -> None:
         for _ in range(_TRIES):
-            there = await self._found(example_ids)
+            there = await self._records_of(example_ids)
             changed: dict[str, Item | None] = {}
             for example in _examples_of(datasource, there.values()):
                 altered = alter(example)
@@ -374,7 +374,7 @@ class LearnedRepository:
 
         return found
 
-    async def _found(self, ids: Iterable[str]) -> Mapping[bytes, KeptRecord]:
+    async def _records_of(self, ids: Iterable[str]) -> Mapping[bytes, KeptRecord]:
         return await self._record_sets.find([item_key(known) for known in ids])
 
 

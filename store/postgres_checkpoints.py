@@ -234,7 +234,7 @@ class PostgresCheckpoints(Checkpoints):
     async def _attempt(self, operation: "Callable[[Saver], Awaitable[T]]", held: Held | None) -> T:
         from store.psycopg_saver import Saver
 
-        opened = self._opened()
+        opened = self._saver_of_loop()
         saver = Saver(opened.pool, self.serde, held)
         if not opened.is_set_up:
             await self._set_up(opened, saver)
@@ -268,7 +268,7 @@ class PostgresCheckpoints(Checkpoints):
             opened.is_set_up = False
             await opened.pool.drain()
 
-    def _opened(self) -> _Opened:
+    def _saver_of_loop(self) -> _Opened:
         from store.psycopg_saver import pool_of
 
         loop = asyncio.get_running_loop()

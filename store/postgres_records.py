@@ -60,7 +60,7 @@ class PostgresRecords:
             record_set = read_bytes(set_key)
             revisions[record_set] = revision
             if record[0] is not None:  # the set is not empty
-                records[record_set].append(_found(record))
+                records[record_set].append(_record_of(record))
 
         return tuple(
             RecordSet(revisions.get(each, ""), tuple(records[each])) for each in record_sets
@@ -68,14 +68,14 @@ class PostgresRecords:
 
     async def find(self, keys: Sequence[bytes]) -> Mapping[bytes, KeptRecord]:
         rows = await self._access.rows(_FIND, (list(keys),))
-        found = [_found([*row, "0"]) for row in rows]
+        found = [_record_of([*row, "0"]) for row in rows]
         return {record.key: record for record in found}
 
     async def page(
         self, record_sets: Collection[bytes], limit: int, before: tuple[int, bytes]
     ) -> tuple[KeptRecord, ...]:
         parameters = (list(record_sets), *before, limit, limit)
-        return tuple(map(_found, await self._access.rows(_PAGE, parameters)))
+        return tuple(map(_record_of, await self._access.rows(_PAGE, parameters)))
 
     async def apply(self, changes: Sequence[RecordChange], limits: RecordLimits) -> Applied:
         texts: list[tuple[bytes, str | None, str | None]] = []
@@ -103,6 +103,6 @@ class PostgresRecords:
         await self._access.rows(_COUNT_USE, (list(keys),))
 
 
-def _found(row: Sequence[Any]) -> KeptRecord:
+def _record_of(row: Sequence[Any]) -> KeptRecord:
     record_key, data, uses, position = row
     return KeptRecord(read_bytes(record_key), data, int(uses), int(position))

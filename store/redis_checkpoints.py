@@ -133,7 +133,7 @@ class RedisCheckpoints(Checkpoints):
             return
 
         with limited():
-            arguments = await asyncio.to_thread(self._written, fields)
+            arguments = await asyncio.to_thread(self._put_arguments, fields)
 
         await self._write(thread_id, _PUT, self._ttl, *arguments)
 
@@ -144,7 +144,7 @@ class RedisCheckpoints(Checkpoints):
         if not await self._access.reply(script.command(keys, worker, *arguments)):
             raise LeaseLost
 
-    def _written(self, fields: Sequence[tuple[str, _Field, Any]]) -> list[Any]:
+    def _put_arguments(self, fields: Sequence[tuple[str, _Field, Any]]) -> list[Any]:
         parts: list[Any] = []
         for how, field, value in fields:
             _, data = self.serde.dumps_typed([value])

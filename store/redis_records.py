@@ -144,7 +144,7 @@ class RedisRecords:
         commands = [_READ.command([], *_PREFIXES, record_set.hex()) for record_set in record_sets]
         replies = await self._access.replies(commands)
         return tuple(
-            RecordSet(revision.decode(), tuple(map(_found, records)))
+            RecordSet(revision.decode(), tuple(map(_record_of, records)))
             for revision, records in replies
         )
 
@@ -152,7 +152,7 @@ class RedisRecords:
         found = await self._access.reply(
             _FIND.command([], *_PREFIXES, *(key.hex() for key in keys))
         )
-        return {record.key: record for record in map(_found, found)}
+        return {record.key: record for record in map(_record_of, found)}
 
     async def page(
         self, record_sets: Collection[bytes], limit: int, before: tuple[int, bytes]
@@ -163,7 +163,7 @@ class RedisRecords:
             for record_set in record_sets
         ]
         replies = await self._access.replies(asked)
-        found = [_found(values) for values in chain.from_iterable(replies)]
+        found = [_record_of(values) for values in chain.from_iterable(replies)]
         found.sort(key=lambda record: (record.position, record.key), reverse=True)
         return tuple(found[:limit])
 
@@ -188,6 +188,6 @@ class RedisRecords:
         await self._access.reply(_COUNT_USE.command([], *_PREFIXES, *(key.hex() for key in keys)))
 
 
-def _found(values: list[Any]) -> KeptRecord:
+def _record_of(values: list[Any]) -> KeptRecord:
     key, text, uses, position = values
     return KeptRecord(bytes.fromhex(key.decode()), text.decode(), int(uses), int(float(position)))

@@ -352,13 +352,17 @@ def _is_sparse(series: Series, time: SubjectColumn) -> bool:
 
 
 def _points(rows: Sequence[Sequence[Any]], unit: PeriodUnit) -> list[Point]:
-    """Return a point for each period with figures; none at all if a period can't be read."""
+    """Return a point for each period with figures; none at all if a period can't be read.
+
+    Args:
+        rows: of `analysis_sql.series`: period, number of rows, number of figures, their sum, clock.
+    """
     points = []
-    for written, _, figures, value, _ in rows:
-        start = parsed(written, unit)
+    for written_period, _, figure_count, total, _ in rows:
+        start = parsed(written_period, unit)
         if start is None:
             return []
-        if figures:
-            points.append(Point(start, value, written))
+        if figure_count:
+            points.append(Point(start, total, written_period))
 
     return points

@@ -71,10 +71,12 @@ def describe(
         "not_finite": facts["not_finite"],
         **told,
     }
-    return Finding("describe", _described(measure, figures, lang), _BY_SQL.to(lang), figures, sql)
+    return Finding(
+        "describe", _summary_text(measure, figures, lang), _BY_SQL.to(lang), figures, sql
+    )
 
 
-def _described(measure: SubjectColumn, facts: dict[str, Any], lang: Lang) -> str:
+def _summary_text(measure: SubjectColumn, facts: dict[str, Any], lang: Lang) -> str:
     def said(name: str) -> str:
         return figure(facts[name], measure.column.unit, lang)
 
@@ -163,7 +165,7 @@ def outlying(
         )
         return Finding("outliers", text.to(lang), _IQR.to(lang), figures, sql)
 
-    told = [_named(one["row"], figure(one["value"], unit, lang), lang) for one in found[:3]]
+    told = [_with_row_name(one["row"], figure(one["value"], unit, lang), lang) for one in found[:3]]
     more = Text("等", " and others") if outside > len(told) else Text("", "")
     text = Text(
         f"“{measure.label}”的 {count:,} 个数值中有 {outside:,} 个离群值（范围 {fences[0]} 到 "
@@ -182,7 +184,7 @@ def _said_names(names: Sequence[SubjectColumn], cells: Sequence[str | None]) -> 
     return [str(one) for one in said if one is not None]
 
 
-def _named(row: Sequence[str], value: str, lang: Lang) -> str:
+def _with_row_name(row: Sequence[str], value: str, lang: Lang) -> str:
     if row:
         return Text(f"{' '.join(row)}（{value}）", f"{' '.join(row)} ({value})").to(lang)
 

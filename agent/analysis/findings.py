@@ -65,7 +65,7 @@ def figure(value: Number | None, unit: str | None, lang: Lang) -> str:
     if value is None:
         return _NONE.to(lang)
 
-    text = _grouped(Decimal(str(value)))
+    text = _with_digit_groups(Decimal(str(value)))
     if not unit:
         return text
 
@@ -85,7 +85,7 @@ def percent(share: Number) -> str:
     return f"{Decimal(str(share)) * 100:,.1f}%"
 
 
-def _grouped(number: Decimal) -> str:
+def _with_digit_groups(number: Decimal) -> str:
     if not number.is_finite() or abs(number.adjusted()) > _MOST_DIGITS:
         return f"{number:.4g}"
     if number == number.to_integral_value():

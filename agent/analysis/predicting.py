@@ -76,7 +76,7 @@ def predicted(
         raise CannotForecast(_LATE) from exc
 
     body = _body(measure, series, made, [named(start, series.unit) for start in starts], lang)
-    text = _text(measure, series, made, body["points"], lang)
+    text = _forecast_text(measure, series, made, body["points"], lang)
     figures = {
         "measure": measure.name,
         "unit": series.unit,
@@ -119,7 +119,7 @@ def _body(
     }
 
 
-def _text(
+def _forecast_text(
     measure: SubjectColumn,
     series: Series,
     made: Forecast,

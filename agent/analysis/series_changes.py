@@ -37,7 +37,7 @@ _MORE, _LESS, _SAME = Text("增加", "more"), Text("减少", "less"), Text("持�
 def changes(measure: SubjectColumn, series: Series, sql: str, lang: Lang) -> list[Finding]:
     """Return the findings of a series by itself."""
     method = _METHOD.to(lang).format(unit=UNIT_NAMES[series.unit].to(lang))
-    teller = _Teller(measure, series, method, sql, lang)
+    teller = _SeriesFindings(measure, series, method, sql, lang)
     return [*teller.unfinished(), *teller.latest(), *teller.extremes(), *teller.rise()]
 
 
@@ -47,7 +47,7 @@ def last_step(series: Series) -> tuple[Point, Point] | None:
     return steps[0] if steps else None
 
 
-class _Teller:
+class _SeriesFindings:
     def __init__(
         self, measure: SubjectColumn, series: Series, method: str, sql: str, lang: Lang
     ) -> None:
@@ -57,10 +57,10 @@ class _Teller:
         self._sql = sql
         self._lang = lang
 
-    def _said(self, value: Decimal) -> str:
+    def _figure_text(self, value: Decimal) -> str:
         return figure(value, self._measure.column.unit, self._lang)
 
-    def _when(self, point: Point) -> str:
+    def _period_text(self, point: Point) -> str:
         return named(point.start, self._series.unit)
 
     def _finding(
@@ -78,13 +78,14 @@ class _Teller:
 
         first = self._series.unfinished[0]
         periods = [
-            {"period": self._when(point), "value": point.value} for point in self._series.unfinished
+            {"period": self._period_text(point), "value": point.value}
+            for point in self._series.unfinished
         ]
         text = Text(
-            f"{self._when(first)} 还没有结束（目前“{self._measure.label}”为 "
-            f"{self._said(first.value)}），不参与比较。",
-            f"{self._when(first)} is not over yet ({self._measure.label} so far: "
-            f"{self._said(first.value)}) and is "
+            f"{self._period_text(first)} 还没有结束（目前“{self._measure.label}”为 "
+            f"{self._figure_text(first.value)}），不参与比较。",
+            f"{self._period_text(first)} is not over yet ({self._measure.label} so far: "
+            f"{self._figure_text(first.value)}) and is "
             "compared with nothing.",
         )
         yield self._finding(
@@ -97,7 +98,7 @@ class _Teller:
         """
         step = last_step(self._series)
         if step is not None:
-            yield self._compared("change", step[1], step[0])
+            yield self._comparison("change", step[1], step[0])
         if not self._series.points:
             return
 
@@ -105,26 +106,26 @@ class _Teller:
         then = year_before(last.start, self._series.unit)
         same = next((point for point in self._series.points if point.start == then), None)
         if same is not None:
-            yield self._compared("year_before", last, same)
+            yield self._comparison("year_before", last, same)
 
-    def _compared(self, kind: Any, last: Point, before: Point) -> Finding:
+    def _comparison(self, kind: Any, last: Point, before: Point) -> Finding:
         change, relative = last.value - before.value, change_of(before.value, last.value)
         rate = percent(abs(relative)) if relative is not None and change else ""
         zh, en = self._change_said(change)
         year_zh, year_en = ("去年同期 ", "a year before, ") if kind == "year_before" else (" ", "")
-        label, value = self._measure.label, self._said(last.value)
-        value_before = self._said(before.value)
+        label, value = self._measure.label, self._figure_text(last.value)
+        value_before = self._figure_text(before.value)
+        period, period_before = self._period_text(last), self._period_text(before)
         text = Text(
-            f"{self._when(last)} 的“{label}”为 {value}，"
-            f"比{year_zh}{self._when(before)}（{value_before}）{zh}"
+            f"{period} 的“{label}”为 {value}，比{year_zh}{period_before}（{value_before}）{zh}"
             f"{f'（{rate}）' if rate else ''}。",
-            f"{label} in {self._when(last)} was {value}, {en} "
-            f"{year_en}in {self._when(before)} ({value_before}{f'; {rate}' if rate else ''}).",
+            f"{label} in {period} was {value}, {en} "
+            f"{year_en}in {period_before} ({value_before}{f'; {rate}' if rate else ''}).",
         )
         figures = {
-            "period": self._when(last),
+            "period": period,
             "value": last.value,
-            "before": self._when(before),
+            "before": period_before,
             "value_before": before.value,
             "change": change,
             "change_percent": relative * 100 if relative is not None else None,
@@ -136,7 +137,7 @@ class _Teller:
         if change == 0:
             return _SAME.zh, "the same as"
 
-        amount = self._said(abs(change))
+        amount = self._figure_text(abs(change))
         how = _MORE if change > 0 else _LESS
         return f"{how.zh} {amount}", f"{amount} {how.en} than"
 
@@ -146,31 +147,27 @@ class _Teller:
         if len(points) < 2:
             return
 
-        best, worst = (
-            max(points, key=lambda point: point.value),
-            min(points, key=lambda point: point.value),
-        )
+        best = max(points, key=lambda point: point.value)
+        worst = min(points, key=lambda point: point.value)
+        label, count = self._measure.label, f"{len(points):,}"
+        best_period, highest = self._period_text(best), self._figure_text(best.value)
+        worst_period, lowest = self._period_text(worst), self._figure_text(worst.value)
         figures = {
             "periods": len(points),
-            "highest": {"period": self._when(best), "value": best.value},
-            "lowest": {"period": self._when(worst), "value": worst.value},
+            "highest": {"period": best_period, "value": best.value},
+            "lowest": {"period": worst_period, "value": worst.value},
         }
         if best.value == worst.value:
             text = Text(
-                f"“{self._measure.label}”在 {len(points):,} 个周期中都是 "
-                f"{self._said(best.value)}。",
-                f"{self._measure.label} is {self._said(best.value)} in all {len(points):,} "
-                f"periods.",
+                f"“{label}”在 {count} 个周期中都是 {highest}。",
+                f"{label} is {highest} in all {count} periods.",
             )
         else:
             text = Text(
-                f"在 {len(points):,} 个周期中，“{self._measure.label}”最高的是 {self._when(best)}"
-                f"（{self._said(best.value)}），最低的是 "
-                f"{self._when(worst)}（{self._said(worst.value)}）。",
-                f"Of {len(points):,} periods {self._measure.label} was highest in "
-                f"{self._when(best)} "
-                f"({self._said(best.value)}) and lowest in {self._when(worst)} "
-                f"({self._said(worst.value)}).",
+                f"在 {count} 个周期中，“{label}”最高的是 {best_period}（{highest}），最低的是 "
+                f"{worst_period}（{lowest}）。",
+                f"Of {count} periods {label} was highest in {best_period} ({highest}) and lowest "
+                f"in {worst_period} ({lowest}).",
             )
 
         yield self._finding("extremes", text, figures)
@@ -187,18 +184,19 @@ class _Teller:
         if steps < _LEAST_RISE:
             return
 
+        label = self._measure.label
+        start_period, start_value = self._period_text(first), self._figure_text(first.value)
+        end_period, end_value = self._period_text(last), self._figure_text(last.value)
         figures = {
-            "from": {"period": self._when(first), "value": first.value},
-            "to": {"period": self._when(last), "value": last.value},
+            "from": {"period": start_period, "value": first.value},
+            "to": {"period": end_period, "value": last.value},
             "rises": steps,
         }
         text = Text(
-            f"“{self._measure.label}”最长的连续上升从 {self._when(first)} 到 {self._when(last)}，"
-            f"连升 {steps} 次"
-            f"（{self._said(first.value)} → {self._said(last.value)}）。",
-            f"The longest rise of {self._measure.label} went from {self._when(first)} to "
-            f"{self._when(last)}: {steps} "
-            f"times in a row ({self._said(first.value)} → {self._said(last.value)}).",
+            f"“{label}”最长的连续上升从 {start_period} 到 {end_period}，"
+            f"连升 {steps} 次（{start_value} → {end_value}）。",
+            f"The longest rise of {label} went from {start_period} to {end_period}: {steps} "
+            f"times in a row ({start_value} → {end_value}).",
         )
         yield self._finding("rise", text, figures)
 
@@ -215,11 +213,11 @@ def _rises(series: Series) -> list[tuple[Point, Point, int]]:
     steps = neighbours(series.points, series.unit)
     rising: list[tuple[bool, int, tuple[Point, Point]]] = []
     run = 0
-    for number, (one, other) in enumerate(steps):
-        follows = number > 0 and steps[number - 1][1] is one
-        rises = other.value > one.value
+    for number, (before, after) in enumerate(steps):
+        follows = number > 0 and steps[number - 1][1] is before
+        rises = after.value > before.value
         run += not (follows and rising[-1][0] == rises)
-        rising.append((rises, run, (one, other)))
+        rising.append((rises, run, (before, after)))
 
     runs = [list(group) for _, group in groupby(rising, key=lambda step: step[1])]
     return [(run[0][2][0], run[-1][2][1], len(run)) for run in runs if run[0][0]]

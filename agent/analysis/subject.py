@@ -89,16 +89,16 @@ def subject_of(
 
     measures, groups, times = by_role["measure"], by_role["category"], by_role["time"]
     if measure is not None:
-        measures = [_chosen("measure", measure, measures)]
+        measures = [_column_named("measure", measure, measures)]
     if by is not None:
-        chosen = _chosen("by", by, [*groups, *times])
+        chosen = _column_named("by", by, [*groups, *times])
         groups, times = ([chosen], []) if chosen in groups else ([], [chosen])
 
     groups.sort(key=_is_key)
     return Subject(tuple(measures[:MOST_MEASURES]), tuple(groups), tuple(times))
 
 
-def _chosen(field: str, said: str, columns: Sequence[SubjectColumn]) -> SubjectColumn:
+def _column_named(field: str, said: str, columns: Sequence[SubjectColumn]) -> SubjectColumn:
     for column in columns:
         if column.name == said:
             return column

@@ -142,7 +142,8 @@ def _values(
         else:
             labels = value_labels(column.output, lang)
             found[name] = [
-                _text(labels.get(str(value), as_period(value, column.period))) for value in values
+                _cell_text(labels.get(str(value), as_period(value, column.period)))
+                for value in values
             ]
 
     return found
@@ -152,7 +153,7 @@ def _figure(value: Any) -> float:
     return float("nan") if value is None else float(value)
 
 
-def _text(value: Any) -> str:
+def _cell_text(value: Any) -> str:
     return "—" if value is None else str(value)
 
 

@@ -96,7 +96,7 @@ def asked_in_sql(sql: str) -> str:
 
 def figures_warning(figures: list[str], lang: Lang) -> str:
     """Return the warning about doubtful figures of a summary."""
-    named = _named(figures)
+    named = _figure_list(figures)
     return Text(
         f"摘要中的这些数字不在查询结果里，请以结果数据为准：{named}",
         f"These figures of the summary are not among the rows; trust the rows: {named}",
@@ -105,7 +105,7 @@ def figures_warning(figures: list[str], lang: Lang) -> str:
 
 def earlier_figures_warning(figures: list[str], lang: Lang) -> str:
     """Return the warning about doubtful figures of an answer about earlier results."""
-    named = _named(figures)
+    named = _figure_list(figures)
     return Text(
         f"回答中的这些数字不在之前的查询结果里，请以结果数据为准：{named}",
         "These figures of the answer are not among the earlier results; "
@@ -113,7 +113,7 @@ def earlier_figures_warning(figures: list[str], lang: Lang) -> str:
     ).to(lang)
 
 
-def _named(figures: list[str]) -> str:
+def _figure_list(figures: list[str]) -> str:
     return ", ".join(dict.fromkeys(figures[:_MAX_NAMED]))
 
 

@@ -128,7 +128,7 @@ def stated_figures(text: str) -> list[Stated]:
     for match in _FIGURE.finditer(text):
         before = max(0, match.start() - 2)
         if not _IN_NAME.search(text, before, match.start()):
-            found.append(_stated(match))
+            found.append(_stated_figure(match))
 
     for match in _CHINESE_FIGURE.finditer(text):
         if len(match[0]) <= _LONGEST_NUMERAL:
@@ -142,7 +142,7 @@ def stated_figures(text: str) -> list[Stated]:
     return sorted(found, key=lambda figure: figure.start)
 
 
-def _stated(match: re.Match[str]) -> Stated:
+def _stated_figure(match: re.Match[str]) -> Stated:
     start, end = match.span(1)
     is_quarter = match[1] in _QUARTERS and _is_beside_quarter(match.string, start, end)
     return Stated(match[0].strip(), match[1], match[2], start, end, is_quarter)

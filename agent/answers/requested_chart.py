@@ -109,8 +109,8 @@ def requested_chart_of(
 
         return chart
 
-    x = _named(request.x, table) if request.x is not None else None
-    y = _figures(request.y, table) if request.y is not None else None
+    x = _column_named(request.x, table) if request.x is not None else None
+    y = _numeric_column(request.y, table) if request.y is not None else None
     for kind in _kinds_to_try(request.type, table):
         chosen = _CHECKS[kind](table, x, y)
         if chosen is not None:
@@ -120,7 +120,7 @@ def requested_chart_of(
     raise InvalidRequest(_with_fits(problem, table), field="type")
 
 
-def _fitting(table: Roles) -> list[str]:
+def _fitting_kinds(table: Roles) -> list[str]:
     """Return the kinds of charts that the rows can be shown as, each with its columns."""
     fits = []
     for kind in CHART_TYPES:
@@ -133,20 +133,20 @@ def _fitting(table: Roles) -> list[str]:
 
 
 def _with_fits(problem: Text, table: Roles) -> Text:
-    fits = ", ".join(_fitting(table))
+    fits = ", ".join(_fitting_kinds(table))
     return Text(
         _FITS.zh.format(problem=problem.zh, fits=fits or _NONE.zh),
         _FITS.en.format(problem=problem.en, fits=fits or _NONE.en),
     )
 
 
-def _named(name: str, table: Roles) -> ResultColumn:
+def _column_named(name: str, table: Roles) -> ResultColumn:
     for spell in (str, str.casefold):
         for column in table.columns:
             if spell(name) in (spell(column.output.name), spell(column.label)):
                 return column
 
-    raise InvalidRequest(_filled(_NO_COLUMN, name, table.columns))
+    raise InvalidRequest(_refusal_text(_NO_COLUMN, name, table.columns))
 
 
 def _kinds_to_try(asked: ChartType | None, table: Roles) -> tuple[ChartType, ...]:
@@ -156,22 +156,24 @@ def _kinds_to_try(asked: ChartType | None, table: Roles) -> tuple[ChartType, ...
     return _KINDS_OF_ONE_ROW if table.count == 1 else _KINDS_OF_ROWS
 
 
-def _figures(name: str, table: Roles) -> ResultColumn:
-    column = _named(name, table)
+def _numeric_column(name: str, table: Roles) -> ResultColumn:
+    column = _column_named(name, table)
     if column in table.measures or table.holds_figures(column):
         return column
 
     with_figures = [one for one in table.columns if table.holds_figures(one)]
-    raise InvalidRequest(_filled(_NO_FIGURES, name, with_figures))
+    raise InvalidRequest(_refusal_text(_NO_FIGURES, name, with_figures))
 
 
-def _filled(text: Text, name: str, columns: Sequence[ResultColumn]) -> Text:
-    named = ", ".join(column.output.name for column in columns[:_MOST_NAMED])
+def _refusal_text(text: Text, name: str, columns: Sequence[ResultColumn]) -> Text:
+    """Fill a text with the name that was asked for, and the columns that could be named instead."""
+    choices = ", ".join(column.output.name for column in columns[:_MOST_NAMED])
     if len(columns) > _MOST_NAMED:
-        named += " …"
+        choices += " …"
 
-    said = one_line(name, _MOST_NAME_CHARS)
-    return Text(text.zh.format(said, named or _NONE.zh), text.en.format(said, named or _NONE.en))
+    asked = one_line(name, _MOST_NAME_CHARS)
+    chinese = text.zh.format(asked, choices or _NONE.zh)
+    return Text(chinese, text.en.format(asked, choices or _NONE.en))
 
 
 # ------------------------------------------------------------------------------

@@ -48,7 +48,7 @@ def conditions_said(sql: str, catalog: Catalog, lang: Lang, today: date) -> list
     """Return the period and each condition of the WHERE; the last text says if there is more."""
     restriction = restriction_of(sql, catalog)
     dated = dated_in(sql, catalog, today)
-    said = [_said(condition, catalog, lang) for condition in restriction.plain]
+    said = [_condition_text(condition, catalog, lang) for condition in restriction.plain]
     if dated is not None:
         period = dated.written_period(lang)
         said.insert(0, _DATED.to(lang).format(spoken_name(dated.column, lang), period))
@@ -62,7 +62,7 @@ def conditions_said(sql: str, catalog: Catalog, lang: Lang, today: date) -> list
     return [*said[:_MOST_SAID], _OTHERS.to(lang)]
 
 
-def _said(condition: ColumnCondition, catalog: Catalog, lang: Lang) -> str:
+def _condition_text(condition: ColumnCondition, catalog: Catalog, lang: Lang) -> str:
     column = column_name(condition.column, condition.table, catalog, lang)
     if condition.column.type == "boolean" and len(condition.values) == 1:
         flag = _FLAGS.get((condition.operator, condition.values[0]))

@@ -282,7 +282,7 @@ class XlsxFile:
             if day is not None:
                 return f"<c{style}><v>{day}</v></c>"
 
-        text = escape(_UNWRITABLE.sub(_written_out, _text(value)[:_MOST_CHARS]))
+        text = escape(_UNWRITABLE.sub(_written_out, _cell_text(value)[:_MOST_CHARS]))
         return f'<c t="inlineStr"><is><t xml:space="preserve">{text}</t></is></c>'
 
 
@@ -378,7 +378,7 @@ def _day_of_excel(text: str) -> float | None:
     return None
 
 
-def _text(value: Any) -> str:
+def _cell_text(value: Any) -> str:
     if isinstance(value, Decimal):
         return format(value, "f")
 

@@ -134,7 +134,7 @@ def read_budgets(path: Path) -> BudgetPlan:
     try:
         plan = BudgetPlan.model_validate(plain(tree))
     except ValidationError as error:
-        raise BudgetsFileError(_worded(path, tree, error)) from None
+        raise BudgetsFileError(_mistakes_text(path, tree, error)) from None
 
     if not plan.allowances:
         advice = "the file allows nothing: it needs each_user, users, groups or everybody"
@@ -143,7 +143,7 @@ def read_budgets(path: Path) -> BudgetPlan:
     return plan
 
 
-def _worded(path: Path, tree: Tree, error: ValidationError) -> str:
+def _mistakes_text(path: Path, tree: Tree, error: ValidationError) -> str:
     lines = []
     for mistake in error.errors(include_url=False, include_input=False):
         place = ".".join(map(str, mistake["loc"])) or "the file"

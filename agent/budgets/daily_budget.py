@@ -161,7 +161,7 @@ class DailyBudget:
         budget = OpenBudget(self._plan, self._spending, accounts, today, sums)
         spent_out = budget.exhausted()
         if spent_out is not None:
-            raise _exhausted(spent_out, _renewal(self._plan, today), now)
+            raise _exhausted_error(spent_out, _renewal(self._plan, today), now)
 
         _open.set(budget)
 
@@ -196,7 +196,7 @@ def _renewal(plan: BudgetPlan, today: date) -> datetime:
     return datetime.combine(today + timedelta(days=1), time(), plan.zone)
 
 
-def _exhausted(account: _Account, renews_at: datetime, now: datetime) -> BudgetExhausted:
+def _exhausted_error(account: _Account, renews_at: datetime, now: datetime) -> BudgetExhausted:
     seconds = max(1, math.ceil((renews_at - now).total_seconds()))
     moment = renews_at.strftime("%Y-%m-%d %H:%M %Z")
     text = Text(

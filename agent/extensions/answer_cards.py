@@ -59,14 +59,14 @@ def _cards(
             continue
 
         try:
-            cards += [_shown(card) for card in renderer.render(data, question)]
+            cards += [_card_json(card) for card in renderer.render(data, question)]
         except Exception:  # noqa: BLE001 - the answer is there without it
             _log.exception("a renderer failed", extra={"run_id": question.run_id})
 
     return cards[:_MOST_CARDS]
 
 
-def _shown(card: Card) -> dict[str, Any]:
+def _card_json(card: Card) -> dict[str, Any]:
     shown: dict[str, Any] = {
         "title": card.title[:_MOST_TITLE],
         "text": card.text[:_MOST_TEXT],

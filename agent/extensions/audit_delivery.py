@@ -66,7 +66,7 @@ class AuditDelivery:
         if thread is not None:
             thread.join(_LAST_S)
             for sink in self._sinks:
-                _guarded(sink, sink.close)
+                _run_guarded(sink, sink.close)
 
     def _deliver(self) -> None:
         while True:
@@ -83,10 +83,10 @@ class AuditDelivery:
             if lost:
                 _log.error("%d entries reached no audit sink: they are too slow", lost)
             for sink in self._sinks:
-                _guarded(sink, partial(sink.write, dict(entry)))
+                _run_guarded(sink, partial(sink.write, dict(entry)))
 
 
-def _guarded(sink: AuditSink, act: Callable[[], None]) -> None:
+def _run_guarded(sink: AuditSink, act: Callable[[], None]) -> None:
     try:
         act()
     except Exception:  # noqa: BLE001 - the file has it, and the others get theirs

@@ -106,7 +106,7 @@ class Commands:
         else:
             found = await schema.tables(_MOST_TABLES, None, actor)
 
-        names = "\n".join(f"- {_described(table)}" for table in found["tables"])
+        names = "\n".join(f"- {_table_line(table)}" for table in found["tables"])
         if not names:
             return {"response": _NO_TABLES.to(lang)}
 
@@ -139,7 +139,7 @@ class Commands:
     def _names(self, question: Question) -> str:
         lang = question.answer_lang
         reports = self._provided.reports(question.database)
-        return "\n".join(f"- {_titled(report, lang)}" for report in reports)
+        return "\n".join(f"- {_report_line(report, lang)}" for report in reports)
 
     def _report(self, text: str, database: str | None) -> Report | None:
         reports = self._provided.reports(database)
@@ -211,7 +211,7 @@ def _commands(lang: Lang) -> str:
     return "\n".join(f"- /{names[at]}: {what.to(lang)}" for names, what, _ in _COMMANDS)
 
 
-def _described(table: Mapping[str, Any]) -> str:
+def _table_line(table: Mapping[str, Any]) -> str:
     comment = table.get("comment")
     if comment:
         return f"{table['name']}: {comment}"
@@ -219,7 +219,7 @@ def _described(table: Mapping[str, Any]) -> str:
     return str(table["name"])
 
 
-def _titled(report: Report, lang: Lang) -> str:
+def _report_line(report: Report, lang: Lang) -> str:
     title = report.names.label(lang) or report.name
     if report.is_broken:
         title += _BROKEN.to(lang)

@@ -20,7 +20,7 @@ class ExtendedModel(WrappedModel):
         super().__init__(inner)
         self._observer = observer
         self._middlewares = tuple(middlewares)
-        ask: AskModel = self._asked
+        ask: AskModel = self._observed_call
         for middleware in reversed(self._middlewares):
             ask = partial(middleware, ask=ask)
 
@@ -36,7 +36,7 @@ class ExtendedModel(WrappedModel):
     ) -> Completion:
         return await self._ask(ModelRequest(messages, on_token, max_tokens, offer))
 
-    async def _asked(self, request: ModelRequest) -> Completion:
+    async def _observed_call(self, request: ModelRequest) -> Completion:
         attributes = {"model": self.name}
         with self._observer.span("model_call", attributes):
             completion = await self._inner.complete(

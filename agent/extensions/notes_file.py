@@ -27,9 +27,9 @@ class NotesFile:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._read()
+        self._reload()
 
-    def _read(self) -> None:
+    def _reload(self) -> None:
         found = self._path.stat()
         if found.st_size > _MAX_BYTES:
             raise ValueError(f"{self._path} is larger than {_MAX_BYTES} bytes")
@@ -54,7 +54,7 @@ class NotesFile:
         try:
             found = self._path.stat()
             if (found.st_mtime_ns, found.st_size) != self._stamp:
-                self._read()
+                self._reload()
         except (OSError, ValueError) as error:
             _log.warning("the notes can't be read again, the ones from before are used: %s", error)
 

@@ -39,7 +39,7 @@ def turn_of(
         row_count=result["row_count"] if result else None,
         columns=tuple(result["columns"][:_PREVIEW_COLUMNS]) if result else (),
         rows=_preview(result["rows"]) if result else (),
-        described=_described(result) if result else {},
+        described=_column_descriptions(result) if result else {},
         all_rows=_small(result) if result else (),
         chart=data.get("chart"),
         understood=understood,
@@ -69,7 +69,7 @@ def failed_turn(
     )
 
 
-def _described(result: Mapping[str, Any]) -> dict[str, list[Any]]:
+def _column_descriptions(result: Mapping[str, Any]) -> dict[str, list[Any]]:
     return {key: list(result[key][:_PREVIEW_COLUMNS]) for key in _DESCRIBED if key in result}
 
 

@@ -174,7 +174,7 @@ class Leases:
 
         try:
             if record.waiting is not None:
-                return self._answered(record)
+                return self._resumption_of(record)
 
             return self._begun(record)
         # Whatever another version wrote, the run must end, and others be looked at.
@@ -184,7 +184,7 @@ class Leases:
             )
             return None
 
-    def _answered(self, record: RunRecord) -> Resumption | None:
+    def _resumption_of(self, record: RunRecord) -> Resumption | None:
         asked = record.waiting
         assert asked is not None, "the run works on an answer"
         if not self._can_go_on(asked.flow, asked.request.get("graph_version")):

@@ -205,7 +205,7 @@ class LiveRun:
 
     async def _answer(self) -> None:
         try:
-            await self._produce(self._take)
+            await self._produce(self._take_event)
         finally:
             if self._ending is not None:
                 await self._ending
@@ -219,7 +219,7 @@ class LiveRun:
         is_known = self.head.request is not None and self._kept > 0
         return (self._is_resumed or is_known) and is_cancelled and runtime.is_ending()
 
-    def _take(self, event: Event) -> None:
+    def _take_event(self, event: Event) -> None:
         if event.is_last:
             self._is_producing = False
             if self._is_left_behind(event):
@@ -286,7 +286,7 @@ class LiveRun:
         self._loop.call_soon(self._write_soon)
 
     def _new(self, count: int, last: Event | None = None) -> RunWrite:
-        frames = tuple(self._rendered(count)[self._kept :])
+        frames = tuple(self._rendered_frames(count)[self._kept :])
         if last is None:
             return RunWrite(self.head, frames)
         if last.pause is not None:
@@ -294,14 +294,14 @@ class LiveRun:
 
         return RunWrite(self.head, frames, RunEnd(_state_of(last), last.turn))
 
-    def _rendered(self, count: int) -> list[EventFrame]:
+    def _rendered_frames(self, count: int) -> list[EventFrame]:
         for number in range(len(self._frames), count):
             self._frames.append(EventFrame(number + 1, self._events[number].rendered))
 
         return self._frames[:count]
 
     def _show(self, count: int) -> None:
-        self._rendered(count)
+        self._rendered_frames(count)
         self._shown = max(self._shown, count)
         self._wake()
 
@@ -324,7 +324,7 @@ class LiveRun:
         count = len(self._events) + 1
         self._events.append(event)
         try:
-            self._on_ending(event, self._rendered(count)[-1])
+            self._on_ending(event, self._rendered_frames(count)[-1])
             is_ours = await self._is_ended(count, event)
         except StoreUnavailable:
             self._on_own_end(event)

@@ -82,14 +82,14 @@ class PastAnswers:
         try:
             view = await self._runs.look(user_id, run_id)
         except NotFound:
-            return await self._kept(user_id, run_id, conversation_id)
+            return await self._kept_answer(user_id, run_id, conversation_id)
 
         if view.record.state in ("running", "waiting"):
             raise Conflict(_NOT_YET, run_id=run_id)
 
         head = view.record.head
         turns = await self._conversations.recent(user_id, head.conversation_id, _MOST_TURNS)
-        return _answered(view, _before(turns, run_id))
+        return _answer_of_run(view, _before(turns, run_id))
 
     async def result_of_call(self, user_id: str, run_id: str, call_id: str) -> Mapping[str, Any]:
         """Return what a tool's call of this run found: `sql`, its rows, and `chart` if shown.
@@ -104,7 +104,9 @@ class PastAnswers:
 
         return found.data
 
-    async def _kept(self, user_id: str, run_id: str, conversation_id: str | None) -> PastAnswer:
+    async def _kept_answer(
+        self, user_id: str, run_id: str, conversation_id: str | None
+    ) -> PastAnswer:
         searched = [conversation_id] if conversation_id else await self._latest(user_id)
         for conversation in searched:
             turns = await self._conversations.recent(user_id, conversation, _MOST_TURNS)
@@ -142,7 +144,7 @@ def _before(turns: Sequence[Turn], run_id: str) -> tuple[Turn, ...]:
     return tuple(turns[max(0, at - _MOST_BEFORE) : at])
 
 
-def _answered(view: RunView, before: tuple[Turn, ...]) -> PastAnswer:
+def _answer_of_run(view: RunView, before: tuple[Turn, ...]) -> PastAnswer:
     head = view.record.head
     data: dict[str, Any] = view.last.data if view.last is not None else {}
     result = data.get("query_result") or {}

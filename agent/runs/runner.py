@@ -587,9 +587,9 @@ class _Run:
     def _write(self, written: str | ToolStep | StepResult) -> None:
         """Show what a node writes while it runs."""
         if not self.is_over:
-            self._show(self._written(written))
+            self._show(self._event_of(written))
 
-    def _written(self, written: str | ToolStep | StepResult) -> Event:
+    def _event_of(self, written: str | ToolStep | StepResult) -> Event:
         if isinstance(written, ToolStep):
             return self._tool(written)
         if isinstance(written, StepResult):

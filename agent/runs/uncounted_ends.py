@@ -142,11 +142,11 @@ class UncountedEnds:
         found: list[NotedEnd] = []
         for path in self._folder.glob(f"*{_SUFFIX}"):
             if not _is_running(path):
-                found += self._take(path)
+                found += self._take_over(path)
 
         return found
 
-    def _take(self, path: Path) -> Iterator[NotedEnd]:
+    def _take_over(self, path: Path) -> Iterator[NotedEnd]:
         mine = self._own_path()
         try:
             path.rename(mine)

@@ -50,7 +50,7 @@ class CompletionService:
         room = max(1, limit - len(asked))
         found = phrases.completions(text, room, with_values=self._samples)
         return [
-            *(_completed(text, one) for one in found),
+            *(_completion(text, one) for one in found),
             *({"kind": "question", "text": one, "about": None, "completed": one} for one in asked),
         ][:limit]
 
@@ -61,18 +61,18 @@ class CompletionService:
             return []
 
         own, shared = await asyncio.gather(
-            _in_time(self._own(actor)), _in_time(self._shared(wanted, actor))
+            _in_time(self._own_titles(actor)), _in_time(self._shared_questions(wanted, actor))
         )
         known = dict.fromkeys((*own, *shared))
         fitting = [one for one in known if wanted in one.casefold() and one.casefold() != wanted]
         fitting.sort(key=lambda one: not one.casefold().startswith(wanted))
         return fitting[:_MOST_QUESTIONS]
 
-    async def _own(self, actor: Actor) -> list[str]:
+    async def _own_titles(self, actor: Actor) -> list[str]:
         page = await self._conversations.page(actor.owner, _MOST_CONVERSATIONS)
         return [conversation.title for conversation in page.conversations]
 
-    async def _shared(self, wanted: str, actor: Actor) -> Iterable[str]:
+    async def _shared_questions(self, wanted: str, actor: Actor) -> Iterable[str]:
         view = await self._experience.view(actor)
         if view is not None:
             return await view.questions_with(wanted)
@@ -89,7 +89,7 @@ async def _in_time(questions: Awaitable[Iterable[str]]) -> Iterable[str]:
     return ()
 
 
-def _completed(text: str, found: PhraseMatch) -> dict[str, Any]:
+def _completion(text: str, found: PhraseMatch) -> dict[str, Any]:
     phrase = found.phrase
     kept = text[: len(text) - found.replaced]
     return {

@@ -78,7 +78,7 @@ class ServedDatabases:
             return default if default in names else names[0]
 
         if name not in names:
-            raise InvalidRequest(_unknown(names), field="database")
+            raise InvalidRequest(_unknown_database_text(names), field="database")
 
         return name
 
@@ -89,9 +89,11 @@ class ServedDatabases:
         same.
         """
         databases = self._asked.open_to(actor)
-        return await asyncio.gather(*(self._shown(database, actor, lang) for database in databases))
+        return await asyncio.gather(
+            *(self._database_json(database, actor, lang) for database in databases)
+        )
 
-    async def _shown(self, one: AskedDatabase, actor: Actor, lang: Lang) -> dict[str, Any]:
+    async def _database_json(self, one: AskedDatabase, actor: Actor, lang: Lang) -> dict[str, Any]:
         tables: int | None = None
         engine = UNKNOWN_ENGINE
         reason: str | None = None
@@ -122,7 +124,7 @@ class ServedDatabases:
         }
 
 
-def _unknown(names: list[str]) -> Text:
+def _unknown_database_text(names: list[str]) -> Text:
     if not names:
         return NO_DATABASE
 

@@ -114,7 +114,7 @@ class ExportService:
             StatementRejected, QueryTimeout, DatabaseUnavailable: as for a question's own SQL.
             StoreUnavailable: the answer can't be read.
         """
-        shown = await self._shown(wanted)
+        shown = await self._find_shown(wanted)
 
         async def opening(database: Database, sql: str) -> LabelledRows:
             catalog = await database.catalog()
@@ -137,7 +137,7 @@ class ExportService:
         if not can_draw():
             raise InvalidRequest(_CANNOT_DRAW, field="format")
 
-        shown = await self._shown(wanted)
+        shown = await self._find_shown(wanted)
 
         async def drawing(database: Database, sql: str) -> bytes:
             result = await database.run(sql)
@@ -150,7 +150,7 @@ class ExportService:
 
         return await self._of_answer(wanted, shown, drawing)
 
-    async def _shown(self, wanted: WantedRows) -> _Shown:
+    async def _find_shown(self, wanted: WantedRows) -> _Shown:
         answered = await self._answers.find(
             wanted.actor.owner, wanted.run_id, wanted.conversation_id
         )

@@ -57,7 +57,7 @@ class LineageService:
         edges = await self._edges(catalog, actor)
         place = drafted_place(table, column, edges)
         if place is None:
-            place = qualified(_place(table, column, catalog))
+            place = qualified(_table_with_column(table, column, catalog))
 
         return part_of(edges, place, column=column, direction=direction, depth=depth)
 
@@ -78,14 +78,14 @@ class LineageService:
         """
         database = self._opened(actor)
         catalog = await database.catalog()
-        found = _place(table, column, catalog)
+        found = _table_with_column(table, column, catalog)
         edges = await self._edges(catalog, actor)
         reports = await self._readable_reports(database)
         dependents = await asyncio.to_thread(impact_of, found, column, catalog, edges, reports)
         return {
             "table": qualified(found),
             "column": column,
-            "dependents": [_shown(dependent, lang) for dependent in dependents],
+            "dependents": [_dependent_json(dependent, lang) for dependent in dependents],
         }
 
     async def _readable_reports(self, database: Database) -> list[Report]:
@@ -107,7 +107,7 @@ async def _may_run(sql: str, database: Database) -> bool:
     return True
 
 
-def _place(table: str, column: str | None, catalog: Catalog) -> Table:
+def _table_with_column(table: str, column: str | None, catalog: Catalog) -> Table:
     found = table_named(table, catalog)
     if column is not None and found.column(column) is None:
         text = Text(
@@ -118,7 +118,7 @@ def _place(table: str, column: str | None, catalog: Catalog) -> Table:
     return found
 
 
-def _shown(dependent: Dependent, lang: Lang) -> dict[str, Any]:
+def _dependent_json(dependent: Dependent, lang: Lang) -> dict[str, Any]:
     return {
         "kind": dependent.kind,
         "name": dependent.name,

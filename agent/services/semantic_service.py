@@ -71,7 +71,7 @@ class SemanticService:
         Raises:
             NotFound: the database has none.
         """
-        layer = self._known()
+        layer = self._semantic_layer()
         text = await asyncio.to_thread(layer.text)
         problems = [asdict(problem) for problem in layer.problems or ()]
         revision = revision_of(text)
@@ -88,7 +88,7 @@ class SemanticService:
             InvalidRequest: it changes nothing, or would not leave a file that fits the database.
             Conflict: the file is no longer of that revision, or has no such lines.
         """
-        layer = self._known()
+        layer = self._semantic_layer()
         text = await asyncio.to_thread(layer.text)
         is_other = wanted.revision is not None and wanted.revision != revision_of(text)
         changed = replaced(text, wanted.before, wanted.after)
@@ -131,20 +131,20 @@ class SemanticService:
         try:
             problems = await asyncio.to_thread(layer.problems_in, after, catalog)
         except SemanticFileError as error:
-            raise _mistaken(layer, error.problems) from error
+            raise _mistakes_error(layer, error.problems) from error
 
         known = {one.text for one in await asyncio.to_thread(layer.problems_in, before, catalog)}
         new = tuple(problem for problem in problems if problem.text not in known)
         if new:
-            raise _mistaken(layer, new)
+            raise _mistakes_error(layer, new)
 
-    def _known(self) -> SemanticLayer:
+    def _semantic_layer(self) -> SemanticLayer:
         if self._layer is None:
             raise NotFound(_NONE)
 
         return self._layer
 
 
-def _mistaken(layer: SemanticLayer, problems: tuple[Problem, ...]) -> InvalidRequest:
+def _mistakes_error(layer: SemanticLayer, problems: tuple[Problem, ...]) -> InvalidRequest:
     said = listed(layer.file_name, problems)
     return InvalidRequest(Text(_MISTAKES.zh.format(said), _MISTAKES.en.format(said)), field="after")

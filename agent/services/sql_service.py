@@ -91,7 +91,7 @@ class SqlService:
         if isinstance(refusal, CostExceeded):
             plan = refusal.plan
 
-        return _verdict(given, refusal, plan, await _used(given.sql, database))
+        return _verdict(given, refusal, plan, await _inspected(given.sql, database))
 
     async def run(self, given: GivenSql) -> dict[str, Any]:
         """Run `given`, and return the answer's body with its rows.
@@ -138,7 +138,7 @@ async def _explained(error: StatementRejected, sql: str, database: Database) -> 
     return error
 
 
-async def _used(sql: str, database: Database) -> Inspected | None:
+async def _inspected(sql: str, database: Database) -> Inspected | None:
     try:
         return await database.inspect(sql)
     except StatementRejected:

@@ -56,7 +56,7 @@ def completed_body(ended: ToolAnswer, session: ToolSession, *, today: date) -> d
     return {
         "response_type": kind,
         "response": ended.text,
-        **(_shown(resting_on, ended.text) if resting_on else {}),
+        **(_findings_json(resting_on, ended.text) if resting_on else {}),
         **session.shown,
         "execution_path": list(ended.execution_path),
         "classification_info": _classification(kind, lang),
@@ -155,7 +155,7 @@ def _latest_with_rows(session: ToolSession) -> ToolFindings | None:
     return latest_first[0] if latest_first else None
 
 
-def _shown(found: ToolFindings, text: str) -> dict[str, Any]:
+def _findings_json(found: ToolFindings, text: str) -> dict[str, Any]:
     return {
         "sql": found.sql,
         **found.shown,

@@ -35,12 +35,12 @@ def argument_schema(arguments: type[BaseModel]) -> dict[str, Any]:
         ValueError: the arguments hold themselves, or are nested too deeply.
     """
     whole = arguments.model_json_schema()
-    written = _written(whole, whole.get("$defs", {}), 0)
+    written = _plain_schema(whole, whole.get("$defs", {}), 0)
     written.pop("description", None)  # the tool's own says more
     return written
 
 
-def _written(node: Mapping[str, Any], known: Mapping[str, Any], depth: int) -> dict[str, Any]:
+def _plain_schema(node: Mapping[str, Any], known: Mapping[str, Any], depth: int) -> dict[str, Any]:
     if depth > _MOST_NESTING:
         raise ValueError("The arguments of a tool are nested too deeply.")
 
@@ -49,13 +49,15 @@ def _written(node: Mapping[str, Any], known: Mapping[str, Any], depth: int) -> d
     if "const" in node:
         written["enum"] = [node["const"]]
     if "items" in node:
-        written["items"] = _written(node["items"], known, depth + 1)
+        written["items"] = _plain_schema(node["items"], known, depth + 1)
     if "anyOf" in node:
-        return _alternatives(written, [_written(one, known, depth + 1) for one in node["anyOf"]])
+        return _alternatives(
+            written, [_plain_schema(one, known, depth + 1) for one in node["anyOf"]]
+        )
     if node.get("type") == "object":
         properties = node.get("properties", {})
         written["properties"] = {
-            name: _written(one, known, depth + 1) for name, one in properties.items()
+            name: _plain_schema(one, known, depth + 1) for name, one in properties.items()
         }
         written["required"] = list(properties)
         written["additionalProperties"] = False

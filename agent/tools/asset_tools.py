@@ -161,7 +161,7 @@ def _asset(match: TableMatch, catalog: Catalog) -> dict[str, Any]:
 
 
 def _reasons(match: TableMatch, catalog: Catalog) -> Iterator[str]:
-    yield from map(_said, match.words)
+    yield from map(_word_reason_text, match.words)
     for example in match.examples:
         yield f"example: {example.question}"
 
@@ -169,14 +169,14 @@ def _reasons(match: TableMatch, catalog: Catalog) -> Iterator[str]:
         yield "similar meaning"
 
     for link in match.links:
-        yield _led(link, catalog)
+        yield _link_reason_text(link, catalog)
 
 
-def _said(reason: WordReason) -> str:
+def _word_reason_text(reason: WordReason) -> str:
     return f"{reason.kind}: {reason.text}"
 
 
-def _led(link: LinkReason, catalog: Catalog) -> str:
+def _link_reason_text(link: LinkReason, catalog: Catalog) -> str:
     other = short_name(catalog.by_key[link.table.key], catalog)
     if link.points_to_it:
         return f"refers to {other}"
@@ -227,7 +227,7 @@ def _metrics(query: str, catalog: Catalog) -> Iterator[dict[str, Any]]:
             "name": metric.name,
             "kind": "metric",
             "layer": layer_of(table),
-            "description": _described(metric.expression, table, catalog),
+            "description": _expression_text(metric.expression, table, catalog),
             "score": 1.0,
             "reasons": [f"name: {name}" for name in said][:_MOST_REASONS],
         }
@@ -242,7 +242,7 @@ def _is_said(name: str, words: frozenset[str]) -> bool:
     return bool(own) and own <= words
 
 
-def _described(expression: str, table: Table, catalog: Catalog) -> str:
+def _expression_text(expression: str, table: Table, catalog: Catalog) -> str:
     return f"{expression} over {short_name(table, catalog)}"
 
 

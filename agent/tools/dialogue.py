@@ -76,16 +76,16 @@ async def reply_to(
     """
     with emitting(session.question.stream_tokens, write) as emit:
         try:
-            return await _replied(dialogue, session, offer, emit)
+            return await _ask_model(dialogue, session, offer, emit)
         except PromptTooLong:
             shorter = dialogue.shortened()
             if shorter is None:
                 raise
 
-            return await _replied(shorter, session, offer, emit)
+            return await _ask_model(shorter, session, offer, emit)
 
 
-async def _replied(
+async def _ask_model(
     dialogue: Dialogue, session: ToolSession, offer: ToolOffer | None, emit: Emit | None
 ) -> ModelReply:
     text = AnswerText(dialogue.told, emit)

@@ -94,7 +94,7 @@ def search_memory_tool(memory: Memory) -> Tool[SearchMemory]:
     async def run(context: ToolContext, arguments: SearchMemory) -> ToolResult:
         question = context.question
         recollection = memory.recollection_of(question.actor, question.database)
-        experience = _verified(
+        experience = _only_verified(
             await recollection.recalled(await _inquiry(arguments.question, context))
         )
         recollection.used(experience.examples)
@@ -130,7 +130,7 @@ def save_memory_tool(memory: Memory) -> Tool[SaveMemory]:
         if not await memory.is_complete(await _inquiry(arguments.question, context)):
             raise InvalidRequest(_DEPENDS, field="question")
 
-        became = _BECAME[await _saved(arguments, context, memory)]
+        became = _BECAME[await _save(arguments, context, memory)]
         return ToolResult(became.en, became)
 
     return Tool(
@@ -146,7 +146,7 @@ def save_memory_tool(memory: Memory) -> Tool[SaveMemory]:
     )
 
 
-async def _saved(arguments: SaveMemory, context: ToolContext, memory: Memory) -> Added:
+async def _save(arguments: SaveMemory, context: ToolContext, memory: Memory) -> Added:
     author = context.question.actor.owner
     database = context.question.database
     name = memory.name_of(database)
@@ -166,7 +166,7 @@ async def _saved(arguments: SaveMemory, context: ToolContext, memory: Memory) ->
     return await intake.add(arguments.question, arguments.sql)
 
 
-def _verified(experience: Experience) -> Experience:
+def _only_verified(experience: Experience) -> Experience:
     examples = tuple(example for example in experience.examples if example.trust != "candidate")
     return replace(experience, examples=examples)
 

@@ -51,16 +51,16 @@ def reference_tool(memory: Memory, drafts_of: DraftsOf) -> Tool[SearchReferenceS
         recollection = memory.recollection_of(question.actor, question.database)
         drafts = drafts_of(question.actor, question.database)
         inquiry = Inquiry(arguments.query, language_of(arguments.query), catalog)
-        answered = await recollection.recalled(inquiry)
-        drafted = await drafts.recalled(arguments.query, catalog)
-        known = (*answered.examples, *drafted.examples)
-        examples = _fitting(known, sources, arguments.target_tables or ())
-        shown = examples[: arguments.limit or _BY_DEFAULT]
-        recollection.used(shown)
-        entries = references_of(shown, (*answered.lessons, *drafted.lessons))
-        told = told_entries(entries, "Nothing is kept about such requests.", about=_DATA)
-        count = len(shown)
-        return ToolResult(told, Text(f"找到 {count} 条参考 SQL", f"{count} references found"))
+        of_questions = await recollection.recalled(inquiry)
+        of_drafts = await drafts.recalled(arguments.query, catalog)
+        candidates = (*of_questions.examples, *of_drafts.examples)
+        fitting = _fitting_examples(candidates, sources, arguments.target_tables or ())
+        examples = fitting[: arguments.limit or _BY_DEFAULT]
+        recollection.used(examples)
+        references = references_of(examples, (*of_questions.lessons, *of_drafts.lessons))
+        reply = told_entries(references, "Nothing is kept about such requests.", about=_DATA)
+        count = len(examples)
+        return ToolResult(reply, Text(f"找到 {count} 条参考 SQL", f"{count} references found"))
 
     return Tool(
         "search_reference_sql",
@@ -72,7 +72,7 @@ def reference_tool(memory: Memory, drafts_of: DraftsOf) -> Tool[SearchReferenceS
     )
 
 
-def _fitting(
+def _fitting_examples(
     examples: Iterable[Example], sources: set[tuple[str, str]], targets: Sequence[str]
 ) -> list[Example]:
     """Return verified examples that read one of the sources, the most trusted and used first.
@@ -112,8 +112,8 @@ def references_of(examples: Iterable[Example], lessons: Sequence[Lesson]) -> lis
     asked = set()
     for example in examples:
         asked.add(example.asked)
-        own = [one for one in lessons if one.asked == example.asked]
-        references.append({**_reference(example), "failures": [_failure(one) for one in own]})
+        failures = [_failure(lesson) for lesson in lessons if lesson.asked == example.asked]
+        references.append({**_reference(example), "failures": failures})
 
     for lesson in lessons:
         if lesson.asked not in asked:

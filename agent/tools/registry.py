@@ -243,7 +243,7 @@ class ToolRegistry:
         except Exception:  # noqa: BLE001 - the model must get a result for each of its calls
             run_id = context.question.run_id
             _log.exception("a tool failed", extra={"tool": tool.name, "run_id": run_id})
-            result = _broken()
+            result = _broken_tool()
 
         self._note(call, occasion, started, result.error_type)
         return result
@@ -295,7 +295,7 @@ class ToolRegistry:
         """Return the call with its tool and arguments, or the result that refuses it."""
         tool = self.find(call.name, use.question.actor)
         if tool is None:
-            return self._unknown(use.question.actor)
+            return self._unknown_tool(use.question.actor)
         if offered is not None and call.name not in offered:
             return _not_now(call, offered)
 
@@ -346,8 +346,8 @@ class ToolRegistry:
         called = replace(occasion, tool=call.name, call_id=call.id)
         self._audit.record_call(called, _arguments(call), CallOutcome("refused", 0.0, error_type))
 
-    def _unknown(self, actor: Actor) -> ToolResult:
-        names = _listed(tool.name for tool in self.allowed(actor))
+    def _unknown_tool(self, actor: Actor) -> ToolResult:
+        names = _name_list(tool.name for tool in self.allowed(actor))
         return ToolResult(f"There is no such tool. Tools: {names}.", _UNKNOWN_SUMMARY, _UNKNOWN)
 
     def _note(
@@ -367,7 +367,7 @@ def _arguments(call: ToolCall) -> Any:
     return dict(call.arguments)
 
 
-def _listed(names: Iterable[str]) -> str:
+def _name_list(names: Iterable[str]) -> str:
     return ", ".join(sorted(names)) or "none"
 
 
@@ -394,11 +394,11 @@ def _location(loc: Sequence[int | str]) -> str:
 
 def _not_now(call: ToolCall, offered: Collection[str]) -> ToolResult:
     name = one_line(call.name, _MOST_LOCATION)
-    said = f"{name} can't be called now. Call one of: {_listed(offered)}."
+    said = f"{name} can't be called now. Call one of: {_name_list(offered)}."
     return ToolResult(said, _NOT_NOW, NOT_OFFERED)
 
 
-def _broken() -> ToolResult:
+def _broken_tool() -> ToolResult:
     return ToolResult("internal_error: the tool failed.", _BROKEN, InternalError.error_type)
 
 

@@ -15,8 +15,8 @@ from common.values import Catalog, QueryResult
 from knowledge.language.safe_text import identifier, one_line
 from knowledge.language.spelling import alike
 from knowledge.tables.near_names import with_suggestions
+from knowledge.values.filter_correction import looks_empty, unfounded
 from knowledge.values.personal_data import open_values
-from knowledge.values.second_look import looks_empty, unfounded
 
 NAME = "run_sql"
 

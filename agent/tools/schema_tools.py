@@ -137,7 +137,7 @@ def schema_tools(reader: SchemaReader) -> tuple[Tool[SearchSchema], Tool[Describ
             arguments.words, arguments.limit or _FOUND_BY_DEFAULT, catalog, context.question
         )
         schema = await reader.described(catalog)
-        told = await asyncio.to_thread(_searched, schema, tables, arguments.words)
+        told = await asyncio.to_thread(_search_result_text, schema, tables, arguments.words)
         count = len(tables)
         return ToolResult(told, Text(f"找到 {count} 个相关的表", f"{count} tables found"))
 
@@ -173,7 +173,7 @@ def schema_tools(reader: SchemaReader) -> tuple[Tool[SearchSchema], Tool[Describ
     )
 
 
-def _searched(schema: SchemaText, tables: Sequence[Table], words: str) -> str:
+def _search_result_text(schema: SchemaText, tables: Sequence[Table], words: str) -> str:
     total = len(schema.catalog.tables)
     if not total:
         return "No table may be read."

@@ -91,7 +91,7 @@ def search_values_tool(search: ValueSearch, reader: SchemaReader) -> Tool[Search
             dict.fromkeys((*known, *looked_up)), key=lambda hit: _BEST_FIRST.index(hit.how)
         )
         schema = await reader.described(catalog)
-        lines = [_line(hit, schema.name(hit.table)) for hit in hits[:_MOST_FOUND]]
+        lines = [_hit_line(hit, schema.name(hit.table)) for hit in hits[:_MOST_FOUND]]
         told = "\n".join([_headline(hits, scope, is_searched=search.is_on), *lines])
         return ToolResult(told, Text(f"找到 {len(hits)} 个值", f"{len(hits)} values found"))
 
@@ -251,5 +251,5 @@ def _headline(hits: Sequence[_Hit], scope: _Scope, *, is_searched: bool) -> str:
     )
 
 
-def _line(hit: _Hit, table: str) -> str:
+def _hit_line(hit: _Hit, table: str) -> str:
     return f"{table}.{identifier(hit.column)} {row_line([hit.value])[1:-1]} ({hit.how})"

@@ -217,7 +217,7 @@ class ToolSession:
         tool = registry.find(call.name, self.question.actor)
         name = call.name if tool else one_line(call.name, _MOST_NAME)
         display_name = tool.display_name if tool else Text(name, name)
-        return ToolStep(call.id, name, display_name, _shown(call), "running")
+        return ToolStep(call.id, name, display_name, _shown_arguments(call), "running")
 
     def leave_out(self, calls: Iterable[ToolCall], registry: ToolRegistry) -> None:
         """Note calls that a limit keeps from being run."""
@@ -272,7 +272,7 @@ def _pointed_at(call_id: str) -> ToolResult:
     )
 
 
-def _shown(call: ToolCall) -> Mapping[str, Any]:
+def _shown_arguments(call: ToolCall) -> Mapping[str, Any]:
     if isinstance(call.arguments, InvalidArguments):
         return {"text": _short(call.arguments.text)}
 

@@ -58,7 +58,9 @@ def statistics_tool(analyst: Analyst) -> Tool[Analyse]:
             return await not_valid(error, sql, context.database)
 
         count = len(analysis["findings"])
-        return ToolResult(_told(analysis), Text(f"得到 {count} 条结论", f"Findings: {count}"))
+        return ToolResult(
+            _analysis_text(analysis), Text(f"得到 {count} 条结论", f"Findings: {count}")
+        )
 
     return Tool(
         "statistics",
@@ -72,7 +74,7 @@ def statistics_tool(analyst: Analyst) -> Tool[Analyse]:
     )
 
 
-def _told(analysis: Mapping[str, Any]) -> str:
+def _analysis_text(analysis: Mapping[str, Any]) -> str:
     lines = []
     room = _MOST_CHARS
     for line in _lines(analysis):
@@ -88,17 +90,17 @@ def _told(analysis: Mapping[str, Any]) -> str:
 
 def _lines(analysis: Mapping[str, Any]) -> Iterator[str]:
     for finding in analysis["findings"]:
-        yield _bounded(f"- {finding['text']} [method: {finding['method']}]")
-        yield _bounded(f"  figures: {_json(finding['figures'])}")
+        yield _bounded_line(f"- {finding['text']} [method: {finding['method']}]")
+        yield _bounded_line(f"  figures: {_json(finding['figures'])}")
 
     for point in (analysis.get("forecast") or {}).get("points", ()):
-        yield _bounded(f"  forecast: {_json(point)}")
+        yield _bounded_line(f"  forecast: {_json(point)}")
 
     for warning in analysis["warnings"]:
-        yield _bounded(f"- not told: {warning}")
+        yield _bounded_line(f"- not told: {warning}")
 
 
-def _bounded(line: str) -> str:
+def _bounded_line(line: str) -> str:
     indent = len(line) - len(line.lstrip())
     return line[:indent] + one_line(line, _MOST_LINE)
 

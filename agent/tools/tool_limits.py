@@ -53,27 +53,27 @@ class Spent:
             seconds: since the question began.
         """
         if self.usage.llm_calls >= limits.model_calls:
-            return _filled(_MODEL_CALLS, limits.model_calls)
+            return _limit_text(_MODEL_CALLS, limits.model_calls)
 
         return self._before_any(limits, seconds)
 
     def before_tool(self, limits: ToolLimits, seconds: float) -> Text | None:
         """Return why no further tool may be called; None: one may."""
         if self.tool_calls >= limits.tool_calls:
-            return _filled(_TOOL_CALLS, limits.tool_calls)
+            return _limit_text(_TOOL_CALLS, limits.tool_calls)
 
         return self._before_any(limits, seconds)
 
     def _before_any(self, limits: ToolLimits, seconds: float) -> Text | None:
         tokens = self.usage.prompt_tokens + self.usage.completion_tokens
         if tokens >= limits.tokens:
-            return _filled(_TOKENS, limits.tokens)
+            return _limit_text(_TOKENS, limits.tokens)
         if seconds >= limits.seconds:
-            return _filled(_SECONDS, limits.seconds)
+            return _limit_text(_SECONDS, limits.seconds)
 
         return None
 
 
-def _filled(text: Text, most: float) -> Text:
+def _limit_text(text: Text, most: float) -> Text:
     shown = f"{most:g}"
     return Text(text.zh.format(most=shown), text.en.format(most=shown))

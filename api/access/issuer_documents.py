@@ -84,7 +84,7 @@ def _object(method: str, url: str, **options: Any) -> dict[str, Any]:
     import httpx2  # noqa: PLC0415 - only services with an issuer need it
 
     try:
-        document = json.loads(_fetched(httpx2, method, url, options))
+        document = json.loads(_fetch(httpx2, method, url, options))
     # Whatever a client library or a parser raises: its name tells what happened.
     except IssuerFailure:
         raise
@@ -97,7 +97,7 @@ def _object(method: str, url: str, **options: Any) -> dict[str, Any]:
     return document
 
 
-def _fetched(http: Any, method: str, url: str, options: Mapping[str, Any]) -> bytes:
+def _fetch(http: Any, method: str, url: str, options: Mapping[str, Any]) -> bytes:
     ends_at = time.monotonic() + _TIMEOUT_S
     content = bytearray()
     with (

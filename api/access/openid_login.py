@@ -156,7 +156,7 @@ class OpenIdLogin:
         Raises:
             LoginFailure: nobody has, or nobody who may be believed.
         """
-        nonce, verifier, goes_to = self._opened(answer.get("state", ""), cookie)
+        nonce, verifier, goes_to = self._open_attempt(answer.get("state", ""), cookie)
         self._refuse_other_issuers(answer.get("iss"))
         if "error" in answer:
             raise LoginFailure("refused", f"the issuer says {answer['error']!r:.200}")
@@ -180,7 +180,7 @@ class OpenIdLogin:
         }
         return f"{endpoint}{'&' if '?' in endpoint else '?'}{urlencode(query)}"
 
-    def _opened(self, state: str, cookie: str) -> tuple[str, str, str]:
+    def _open_attempt(self, state: str, cookie: str) -> tuple[str, str, str]:
         try:
             sealed_state, nonce, verifier, goes_to = self._serializer.loads(
                 cookie, max_age=ATTEMPT_S

@@ -96,7 +96,7 @@ class SignedTokens:
         if algorithm not in key.algorithms:
             raise Unauthorized(_ALGORITHM)
 
-        return self._verified(token, key, algorithm, audiences)
+        return self._verified_claims(token, key, algorithm, audiences)
 
     def _key(self, key_id: object, *, may_wait: bool) -> VerifyingKey | None:
         if not isinstance(key_id, str) or not key_id:
@@ -107,7 +107,7 @@ class SignedTokens:
         except IssuerFailure as failure:
             raise IssuerUnavailable(_ISSUER_AWAY, retry_after_s=_RETRY_AFTER_S) from failure
 
-    def _verified(
+    def _verified_claims(
         self, token: str, key: VerifyingKey, algorithm: str, audiences: Collection[str]
     ) -> Mapping[str, Any]:
         try:

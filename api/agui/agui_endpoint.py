@@ -55,7 +55,7 @@ def agui_blueprint(
 
         held = HeldSlot(slots.take())
         events = _events(runs, given, actor, held, request_language())
-        return event_stream(held.over(events), _written, ping_interval_s=ping_interval_s)
+        return event_stream(held.over(events), _sse_bytes, ping_interval_s=ping_interval_s)
 
     return blueprint
 
@@ -91,5 +91,5 @@ async def _frames(runs: RunService, given: RunInput, actor: Actor, held: HeldSlo
     return await frames_after(runs, actor, asked.waiting, lambda _asked: asked.payload, held.give())
 
 
-def _written(events: list[Json]) -> bytes:
+def _sse_bytes(events: list[Json]) -> bytes:
     return b"".join(sse.data(to_bytes(event)) for event in events)

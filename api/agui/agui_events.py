@@ -95,7 +95,7 @@ class AguiEvents:
         if schema:
             interrupt["responseSchema"] = schema
 
-        yield from self._ended({"type": "interrupt", "interrupts": [interrupt]})
+        yield from self._end_run({"type": "interrupt", "interrupts": [interrupt]})
 
     def _completed(self, event: Mapping[str, Any]) -> Iterator[Json]:
         response = str(event["response"])
@@ -106,11 +106,11 @@ class AguiEvents:
         yield from self._say(response[len(self._said) :])
         yield from self._end_message()
         yield {"type": "STATE_SNAPSHOT", "snapshot": answer_fields(event)}
-        yield from self._ended({"type": "success"})
+        yield from self._end_run({"type": "success"})
 
     def _error(self, event: Mapping[str, Any]) -> Iterator[Json]:
         if event["error_type"] == _CANCELLED:
-            yield from self._ended({"type": "cancelled"})
+            yield from self._end_run({"type": "cancelled"})
             return
 
         yield {"type": "RUN_ERROR", "message": event["error"], "code": event["error_type"]}
@@ -134,7 +134,7 @@ class AguiEvents:
             yield {"type": "TEXT_MESSAGE_END", "messageId": self._open_message}
             self._open_message = ""
 
-    def _ended(self, outcome: Json) -> Iterator[Json]:
+    def _end_run(self, outcome: Json) -> Iterator[Json]:
         yield from self._end_message()
         for name in self._open_steps:
             yield {"type": "STEP_FINISHED", "stepName": name}

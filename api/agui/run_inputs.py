@@ -102,7 +102,7 @@ def _answer(resume: object) -> InterruptAnswer:
         raise InvalidRequest(_ONE_ANSWER, field="resume")
 
     entry: Mapping[str, Any] = resume[0]
-    waiting = WaitingRun.named(str(entry.get("interruptId", "")), "interruptId")
+    waiting = WaitingRun.parse(str(entry.get("interruptId", "")), "interruptId")
     return InterruptAnswer(waiting, entry.get("payload"), entry.get("status") == "cancelled")
 
 

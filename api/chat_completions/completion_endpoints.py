@@ -72,7 +72,7 @@ def chat_completions_blueprint(
             asked = _side_request(body)
             completion = _completion(asked)
             pieces = _said_at_once(asked, beside, completion)
-            return _replied(asked, pieces, completion, ping_interval_s)
+            return _response_of(asked, pieces, completion, ping_interval_s)
 
         headers = {name: request.headers.get(name, "") for name in CONVERSATION_HEADERS}
         asked = parse_completion(body, headers, max_question_chars)
@@ -86,7 +86,7 @@ def chat_completions_blueprint(
             return await _frames(runs, asked, actor, held.give(), is_credible=is_credible)
 
         pieces = held.over(_pieces(frames, asked, completion))
-        return _replied(asked, pieces, completion, ping_interval_s)
+        return _response_of(asked, pieces, completion, ping_interval_s)
 
     blueprint.register_error_handler(Exception, _refused)
     return blueprint
@@ -173,14 +173,14 @@ def _completion(asked: CompletionRequest) -> ChatCompletion:
     return ChatCompletion(asked.model, language_of(asked.question), request.host_url.rstrip("/"))
 
 
-def _replied(
+def _response_of(
     asked: CompletionRequest,
     pieces: AsyncGenerator[Written, None],
     completion: ChatCompletion,
     ping_interval_s: float,
 ) -> Response:
     if asked.streams:
-        return event_stream(pieces, _written, ping_interval_s=ping_interval_s, closing=_DONE)
+        return event_stream(pieces, _sse_bytes, ping_interval_s=ping_interval_s, closing=_DONE)
 
     queue = queue_of(pieces, request.environ)
     last: Written | None = None
@@ -194,7 +194,7 @@ def _replied(
     return _json(last, completion.status)
 
 
-def _written(piece: Written) -> bytes:
+def _sse_bytes(piece: Written) -> bytes:
     return sse.data(to_bytes(piece))
 
 

@@ -71,7 +71,7 @@ class ChatCompletion:
         return str(event.get("text") or "")
 
     def _question(self, event: Mapping[str, Any]) -> str:
-        return self._rest(_asked(event, self.lang))
+        return self._rest(_question_text(event, self.lang))
 
     def _completed(self, event: Mapping[str, Any]) -> str:
         self.usage = _usage(event.get("usage") or {})
@@ -109,18 +109,26 @@ class ChatCompletion:
             "logprobs": None,
             "finish_reason": "stop",
         }
-        return {**self._head("chat.completion"), "choices": [choice], "usage": dict(self.usage)}
+        return {
+            **self._reply_head("chat.completion"),
+            "choices": [choice],
+            "usage": dict(self.usage),
+        }
 
     def chunk(self, delta: Mapping[str, Any], finish_reason: str | None = None) -> Json:
         """Return one piece of a stream."""
         choice = {"index": 0, "delta": dict(delta), "finish_reason": finish_reason}
-        return {**self._head("chat.completion.chunk"), "choices": [choice]}
+        return {**self._reply_head("chat.completion.chunk"), "choices": [choice]}
 
     def usage_chunk(self) -> Json:
         """Return the last piece of a stream whose client wants to know what it cost."""
-        return {**self._head("chat.completion.chunk"), "choices": [], "usage": dict(self.usage)}
+        return {
+            **self._reply_head("chat.completion.chunk"),
+            "choices": [],
+            "usage": dict(self.usage),
+        }
 
-    def _head(self, kind: str) -> Json:
+    def _reply_head(self, kind: str) -> Json:
         return {"id": self.id, "object": kind, "created": self.created, "model": self.model}
 
 
@@ -150,7 +158,7 @@ def model_list(names: Iterable[str]) -> Json:
     return {"object": "list", "data": listed}
 
 
-def _asked(event: Mapping[str, Any], lang: Lang) -> str:
+def _question_text(event: Mapping[str, Any], lang: Lang) -> str:
     parts = [str(event["prompt"])]
     if event.get("choices"):
         parts.append(choices_text(event["choices"], lang))

@@ -128,4 +128,4 @@ def _waiting(messages: list[Any]) -> WaitingRun | None:
     """Return the run that the latest answer named as waiting."""
     said = texts_of(messages, "assistant")
     found = _WAITING.search(said[-1]) if said else None
-    return WaitingRun.named(found[1]) if found is not None else None
+    return WaitingRun.parse(found[1]) if found is not None else None

@@ -65,7 +65,7 @@ class CituContent:
             {
                 "name": name,
                 "title": report_label(report, caller),
-                "description": _described(report, caller),
+                "description": _description_of(report, caller),
                 "arguments": [],
             }
             for name, report in named.items()
@@ -81,7 +81,7 @@ class CituContent:
         said = {"type": "text", "text": report_label(report, call.caller)}
         yield Result(
             {
-                "description": _described(report, call.caller),
+                "description": _description_of(report, call.caller),
                 "messages": [{"role": "user", "content": said}],
             }
         )
@@ -115,7 +115,7 @@ class CituContent:
         return named
 
 
-def _described(report: Report, caller: McpCaller) -> str:
+def _description_of(report: Report, caller: McpCaller) -> str:
     if report.description is not None:
         return report.description.to(caller.lang)
 

@@ -50,7 +50,7 @@ def mcp_blueprint(
         if held is not None:
             replies = held.over(replies)
         if streams:
-            return event_stream(replies, _written, ping_interval_s=ping_interval_s)
+            return event_stream(replies, _sse_bytes, ping_interval_s=ping_interval_s)
 
         return _whole(replies)
 
@@ -98,5 +98,5 @@ def _json(message: Mapping[str, Any], status: int) -> Response:
     return Response(to_bytes(message), status, content_type="application/json; charset=utf-8")
 
 
-def _written(reply: McpReply) -> bytes:
+def _sse_bytes(reply: McpReply) -> bytes:
     return sse.data(to_bytes(reply.message))

@@ -200,7 +200,7 @@ RESOURCES: tuple[McpResource, ...] = (
 
 def listed_resources(services: McpServices, caller: McpCaller) -> Sequence[Json]:
     """Return the resources of the service, and of each database that the caller may ask."""
-    alone = [_listed(resource) for resource in RESOURCES if resource.is_alone]
+    alone = [_resource_json(resource) for resource in RESOURCES if resource.is_alone]
     of_databases = [
         {
             "uri": resource.uri.replace("{database}", database.name),
@@ -215,7 +215,7 @@ def listed_resources(services: McpServices, caller: McpCaller) -> Sequence[Json]
     return [*alone, *of_databases]
 
 
-def _listed(resource: McpResource) -> Json:
+def _resource_json(resource: McpResource) -> Json:
     return {
         "uri": resource.uri,
         "name": resource.name,

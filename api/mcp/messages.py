@@ -160,7 +160,7 @@ def _older_request(
     request_id: RequestId, method: str, params: Mapping[str, Any], version: str
 ) -> McpRequest:
     if version and version not in HANDSHAKE_VERSIONS and method != "initialize":
-        raise _unsupported(version)
+        raise _unsupported_version(version)
 
     return McpRequest(request_id, method, params, "handshake", version)
 
@@ -179,7 +179,7 @@ def _check_headers(
     """Raise unless the headers repeat what the body says."""
     _check_header(VERSION_HEADER, header, version)
     if version not in STATELESS_VERSIONS:
-        raise _unsupported(version)
+        raise _unsupported_version(version)
 
     _check_header(METHOD_HEADER, headers.get(METHOD_HEADER, ""), method)
     named_by = _NAMED_BY.get(method)
@@ -206,7 +206,7 @@ def _decoded(text: str) -> str:
         return text
 
 
-def _unsupported(version: str) -> McpError:
+def _unsupported_version(version: str) -> McpError:
     supported = [*STATELESS_VERSIONS, *HANDSHAKE_VERSIONS]
     data = {"supported": supported, "requested": version}
     return McpError(UNSUPPORTED_VERSION, f"Unsupported protocol version: {version}", data)

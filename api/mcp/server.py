@@ -118,7 +118,7 @@ class McpServer:
             error.request_id = request.id
             yield McpReply(error_message(error), _status(error, request))
         except CituError as error:
-            refused = McpError(INTERNAL_ERROR, error.message(caller.lang), _told(error))
+            refused = McpError(INTERNAL_ERROR, error.message(caller.lang), _error_json(error))
             refused.request_id = request.id
             yield McpReply(error_message(refused), error.code)
         except Exception:  # noqa: BLE001 - a client must see that there will be no result
@@ -133,7 +133,7 @@ class McpServer:
         if isinstance(step, Result):
             return result_message(request, step.body)
         if isinstance(step, InputRequired):
-            return result_message(request, self._asked(request, step, caller))
+            return result_message(request, self._input_required_json(request, step, caller))
         if isinstance(step, dict):
             return step
         if request.progress_token is None:
@@ -148,7 +148,9 @@ class McpServer:
 
         return notification("notifications/progress", shown)
 
-    def _asked(self, request: McpRequest, step: InputRequired, caller: McpCaller) -> Json:
+    def _input_required_json(
+        self, request: McpRequest, step: InputRequired, caller: McpCaller
+    ) -> Json:
         asked: dict[str, Any] = {"resultType": "input_required", "inputRequests": step.requests}
         if step.state is not None:
             asked["requestState"] = self.seal.sealed(caller.actor, _bound(request), step.state)
@@ -195,7 +197,7 @@ class McpServer:
         return _cacheable(request, {"prompts": list(await self.content.prompts(caller))})
 
     async def _read(self, request: McpRequest, caller: McpCaller) -> Json:
-        uri = _text(request, "uri")
+        uri = _text_parameter(request, "uri")
         contents = list(await self.content.read(uri, caller))
         return _cacheable(request, {"contents": contents}, ttl_ms=0)
 
@@ -225,7 +227,7 @@ class McpServer:
                     yield _numbered(step, count)
             except CituError as error:
                 message = f"{error.error_type}: {error.message(caller.lang)}"
-                yield Result(failed_result(message, _told(error)))
+                yield Result(failed_result(message, _error_json(error)))
 
     async def _get_prompt(self, request: McpRequest, caller: McpCaller) -> Messages:
         steps = self.content.prompt(self._call(request, caller))
@@ -252,13 +254,18 @@ class McpServer:
 
         sealed = request.params.get("requestState")
         if sealed is not None:
-            state = self._opened(request, caller, sealed)
+            state = self._open_state(request, caller, sealed)
 
         return McpCall(
-            _text(request, "name"), arguments, caller, request.capabilities, responses, state
+            _text_parameter(request, "name"),
+            arguments,
+            caller,
+            request.capabilities,
+            responses,
+            state,
         )
 
-    def _opened(self, request: McpRequest, caller: McpCaller, sealed: object) -> Json:
+    def _open_state(self, request: McpRequest, caller: McpCaller, sealed: object) -> Json:
         if not isinstance(sealed, str):
             raise McpError(INVALID_PARAMS, _UNCHECKED)
 
@@ -343,7 +350,7 @@ def _cacheable(request: McpRequest, result: Json, ttl_ms: int = _LIST_TTL_MS) ->
     return {**result, "ttlMs": ttl_ms, "cacheScope": "private"}
 
 
-def _text(request: McpRequest, name: str) -> str:
+def _text_parameter(request: McpRequest, name: str) -> str:
     value = request.params.get(name)
     if not isinstance(value, str):
         raise McpError(INVALID_PARAMS, f"{name} must be a text")
@@ -351,7 +358,7 @@ def _text(request: McpRequest, name: str) -> str:
     return value
 
 
-def _told(error: CituError) -> dict[str, Any]:
+def _error_json(error: CituError) -> dict[str, Any]:
     told: dict[str, Any] = {"error_type": error.error_type, "retryable": error.retryable}
     if error.retry_after_s is not None:
         told["retry_after_s"] = error.retry_after_s

@@ -139,7 +139,7 @@ def _waiting(call: McpCall) -> WaitingRun | None:
     """Return the run whose question a call answers; None: it asks one itself."""
     given = call.state if call.state is not None else call.arguments
     text = given.get("answer_to")
-    return None if text is None else WaitingRun.named(str(text))
+    return None if text is None else WaitingRun.parse(str(text))
 
 
 async def _resumed(services: McpServices, call: McpCall, waiting: WaitingRun) -> Frames | None:

@@ -38,7 +38,7 @@ def shake_hands(request: Request) -> dict[str, str]:
     if request.content_length or request.headers.get("Transfer-Encoding"):
         raise InvalidRequest(_WITH_BODY)
 
-    server = ServerProtocol(select_subprotocol=_selected)
+    server = ServerProtocol(select_subprotocol=_select_protocol)
     protocol = request.environ.get("SERVER_PROTOCOL", "")
     answer = server.accept(
         Handshake("/", Headers(request.headers.items()), request.method, protocol)
@@ -56,7 +56,7 @@ def shake_hands(request: Request) -> dict[str, str]:
     )
 
 
-def _selected(_server: ServerProtocol, offered: Sequence[Subprotocol]) -> Subprotocol | None:
+def _select_protocol(_server: ServerProtocol, offered: Sequence[Subprotocol]) -> Subprotocol | None:
     if SUBPROTOCOL in offered:
         return Subprotocol(SUBPROTOCOL)
 

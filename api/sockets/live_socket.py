@@ -186,7 +186,7 @@ class LiveSocket(asyncio.Protocol):
         self._cease("idle")
         self._count += 1
         self._answering = self._loop.create_task(self._answer(self._waiting.popleft(), self._count))
-        self._answering.add_done_callback(self._answered)
+        self._answering.add_done_callback(self._answer_done)
 
     async def _answer(self, message: str, number: int) -> None:
         request_id.set(
@@ -196,7 +196,7 @@ class LiveSocket(asyncio.Protocol):
             async for frame in frames:
                 await self._send(frame)
 
-    def _answered(self, task: asyncio.Task[None]) -> None:
+    def _answer_done(self, task: asyncio.Task[None]) -> None:
         self._answering = None
         if not task.cancelled() and task.exception() is not None:
             _log.error("answering a message broke", exc_info=task.exception())

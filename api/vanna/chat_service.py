@@ -96,13 +96,15 @@ class ChatService:
             IdempotencyKeyReused: the client has given another question the same `request_id`.
         """
         if asked.said == "question":
-            return await self._questioned(asked, chat_caller, streams=streams)
+            return await self._reply_to_question(asked, chat_caller, streams=streams)
 
         await asyncio.to_thread(chat_caller.count)
         if asked.said == "greeting":
-            return _at_once(asked, chat_caller.lang, self._greeted(asked, chat_caller))
+            return _at_once(asked, chat_caller.lang, self._greet(asked, chat_caller))
         if isinstance(asked.said, ChatRating):
-            return _at_once(asked, chat_caller.lang, self._rated(asked, asked.said, chat_caller))
+            return _at_once(
+                asked, chat_caller.lang, self._reply_to_rating(asked, asked.said, chat_caller)
+            )
 
         said = asked.said
         return ChatReply(
@@ -114,7 +116,7 @@ class ChatService:
     # --------------------------------------------------------------------------
     # questions
 
-    async def _questioned(
+    async def _reply_to_question(
         self, asked: ChatRequest, chat_caller: ChatCaller, *, streams: bool
     ) -> ChatReply:
         run = _asked_run(asked, chat_caller, streams=streams)
@@ -147,7 +149,7 @@ class ChatService:
             prefix=question.run_id,
             moment=question.asked_at,
         )
-        return _translated(self._frames_of(run, on_end, is_watched), translation)
+        return _translate(self._frames_of(run, on_end, is_watched), translation)
 
     async def _frames_of(
         self, run: AskedRun, on_end: Callable[[], None], is_watched: bool
@@ -169,7 +171,7 @@ class ChatService:
             moment=head.started_at,
             is_repeated=not after,
         )
-        return _translated(self._service.follow(head.user_id, head.run_id, after), translation)
+        return _translate(self._service.follow(head.user_id, head.run_id, after), translation)
 
     async def _resumed(
         self,
@@ -212,7 +214,7 @@ class ChatService:
     # --------------------------------------------------------------------------
     # other messages
 
-    async def _greeted(self, asked: ChatRequest, chat_caller: ChatCaller) -> Chunks:
+    async def _greet(self, asked: ChatRequest, chat_caller: ChatCaller) -> Chunks:
         try:
             asked_database = self._databases.of(None, chat_caller.actor)
             examples = await asked_database.examples(chat_caller.lang, chat_caller.actor)
@@ -229,7 +231,7 @@ class ChatService:
         for chunk in chunks:
             yield chunk
 
-    async def _rated(
+    async def _reply_to_rating(
         self, asked: ChatRequest, rated: ChatRating, chat_caller: ChatCaller
     ) -> Chunks:
         given = GivenFeedback(
@@ -273,7 +275,7 @@ def _envelope(asked: ChatRequest, run_id: str | None = None) -> ChunkEnvelope:
     return ChunkEnvelope(asked.conversation_id, asked.request_id, run_id)
 
 
-async def _translated(frames: AsyncGenerator[EventFrame, None], translation: Translation) -> Chunks:
+async def _translate(frames: AsyncGenerator[EventFrame, None], translation: Translation) -> Chunks:
     is_over = False
     async with aclosing(frames):
         async for frame in frames:

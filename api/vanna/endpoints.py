@@ -43,7 +43,7 @@ def vanna_blueprint(
         reply = from_store(chat_service.open(asked, chat_caller))
         slot.hold()
         return event_stream(
-            reply.chunks(slot.leave), _written, ping_interval_s=ping_interval_s, closing=_DONE
+            reply.chunks(slot.leave), _sse_bytes, ping_interval_s=ping_interval_s, closing=_DONE
         )
 
     @blueprint.post("/chat_poll")
@@ -57,18 +57,18 @@ def vanna_blueprint(
             if not isinstance(chunk, NoItem):
                 chunks.append(chunk)
 
-        body = _whole(chunks, asked.conversation_id, asked.request_id)
+        body = _all_chunks_json(chunks, asked.conversation_id, asked.request_id)
         return Response(to_bytes(body), content_type="application/json; charset=utf-8")
 
     blueprint.register_error_handler(Exception, _refused)
     return blueprint
 
 
-def _written(chunk: Chunk) -> bytes:
+def _sse_bytes(chunk: Chunk) -> bytes:
     return sse.data(to_bytes(chunk))
 
 
-def _whole(chunks: list[Chunk], conversation_id: str, request_id: str) -> dict[str, Any]:
+def _all_chunks_json(chunks: list[Chunk], conversation_id: str, request_id: str) -> dict[str, Any]:
     return {
         "chunks": chunks,
         "conversation_id": conversation_id,
@@ -87,7 +87,7 @@ def _refused(error: Exception) -> Response:
         envelope, request_language(), "", prefix=data["request_id"], moment=data["timestamp"]
     )
     response.set_data(
-        to_bytes(body | _whole(translation.chunks_of(data), conversation_id, request_id))
+        to_bytes(body | _all_chunks_json(translation.chunks_of(data), conversation_id, request_id))
     )
     return response
 

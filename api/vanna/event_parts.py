@@ -157,9 +157,9 @@ class EventParts:
         self._text += str(event.get("text") or "")
         unsent = len(self._text) - self._sent
         if unsent > self._sent // _GROWTH:
-            yield self._written()
+            yield self._text_part()
 
-    def _written(self) -> ChatPart:
+    def _text_part(self) -> ChatPart:
         self._sent = len(self._text)
         name = self._name("text", str(self._texts))
         return components.text(name, self._text, self._lifecycle(name))
@@ -174,7 +174,7 @@ class EventParts:
         self._text = text
         self._is_writing = False
         if not is_sent:
-            yield self._written()
+            yield self._text_part()
 
     # --------------------------------------------------------------------------
     # results

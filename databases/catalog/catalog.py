@@ -105,7 +105,7 @@ class CatalogReader:
         """Return the knowledge; raises what loading raises while there is none yet."""
         overdue = time.monotonic() - self._kept_until
         if self._kept is None or overdue > self._ttl_s:
-            return await self._awaited()
+            return await self._await_load()
         if overdue > 0:
             self._shared_load()
 
@@ -119,9 +119,9 @@ class CatalogReader:
         """
         age = self._ttl_s - (self._kept_until - time.monotonic())
         if self._kept is None or age > _FRESH_S:
-            await self._awaited()
+            await self._await_load()
 
-    async def _awaited(self) -> Knowledge:
+    async def _await_load(self) -> Knowledge:
         loading = self._shared_load()
         try:
             async with asyncio.timeout(_PATIENCE_S if self._has_failed else None):
@@ -151,7 +151,7 @@ class CatalogReader:
         if kept is None:
             return read
 
-        return await asyncio.to_thread(_merged, kept, read)
+        return await asyncio.to_thread(_merge, kept, read)
 
     async def _reload(self) -> Knowledge:
         try:
@@ -169,7 +169,7 @@ class CatalogReader:
         return self._kept
 
 
-def _merged(kept: Knowledge, read: Knowledge) -> Knowledge:
+def _merge(kept: Knowledge, read: Knowledge) -> Knowledge:
     catalog, facts = kept.catalog, kept.facts
     if kept.catalog != read.catalog:
         catalog = _with_known_tables(kept.catalog, read.catalog)

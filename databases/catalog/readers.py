@@ -41,10 +41,10 @@ def readers_of(keys: Collection[Key], facts: ServerFacts) -> frozenset[Key]:
         for read in reads:
             above[read].add(view)
 
-    return _reached(counted, above)
+    return _all_reachable(counted, above)
 
 
-def _reached(keys: Iterable[Key], above: "defaultdict[Key, set[Key]]") -> frozenset[Key]:
+def _all_reachable(keys: Iterable[Key], above: "defaultdict[Key, set[Key]]") -> frozenset[Key]:
     found = set(keys)
     pending = list(found)
     while pending:

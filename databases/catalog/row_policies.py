@@ -225,11 +225,11 @@ async def _of_role(connection: Connection, owned: Iterable[Key]) -> list[Text]:
     """Return the problems of the connected role, and of the tables that it owns."""
     ((role, is_super, bypasses),) = (await connection.query(_ROLE)).rows
     if is_super == "t":  # who owns everything
-        return [_filled(texts.SUPERUSER, role=role)]
+        return [_filled_text(texts.SUPERUSER, role=role)]
 
-    problems = [_filled(texts.OWNED, name=_named(key)) for key in owned]
+    problems = [_filled_text(texts.OWNED, name=_dotted_name(key)) for key in owned]
     if bypasses == "t":
-        problems.insert(0, _filled(texts.BYPASSES, role=role))
+        problems.insert(0, _filled_text(texts.BYPASSES, role=role))
 
     return problems
 
@@ -244,7 +244,7 @@ async def _of_relatives(connection: Connection, reach: Reach) -> list[Text]:
 
         saying = texts.CHILD if is_child == "t" else texts.PARENT
         secured = (other_schema, other)
-        problems.append(_filled(saying, name=_named(key), other=_named(secured)))
+        problems.append(_filled_text(saying, name=_dotted_name(key), other=_dotted_name(secured)))
 
     return problems
 
@@ -275,8 +275,10 @@ async def _of_views(connection: Connection, reach: Reach) -> list[Text]:
             if past <= relatives:
                 saying = texts.VIEW_OF_RELATIVE
 
-            names = ", ".join(sorted(map(_named, past)))
-            problems.append(_filled(saying, name=_named(view.key), other=names, owner=view.owner))
+            names = ", ".join(sorted(map(_dotted_name, past)))
+            problems.append(
+                _filled_text(saying, name=_dotted_name(view.key), other=names, owner=view.owner)
+            )
 
     return problems
 
@@ -361,15 +363,15 @@ async def _of_functions(connection: Connection, reach: Reach) -> list[Text]:
     rows = (await connection.query(_DEFINERS)).rows
     owners = {(schema, name): owner for schema, name, owner in rows}  # overloads have one name
     return [
-        _filled(texts.DEFINER, name=_named(key), owner=owner)
+        _filled_text(texts.DEFINER, name=_dotted_name(key), owner=owner)
         for key, owner in owners.items()
         if reach.may_call(key)
     ]
 
 
-def _named(key: Key) -> str:
+def _dotted_name(key: Key) -> str:
     return ".".join(key)
 
 
-def _filled(text: Text, **values: object) -> Text:
+def _filled_text(text: Text, **values: object) -> Text:
     return Text(text.zh.format(**values), text.en.format(**values))

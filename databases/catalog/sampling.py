@@ -174,13 +174,13 @@ class Sampler:
                 tables.append(table)
                 continue
 
-            columns = [self._known(table, column) for column in table.columns]
+            columns = [self._with_samples(table, column) for column in table.columns]
             shared = [alike.setdefault(column, column) for column in columns]
             tables.append(replace(table, columns=tuple(shared)))
 
         return replace(catalog, tables=tuple(tables))
 
-    def _known(self, table: Table, column: Column) -> Column:
+    def _with_samples(self, table: Table, column: Column) -> Column:
         place = (*table.key, column.name)
         period = self._periods.get(place)
         if place in self._values:

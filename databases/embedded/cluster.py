@@ -53,7 +53,7 @@ def prepare(home: Home, programs: Path) -> None:
     unfinished = Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=home.directory))
     home.give(unfinished)
     command = [str(programs / "initdb"), *_INITDB, f"--username={SUPERUSER}", "-D", str(unfinished)]
-    result = run_as(home.account, command, dies_with_parent(signal.SIGKILL))
+    result = run_as(home.account, command, preexec_to_die_with_parent(signal.SIGKILL))
     if result.returncode:
         why = telling_line(result.stdout.splitlines())
         raise EmbeddedServerError(
@@ -108,9 +108,10 @@ def telling_line(lines: list[str]) -> str:
     return last.rstrip(".")
 
 
-def dies_with_parent(death_signal: signal.Signals) -> Callable[[], None] | None:
-    """Return a function for a child to run before its program: it then gets `death_signal` when
-    this process dies (Linux).
+def preexec_to_die_with_parent(death_signal: signal.Signals) -> Callable[[], None] | None:
+    """Return a `preexec_fn` by which a child gets `death_signal` when this process dies.
+
+    None where there is no such thing, outside Linux.
     """
     if not sys.platform.startswith("linux"):
         return None
@@ -118,12 +119,12 @@ def dies_with_parent(death_signal: signal.Signals) -> Callable[[], None] | None:
     prctl = ctypes.CDLL(None).prctl
     parent = os.getpid()
 
-    def arrange() -> None:
+    def ask_kernel_for_signal() -> None:
         prctl(_PR_SET_PDEATHSIG, int(death_signal))
         if os.getppid() != parent:  # the parent died before the kernel was told
             os._exit(1)
 
-    return arrange
+    return ask_kernel_for_signal
 
 
 # ------------------------------------------------------------------------------

@@ -31,8 +31,8 @@ from typing import IO
 from databases.embedded.cluster import (
     ENDINGS,
     POLL_S,
-    dies_with_parent,
     end_leftovers,
+    preexec_to_die_with_parent,
     prepare,
     telling_line,
 )
@@ -299,7 +299,7 @@ def _child() -> Callable[[], None]:
     """Return a function that the forked server runs first: it bounds the memory of its
     processes.
     """
-    tie_to_parent = dies_with_parent(signal.SIGINT)
+    tie_to_parent = preexec_to_die_with_parent(signal.SIGINT)
 
     def arrange() -> None:
         if tie_to_parent is not None:

@@ -207,7 +207,7 @@ class GuardedDatabase(ExecutingDatabase):
             return
 
         if not self._is_preparing():
-            self._preparing = asyncio.create_task(self._prepared(self._prepare))
+            self._preparing = asyncio.create_task(self._run_preparation(self._prepare))
             await asyncio.wait({self._preparing}, timeout=_PATIENCE_S)
 
     def _is_preparing(self) -> bool:
@@ -218,7 +218,7 @@ class GuardedDatabase(ExecutingDatabase):
 
         return task.get_loop() is asyncio.get_running_loop()
 
-    async def _prepared(self, prepare: Prepare) -> None:
+    async def _run_preparation(self, prepare: Prepare) -> None:
         coming = self._coming
         try:
             await prepare(coming, self._shown)
@@ -274,12 +274,12 @@ class GuardedDatabase(ExecutingDatabase):
 
         sent = found.sent
         if not view.rows.is_open:
-            sent = await self._rewritten(found, view)
+            sent = await self._rewrite(found, view)
 
         tells = not self._hides_rows_of(found)
         return replace(proven, sent=sent, context=view.context, tells=tells)
 
-    async def _rewritten(self, found: Inspection, view: RowView) -> str:
+    async def _rewrite(self, found: Inspection, view: RowView) -> str:
         qualify = partial(self._guard.qualify, growth=found.growth)
         rewrite = partial(view.rows.rewritten, found.statement, self._whole, qualify)
         if len(found.statement) <= QUICK_CHARS:

@@ -203,11 +203,11 @@ class PostgresDatabase:
         """Return what the server can do, as it was when the catalogue was last read."""
         if self._capabilities is None:
             with charged_to(SERVICE):
-                self._capabilities = await self._with_connection(self._probed)
+                self._capabilities = await self._with_connection(self._probe)
 
         return self._capabilities
 
-    async def _probed(self, connection: Connection) -> Capabilities:
+    async def _probe(self, connection: Connection) -> Capabilities:
         opening = partial(connect, self._source, self._limits)
         return await KNOWN_ENGINES.of(self._source, connection, opening)
 
@@ -334,7 +334,7 @@ class PostgresDatabase:
 
     async def _knowledge_now(self) -> Knowledge:
         # The server may be another one than before.
-        self._capabilities = await self._with_connection(self._probed)
+        self._capabilities = await self._with_connection(self._probe)
         if not self._capabilities.is_fit:
             raise DatabaseUnavailable(self._capabilities.refusal())
 

@@ -171,7 +171,7 @@ def _position(error: psycopg2.Error, sql: str, offset: int) -> int | None:
     return position if 1 <= position <= len(sql) + 1 else None
 
 
-def _denied(error: psycopg2.Error, _: str, __: int) -> ForbiddenObject:
+def _no_permission(error: psycopg2.Error, _: str, __: int) -> ForbiddenObject:
     name = error.diag.table_name or _primary(error).split()[-1]
     zh = f"数据库账号没有读取 {name} 的权限。"
     return ForbiddenObject(name, Text(zh, f"The database role may not read {name}."))
@@ -249,7 +249,7 @@ _TABLE: dict[str, Callable[[psycopg2.Error, str, int], CituError]] = {
         DatabaseUnavailable, _CONFLICT
     ),  # serialization failure, deadlock, conflict with recovery
     "42": _invalid,  # syntax error or unknown name
-    "42501": _denied,  # insufficient privilege
+    "42501": _no_permission,  # insufficient privilege
     "44": _invalid,
     "53": _unavailable,  # out of disk or connections
     "53200": _saying(CostExceeded, _TOO_MUCH_MEMORY),  # a limit on the process, or of the machine

@@ -69,10 +69,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(hub: Hub, given: argparse.Namespace) -> int:
     if given.command == "attach":
-        return _tried(partial(_attach, hub, given))
+        return _exit_status_of(partial(_attach, hub, given))
 
     each = {"refresh": hub.refresh, "check": hub.check, "detach": hub.detach}[given.command]
-    results = [_tried(partial(each, name)) for name in given.names or hub.names()]
+    results = [_exit_status_of(partial(each, name)) for name in given.names or hub.names()]
     return max(results, default=0)
 
 
@@ -100,7 +100,7 @@ def _asking_role() -> str:
     return str(role)
 
 
-def _tried(act: Callable[[], None]) -> int:
+def _exit_status_of(act: Callable[[], None]) -> int:
     try:
         act()
     except SourceError as error:

@@ -195,7 +195,7 @@ class Hub:
     def _say_related(self, reference: NotedReference) -> None:
         column = ".".join((*reference.table, reference.column))
         target = ".".join((*reference.target, reference.target_column))
-        self._tell(
+        self._say_text(
             f"{column} 引用 {target}：名称和值都相符",
             f"{column} refers to {target}: its name and its values say so",
         )
@@ -204,7 +204,7 @@ class Hub:
         name = source.name
         address = self._address(source)
         prove_read_only(name, address)
-        found = self._found(source, address)
+        found = self._source_tables(source, address)
         with self._transaction() as cursor:
             made = hub_tables(cursor, found, source.note.schemas)
             changed = self._make(cursor, name, made, source.note)
@@ -229,21 +229,21 @@ class Hub:
         with self._transaction():
             prove_through_hub(self._connection, name, schema, source.note.reader)
 
-        found = self._found(source, address)
+        found = self._source_tables(source, address)
         with self._transaction() as cursor:
             made = hub_tables(cursor, found, source.note.schemas)
 
         changed = _changed(source.note, made)
         for key in sorted(changed):
             table = ".".join(key)
-            self._tell(
+            self._say_text(
                 f"{name}：{table} 在来源中已改变：请刷新",
                 f"{name}: {table} has changed in the source: refresh it",
             )
 
         self._say_checked(name, len(made.tables))
 
-    def _found(self, source: AttachedSource, address: SourceAddress) -> SourceTables:
+    def _source_tables(self, source: AttachedSource, address: SourceAddress) -> SourceTables:
         note = source.note
         return read_source(source.name, address, note.schemas, with_views=note.has_views)
 
@@ -258,7 +258,7 @@ class Hub:
             self._KINDS[source.note.kind].drop(self, cursor, source.note)
             cursor.execute(sql.SQL("DROP SERVER {} CASCADE").format(sql.Identifier(name)))
 
-        self._tell(f"{name} 已移除", f"{name} is detached")
+        self._say_text(f"{name} 已移除", f"{name} is detached")
 
     def _drop_postgres(self, cursor: extensions.cursor, note: SourceNote) -> None:
         self._drop(cursor, HubTables((), note.schemas), note, set(note.digests))
@@ -445,23 +445,27 @@ class Hub:
             EnumType(schema, name, tuple(labels)) for schema, name, labels in cursor.fetchall()
         )
 
-    def _tell(self, zh: str, en: str) -> None:
+    def _say_text(self, zh: str, en: str) -> None:
         self._say(Text(zh, en))
 
     def _say_attached(self, name: str, tables: int) -> None:
-        self._tell(f"{name}：已接入 {tables} 张表", f"{name}: {tables} tables are attached")
+        self._say_text(f"{name}：已接入 {tables} 张表", f"{name}: {tables} tables are attached")
 
     def _say_refreshed(self, name: str, tables: int, anew: int) -> None:
-        self._tell(
+        self._say_text(
             f"{name}：{tables} 张表，其中 {anew} 张重新建立",
             f"{name}: {tables} tables, {anew} of them made anew",
         )
 
     def _say_checked(self, name: str, tables: int) -> None:
-        self._tell(f"{name}：只能读取；{tables} 张表", f"{name}: can only be read; {tables} tables")
+        self._say_text(
+            f"{name}：只能读取；{tables} 张表", f"{name}: can only be read; {tables} tables"
+        )
 
     def _say_left_out(self, name: str, column: str) -> None:
-        self._tell(f"{name}：{column} 因类型而省略", f"{name}: {column} is left out for its type")
+        self._say_text(
+            f"{name}：{column} 因类型而省略", f"{name}: {column} is left out for its type"
+        )
 
     def _grant(self, cursor: extensions.cursor, reader: str, schemas: Mapping[str, str]) -> None:
         for schema in schemas.values():
@@ -479,7 +483,7 @@ class Hub:
         for hub_table in tables:
             name = ".".join(hub_table.table.key)
             if not samples and hub_table.table.row_estimate > _MOST_ROWS_READ:
-                self._tell(
+                self._say_text(
                     f"{name}：没有统计信息，因为这个枢纽会读取所有行",
                     f"{name}: no statistics, because this hub would read all its rows",
                 )
@@ -492,7 +496,7 @@ class Hub:
                         sql.SQL("ANALYZE {}").format(sql.Identifier(*hub_table.table.key))
                     )
             except SourceError as error:
-                self._tell(
+                self._say_text(
                     f"{name}：没有统计信息。{error.text.zh}", f"{name}: no statistics. {error}"
                 )
 
@@ -502,7 +506,7 @@ class Hub:
             (own,) = cursor.fetchall()[0]
 
         if own != found.collation:
-            self._tell(
+            self._say_text(
                 f"{name}：它按 {found.collation} 排序文本，枢纽按 {own}：请用相同的规则建立枢纽，"
                 "否则文本的连接和排序可能出错",
                 f"{name}: it sorts text by {found.collation}, the hub by {own}: make the hub with"

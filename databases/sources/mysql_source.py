@@ -235,7 +235,7 @@ def make_mysql_tables(
     """Make the foreign tables and the views before them; return what is to be noted of them, and
     the columns that are left out.
     """
-    found = [_read(cursor, name, *names, note) for names in note.schemas.items()]
+    found = [_read_database(cursor, name, *names, note) for names in note.schemas.items()]
     left_out: list[str] = []
     keys: list[NotedKeys] = []
     digests: dict[tuple[str, str], str] = {}
@@ -270,7 +270,9 @@ class _Database:
     left_out: Sequence[str]
 
 
-def _read(cursor: Cursor, name: str, database: str, schema: str, note: SourceNote) -> _Database:
+def _read_database(
+    cursor: Cursor, name: str, database: str, schema: str, note: SourceNote
+) -> _Database:
     views = "VIEW" if note.has_views else "BASE TABLE"
     with _Look(cursor, name) as look:
         columns = look.rows(_COLUMNS, database=database)

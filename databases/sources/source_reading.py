@@ -112,7 +112,7 @@ def read_source(
         SourceError: it does not answer within a minute.
     """
     try:
-        return asyncio.run(_read(address, schemas, with_views=with_views))
+        return asyncio.run(_read_tables(address, schemas, with_views=with_views))
     except (DatabaseUnavailable, TimeoutError, psycopg2.Error) as error:
         raise SourceError(
             f"现在无法读取 {name} 的表：它在运行吗？",
@@ -120,7 +120,7 @@ def read_source(
         ) from error
 
 
-async def _read(
+async def _read_tables(
     address: SourceAddress, schemas: Collection[str], *, with_views: bool
 ) -> SourceTables:
     opening = partial(connect, lambda: address.dsn, PostgresLimits(), timeout_s=_CONNECT_S)

@@ -33,17 +33,17 @@ def join_hints(
     """
     hints: list[JoinHint] = []
     for table in tables:
-        hints += _declared(table, table, catalog)
+        hints += _declared_hints(table, table, catalog)
 
     for left, right in combinations(tables, 2):
-        between = list(_declared(left, right, catalog))
+        between = list(_declared_hints(left, right, catalog))
         between = between or list(_in_views(left, right, catalog, joins))
-        hints += between or _suggested(left, right, catalog)
+        hints += between or _suggested_hints(left, right, catalog)
 
     return hints
 
 
-def _declared(left: Table, right: Table, catalog: Catalog) -> Iterator[JoinHint]:
+def _declared_hints(left: Table, right: Table, catalog: Catalog) -> Iterator[JoinHint]:
     for link in _once(JOIN_LINKS.of(catalog).between(left.key, right.key)):
         origin: HintOrigin = "semantic" if link.is_semantic else "foreign_key"
         yield _hint(link, catalog, origin, _DECLARED)
@@ -67,7 +67,7 @@ def _in_views(
             yield _hint(once, catalog, "view", _IN_VIEW)
 
 
-def _suggested(left: Table, right: Table, catalog: Catalog) -> Iterator[JoinHint]:
+def _suggested_hints(left: Table, right: Table, catalog: Catalog) -> Iterator[JoinHint]:
     for place, link in enumerate(_once(likely_links(left, right, catalog)), 1):
         yield _hint(link, catalog, "name", _SUGGESTED / place)
 

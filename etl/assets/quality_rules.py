@@ -20,7 +20,7 @@ def quality_rules(table: Table, catalog: Catalog, *, samples: bool) -> list[Qual
     name = short_name(table, catalog)
     rules = [*_not_null(table, name), *_unique(table, name), *_references(table, name, catalog)]
     for column in table.columns:
-        rules += _allowed(column, name)
+        rules += _allowed_values_rules(column, name)
 
     rules += _semantic(table, name)
     if samples:
@@ -32,27 +32,27 @@ def quality_rules(table: Table, catalog: Catalog, *, samples: bool) -> list[Qual
 def _not_null(table: Table, name: str) -> Iterator[QualityRule]:
     for column in table.columns:
         if not column.nullable:
-            yield _enforced(f"{name}.{column.name}", "not_null")
+            yield _enforced_rule(f"{name}.{column.name}", "not_null")
 
 
 def _unique(table: Table, name: str) -> Iterator[QualityRule]:
     keys = dict.fromkeys((table.primary_key, *table.unique_keys))
     for columns in keys:
         if columns:
-            yield _enforced(_listed(name, columns), "unique")
+            yield _enforced_rule(_column_list(name, columns), "unique")
 
 
 def _references(table: Table, name: str, catalog: Catalog) -> Iterator[QualityRule]:
     for key in table.foreign_keys:
         target = catalog.by_key.get(key.target)
         if target is not None:
-            referred = _listed(short_name(target, catalog), key.target_columns)
-            yield _enforced(_listed(name, key.columns), "relationships", referred)
+            referred = _column_list(short_name(target, catalog), key.target_columns)
+            yield _enforced_rule(_column_list(name, key.columns), "relationships", referred)
 
 
-def _allowed(column: Column, name: str) -> Iterator[QualityRule]:
+def _allowed_values_rules(column: Column, name: str) -> Iterator[QualityRule]:
     if column.allowed:
-        yield _enforced(f"{name}.{column.name}", "accepted_values", ", ".join(column.allowed))
+        yield _enforced_rule(f"{name}.{column.name}", "accepted_values", ", ".join(column.allowed))
 
 
 def _semantic(table: Table, name: str) -> Iterator[QualityRule]:
@@ -87,9 +87,9 @@ def _suggested(table: Table, name: str) -> Iterator[QualityRule]:
             )
 
 
-def _enforced(column: str, rule: str, value: str | None = None) -> QualityRule:
+def _enforced_rule(column: str, rule: str, value: str | None = None) -> QualityRule:
     return QualityRule(column=column, rule=rule, value=value, origin="constraint", enforced=True)
 
 
-def _listed(table: str, columns: tuple[str, ...]) -> str:
+def _column_list(table: str, columns: tuple[str, ...]) -> str:
     return ", ".join(f"{table}.{column}" for column in columns)

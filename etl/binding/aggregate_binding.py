@@ -354,7 +354,7 @@ class AggregateBinding:
             return typed
 
         if chosen == CONVERT and conversion is not None:
-            return self._converted(typed, currency, conversion)
+            return self._converted_measure(typed, currency, conversion)
 
         condition = BoundCondition(currency, "=", chosen)
         self._state.note_conditions([condition])
@@ -370,7 +370,7 @@ class AggregateBinding:
 
         return None
 
-    def _converted(
+    def _converted_measure(
         self, typed: TypedMeasure, currency: BoundColumn, conversion: Conversion
     ) -> TypedMeasure:
         (amount,) = typed.money

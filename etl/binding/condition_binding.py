@@ -135,12 +135,12 @@ class ConditionBinding:
         if condition.operator in _EXCLUSIONS:
             self._assume_null_kept(column)
 
-        values = self._values(column, condition, f"{field}.value")
+        values = self._bound_values(column, condition, f"{field}.value")
         if kind_of_type(type_) in MOMENTS and any(is_day(value) for value in values):
             self._assume_zone(column, type_)
             return self._days_of_moments(column, condition, values, field)
 
-        return [BoundCondition(column, condition.operator, _value(condition, values))]
+        return [BoundCondition(column, condition.operator, _value_of_condition(condition, values))]
 
     def _column(self, text: str, table: str | None) -> BoundColumn:
         if self.scope.result is not None:
@@ -175,7 +175,7 @@ class ConditionBinding:
 
     # values
 
-    def _values(
+    def _bound_values(
         self, column: BoundColumn, condition: ComparisonCondition, field: str
     ) -> list[Value]:
         if condition.value is None:
@@ -318,7 +318,7 @@ def _flat(tests: Iterable[RowTest]) -> Iterator[BoundCondition]:
             yield test
 
 
-def _value(condition: ComparisonCondition, values: Sequence[Any]) -> Any:
+def _value_of_condition(condition: ComparisonCondition, values: Sequence[Any]) -> Any:
     if isinstance(condition.value, list):
         return tuple(values)
     if values:

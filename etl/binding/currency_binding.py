@@ -118,7 +118,7 @@ class CurrencyQuestions:
             choices.append(choice(CONVERT, self._label(CONVERT, conversion.to)))
 
         column = self._scope.stored(currency)
-        choices.extend(self._values(column))
+        choices.extend(self._currency_choices(column))
         name = shown(currency)
         prompt = Text(
             f"金额有多种币种（{name}），怎样汇总？",
@@ -133,7 +133,7 @@ class CurrencyQuestions:
         }
         return self._findings.shown(texts[value])
 
-    def _values(self, column: Column) -> Iterator[Choice]:
+    def _currency_choices(self, column: Column) -> Iterator[Choice]:
         for value in column.allowed or column.values:
             label = Text(f"只要 {value}", f"only {value}")
             yield choice(value, self._findings.shown(label))

@@ -127,7 +127,7 @@ class _IntentBinding:
         _check_zone(options.time_zone)
 
     def result(self) -> BindingResult:
-        bound = self._bound()
+        bound = self._bind_intent()
         analysis = self._findings.analysis(self._intent, "given")
         found = self._findings
         if not found.is_clear:
@@ -135,7 +135,7 @@ class _IntentBinding:
 
         return BindingResult(bound, analysis, found.decisions, found.chosen)
 
-    def _bound(self) -> BoundIntent | None:
+    def _bind_intent(self) -> BoundIntent | None:
         sources = (*self._intent.data_sources, *self._unlisted_sources())
         bind_sources(sources, self._catalog, self._findings, self._scope)
         if not self._findings.is_clear:
@@ -164,7 +164,7 @@ class _IntentBinding:
         if target is None:
             return None
 
-        return self._finished(state, target)
+        return self._bound_intent(state, target)
 
     # sources
 
@@ -370,7 +370,7 @@ class _IntentBinding:
 
         return None
 
-    def _finished(self, state: BindingState, target: BoundTarget) -> BoundIntent:
+    def _bound_intent(self, state: BindingState, target: BoundTarget) -> BoundIntent:
         joins = steps_among(state.steps, JoinSourceStep)
         names = [state.tree.base, *(step.right for step in joins)]
         names.extend(state.rates)

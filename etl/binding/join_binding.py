@@ -165,9 +165,9 @@ class JoinPlanner:
             self._assume_left(left, right, order)
         if parameters.on is not None:
             on = self._given_pairs(parameters.on, left, right, operation)
-            return self._take([PlannedJoin(order, left, right, how, on)])
+            return self._take_joins([PlannedJoin(order, left, right, how, on)])
 
-        return self._take(self._found(left, right, how, order))
+        return self._take_joins(self._find_joins(left, right, how, order))
 
     def plan_unsaid(self, right: str) -> list[PlannedJoin]:
         """Return the joins that bring in a source that no operation joins.
@@ -177,9 +177,9 @@ class JoinPlanner:
         """
         left = self._joined[0]
         self._assume_left(left, right, 0)
-        return self._take(self._found(left, right, "left", 0))
+        return self._take_joins(self._find_joins(left, right, "left", 0))
 
-    def _take(self, planned: list[PlannedJoin]) -> list[PlannedJoin]:
+    def _take_joins(self, planned: list[PlannedJoin]) -> list[PlannedJoin]:
         self._taken.extend(planned)
         self._joined.extend(join.right for join in planned)
         return planned
@@ -241,7 +241,7 @@ class JoinPlanner:
 
     # found columns
 
-    def _found(self, left: str, right: str, how: JoinHow, order: int) -> list[PlannedJoin]:
+    def _find_joins(self, left: str, right: str, how: JoinHow, order: int) -> list[PlannedJoin]:
         left_source, right_source = self._scope.sources[left], self._scope.sources[right]
         direct = self._direct_links(left_source.table, right_source.table)
         ways: list[Way] = [(link,) for link in direct]

@@ -197,8 +197,8 @@ def likely_links(left: Table, right: Table, catalog: Catalog) -> list[JoinLink]:
     """Return joins that names suggest and nobody declared, the likeliest first."""
     found: dict[tuple[tuple[str, ...], tuple[str, ...]], JoinLink] = {}
     suggested = (
-        *_implied(left, right, catalog),
-        *(link.reversed for link in _implied(right, left, catalog)),
+        *_implied_links(left, right, catalog),
+        *(link.reversed for link in _implied_links(right, left, catalog)),
         *_of_one_name(left, right),
     )
     for link in suggested:
@@ -207,7 +207,7 @@ def likely_links(left: Table, right: Table, catalog: Catalog) -> list[JoinLink]:
     return list(found.values())
 
 
-def _implied(left: Table, right: Table, catalog: Catalog) -> Iterator[JoinLink]:
+def _implied_links(left: Table, right: Table, catalog: Catalog) -> Iterator[JoinLink]:
     implied = _IMPLIED.of(catalog).get(left.key, ())
     ranked = sorted(implied, key=lambda one: (one.is_role, one.candidates))
     for one in ranked:

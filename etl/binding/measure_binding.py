@@ -117,7 +117,7 @@ class MeasureBinding:
             return TypedMeasure(measure, "bigint", frozenset())
 
         value, name = self._value(item, field)
-        return self._typed(item, item.function, value, item.as_ or name, tests, field)
+        return self._typed_measure(item, item.function, value, item.as_ or name, tests, field)
 
     def _measure(
         self,
@@ -145,7 +145,7 @@ class MeasureBinding:
 
         return self._scope.source_named(owner, self._operation).name
 
-    def _typed(
+    def _typed_measure(
         self,
         item: MeasureItem,
         function: MeasureFunction,

@@ -221,15 +221,15 @@ def _replaced(
 def _free_name(wanted: str, taken: set[str], other: str) -> str:
     """Return a name that is not taken and that PostgreSQL does not cut."""
     begin = other if wanted in taken else wanted
-    free = _cut(begin, MOST_NAME_BYTES)
+    free = _cut_to_bytes(begin, MOST_NAME_BYTES)
     number = 2
     while free in taken:
         mark = f"_{number}"
-        free = _cut(begin, MOST_NAME_BYTES - len(mark)) + mark
+        free = _cut_to_bytes(begin, MOST_NAME_BYTES - len(mark)) + mark
         number += 1
 
     return free
 
 
-def _cut(name: str, most_bytes: int) -> str:
+def _cut_to_bytes(name: str, most_bytes: int) -> str:
     return name.encode()[:most_bytes].decode(errors="ignore")

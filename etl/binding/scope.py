@@ -129,11 +129,11 @@ class IntentScope:
         if len(found) == 1:
             return found[0]
         if found:
-            return self._chosen(text, found, operation, kind)
+            return self._chosen_column(text, found, operation, kind)
         if text in self.made:
             return BoundColumn("", text)
 
-        raise self._unknown(text, among, operation)
+        raise self._unknown_column(text, among, operation)
 
     def _qualified(self, text: str, operation: int) -> BoundColumn | None:
         """Return the column of `table.column`; None where the name is not of that form.
@@ -160,9 +160,9 @@ class IntentScope:
         if len(found) == 1:
             return found[0]
         if found:
-            return self._chosen(text, found, operation, "column")
+            return self._chosen_column(text, found, operation, "column")
 
-        raise self._unknown(text, [source.name], operation)
+        raise self._unknown_column(text, [source.name], operation)
 
     def _called(self, text: str, among: Iterable[str]) -> Iterator[BoundColumn]:
         """Yield the columns of that very name; without one, those that are said to be called so."""
@@ -181,7 +181,7 @@ class IntentScope:
                 if text in said_names(column):
                     yield BoundColumn(name, column.name)
 
-    def _chosen(
+    def _chosen_column(
         self, text: str, found: list[BoundColumn], operation: int, kind: AmbiguityKind
     ) -> BoundColumn:
         prompt = Text(f"“{text}”指的是哪一列？", f"Which column does “{text}” mean?")
@@ -210,7 +210,7 @@ class IntentScope:
         said = self.findings.shown(_said_name(stored))
         return f"{value} ({said})" if said else value
 
-    def _unknown(self, text: str, among: Iterable[str], operation: int) -> Exception:
+    def _unknown_column(self, text: str, among: Iterable[str], operation: int) -> Exception:
         known: dict[str, None] = dict.fromkeys(self.made)
         for name in among:
             for column in self.sources[name].table.columns:

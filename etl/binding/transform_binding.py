@@ -170,7 +170,7 @@ class TransformBinding:
         rate_day, day = self._days(rate, rates, owner, order)
         rate_column = self._own(rate.rate_column, rates)
         if rate_column is None:
-            raise self._unknown(rate.rate_column, rates, order)
+            raise self._unknown_column(rate.rate_column, rates, order)
 
         step = RateStep(
             order,
@@ -337,7 +337,7 @@ class TransformBinding:
         if len(found) == 1:
             return found[0]
         if not found:
-            raise self._unknown("?", self._scope.sources[source], order)
+            raise self._unknown_column("?", self._scope.sources[source], order)
 
         prompt = Text(
             f"操作 {order} 使用 {source} 的哪一列？",
@@ -348,7 +348,7 @@ class TransformBinding:
         choices = self._scope.choices_of(by_value.values())
         return by_value[self._findings.choose(kind, topic, prompt, choices, order)]
 
-    def _unknown(self, text: str, source: BoundSource, order: int) -> Exception:
+    def _unknown_column(self, text: str, source: BoundSource, order: int) -> Exception:
         return self._findings.refuse(
             "unknown_name",
             Text(

@@ -293,7 +293,7 @@ class ConditionReader:
                 self._skip_noise()
                 return self._dated(named, ties=_BETWEEN)
 
-            return self._between(column)
+            return self._between_condition(column)
 
         if token.means("like"):
             self._at += 1
@@ -522,7 +522,7 @@ class ConditionReader:
     def _number_first(self, column: str) -> list[Json] | None:
         """Return the condition of "100以上": the comparison stands behind its number."""
         if self._is_range():
-            return self._between(column)
+            return self._between_condition(column)
 
         numbers = self._numbers()
         if len(numbers) > 1:
@@ -565,7 +565,7 @@ class ConditionReader:
 
         return self._token(2).mark.number is not None
 
-    def _between(self, column: str) -> list[Json] | None:
+    def _between_condition(self, column: str) -> list[Json] | None:
         numbers: list[int | float | str] = []
         while len(numbers) < 2:
             token = self._token()

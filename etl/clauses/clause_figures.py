@@ -93,7 +93,7 @@ class FigureReader:
             if self._is_condition(index, token):
                 self._reading.conditions.append(token)
             else:
-                self._take(index, token)
+                self._take_token(index, token)
 
         self._close_date()
         self._close_period()
@@ -144,7 +144,7 @@ class FigureReader:
     # --------------------------------------------------------------------------
     # word by word
 
-    def _take(self, index: int, token: Token) -> None:
+    def _take_token(self, index: int, token: Token) -> None:
         if self._take_structure(index, token):
             return
 
@@ -611,7 +611,7 @@ class FigureReader:
             measure["column"] = column
         else:
             factor = self._names.reference(named.table, named.factor)
-            measure["expression"] = f"{_quoted(column)} * {_quoted(factor)}"
+            measure["expression"] = f"{_quoted_column(column)} * {_quoted_column(factor)}"
 
         names = {known["as"] for known in self._reading.measures}
         if measure["as"] not in names:
@@ -672,7 +672,7 @@ def _begins_with_by(token: Token) -> bool:
     return meant is not None and meant.kind == "by"
 
 
-def _quoted(reference: str) -> str:
+def _quoted_column(reference: str) -> str:
     table, _, column = reference.partition(".")
     quoted = exp.column(
         exp.to_identifier(column, quoted=True), exp.to_identifier(table, quoted=True)

@@ -45,7 +45,7 @@ def _add_tables(
         if len(found) != 1:
             continue
 
-        called = _called(source)
+        called = _source_name(source)
         names.call(found[0], called)
         names.add(found[0].key)
         tables[called] = found[0]
@@ -93,7 +93,7 @@ def _name(one: Json, wanted: str, longer: str, taken: set[str]) -> None:
     taken.add(one["as"])
 
 
-def _called(source: IntentSource) -> str:
+def _source_name(source: IntentSource) -> str:
     return source.alias or source.table_name
 
 
@@ -102,7 +102,7 @@ def _read_sources(earlier: UserIntent, draft: RequestDraft) -> Iterator[IntentSo
     read = set(_tables_read(draft))
     unjoined = set(_unjoined_tables(draft))
     for place, source in enumerate(_base_first(earlier.data_sources, draft)):
-        called = _called(source)
+        called = _source_name(source)
         if called in unjoined:
             continue
 
@@ -149,7 +149,7 @@ def _base_first(sources: Sequence[IntentSource], draft: RequestDraft) -> list[In
     if first is None:
         return list(sources)
 
-    return sorted(sources, key=lambda source: _called(source) != first["left"])
+    return sorted(sources, key=lambda source: _source_name(source) != first["left"])
 
 
 def _result_names(draft: RequestDraft) -> Iterator[str]:

@@ -513,7 +513,7 @@ def _sides_of(tokens: Sequence[Token]) -> _Sides:
         if token.means("instead_of"):
             return _Sides(before, behind)
         if token.means("replacing"):
-            return _replaced(behind)
+            return _sides_of_replacement(behind)
 
         is_said_behind = any(one.names or one.kind for one in behind)
         if token.means("instead") and is_said_behind:
@@ -522,7 +522,7 @@ def _sides_of(tokens: Sequence[Token]) -> _Sides:
     return _Sides(tokens, ())
 
 
-def _replaced(behind: Sequence[Token]) -> _Sides:
+def _sides_of_replacement(behind: Sequence[Token]) -> _Sides:
     place = place_of(behind, "with", "to", "by", "instead")
     if place is None:
         return _Sides(behind, ())

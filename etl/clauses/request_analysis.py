@@ -58,11 +58,11 @@ async def analysed_sentence(
     lexicon = await LEXICON.ready(catalog)
     findings = RequestFindings(answers, options.lang, earlier.chosen)
     return await asyncio.to_thread(
-        _analysed, question, catalog, lexicon, findings, options, earlier.intent
+        _analyse, question, catalog, lexicon, findings, options, earlier.intent
     )
 
 
-def _analysed(
+def _analyse(
     question: str,
     catalog: Catalog,
     lexicon: Lexicon,

@@ -150,7 +150,7 @@ class _SentenceReader:
         for clause in self._clauses:
             check()
             self._note_date()
-            self._take(clause)
+            self._take_clause(clause)
 
         self._sinks.decide()
         self._check_whole()
@@ -217,7 +217,7 @@ class _SentenceReader:
     # --------------------------------------------------------------------------
     # clauses
 
-    def _take(self, clause: Clause) -> None:
+    def _take_clause(self, clause: Clause) -> None:
         self._name_unknown_tables(clause)
         if clause.kind != "source":
             self._is_built = True

@@ -33,7 +33,7 @@ class SinkClauses(ClauseReader):
         """Take the names behind the word as they are written."""
         for part in _alternatives(clause.tokens):
             tokens = _name_in(part)
-            name = self._written(tokens) if tokens else ""
+            name = self._written_name(tokens) if tokens else ""
             if name:
                 self._named[name] = None
 
@@ -49,7 +49,7 @@ class SinkClauses(ClauseReader):
         except NotBound:
             return
 
-    def _written(self, tokens: Sequence[Token]) -> str:
+    def _written_name(self, tokens: Sequence[Token]) -> str:
         first, last = tokens[0], tokens[-1]
         if first.mark.literal is not None:
             return first.mark.literal

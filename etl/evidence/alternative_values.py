@@ -27,12 +27,14 @@ def values_of_no_alternative(
     for step in intent.steps_of(FilterStep):
         for test in step.tests:
             if isinstance(test, AnyOf):
-                found.append(_values(test, intent, candidates))
+                found.append(_values_by_place(test, intent, candidates))
 
     return [values for values in found if values]
 
 
-def _values(test: AnyOf, intent: BoundIntent, candidates: Candidates) -> Mapping[Place, Any]:
+def _values_by_place(
+    test: AnyOf, intent: BoundIntent, candidates: Candidates
+) -> Mapping[Place, Any]:
     by_column: dict[BoundColumn, list[BoundCondition]] = defaultdict(list)
     for condition in test.conditions:
         by_column[condition.column].append(condition)

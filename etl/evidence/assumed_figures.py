@@ -29,12 +29,14 @@ def with_figures(analysis: AnalysisResult, proof: DraftProof) -> AnalysisResult:
     assumptions = []
     for assumption in analysis.assumptions:
         figures = proof.decided.get(assumption.id)
-        assumptions.append(assumption if figures is None else _counted(assumption, figures, proof))
+        assumptions.append(
+            assumption if figures is None else _with_counts(assumption, figures, proof)
+        )
 
     return analysis.model_copy(update={"assumptions": assumptions})
 
 
-def _counted(assumption: Assumption, figures: DecidedFigures, proof: DraftProof) -> Assumption:
+def _with_counts(assumption: Assumption, figures: DecidedFigures, proof: DraftProof) -> Assumption:
     amount = None if figures.amount is None else as_text(figures.amount)
     of = "whole" if proof.is_whole else "sample"
     return assumption.model_copy(update={"rows": figures.rows, "amount": amount, "of": of})

@@ -105,7 +105,7 @@ class FixturePlan:
         self.rates = self._rates()
         self.dedup_keys = self._dedup_keys()
         self.references = self._references()
-        self.children = list(self._children())
+        self.children = list(self._child_references())
         self.equal_columns = self._equal_columns()
         self.computed_bounds = self._computed_bounds()
         self.group_keys = self._group_keys()
@@ -211,7 +211,7 @@ class FixturePlan:
 
         return found
 
-    def _children(self) -> Iterator[Reference]:
+    def _child_references(self) -> Iterator[Reference]:
         left_out = {self._place(right) for _, right in self._pairs(is_anti=True)}
         for step in self._joins:
             has_children = step.how != "anti" and step.is_multiple

@@ -477,14 +477,17 @@ class RowFilling:
         return kept
 
     def _versions_of(self, table: Table, row: Row, keys: Sequence[str]) -> Iterator[Row]:
-        """Yield rows of the same key that differ from this one in one column, and its copy."""
+        """Yield rows with the same keys as `row`: some that differ in one column each, and a copy.
+
+        The other columns get values that conditions of the intent tell apart.
+        """
         fixed = {*keys, *table.primary_key}
-        for role in self._plan.columns(table):
-            if role.name in fixed:
+        for column in self._plan.columns(table):
+            if column.name in fixed:
                 continue
 
-            for value in role.telling.values[:3]:
-                yield row | {role.name: value}
+            for value in column.telling.values[:3]:
+                yield row | {column.name: value}
 
         yield dict(row)
 

@@ -76,7 +76,7 @@ class FulfillingValues:
                 break
 
             in_vain += 1
-            changed = self._changed(self._plain, chance)
+            changed = self._random_change(self._plain, chance)
             reached = self._progress(changed)
             if reached > self._best:
                 self._plain, self._best = changed, reached
@@ -87,13 +87,13 @@ class FulfillingValues:
         chance = _chance()
         choices: list[Values] = [self._plain]
         for _ in range(_STEPS):
-            changed = self._changed(chance.choice(choices), chance)
+            changed = self._random_change(chance.choice(choices), chance)
             if self._is_as_good(changed):
                 choices.append(changed)
 
         return choices
 
-    def _changed(self, values: Values, chance: random.Random) -> dict[Place, Any]:
+    def _random_change(self, values: Values, chance: random.Random) -> dict[Place, Any]:
         places = []
         for place, known in self._candidates.items():
             if len(known) > 1:

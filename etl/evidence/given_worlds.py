@@ -52,7 +52,7 @@ class GivenWorlds:
             CaseRefused: rows are no rows of the sources or of the target.
         """
         world = World(name, self._tables(given))
-        expected = [self._expected(row) for row in expect]
+        expected = [self._expected_row(row) for row in expect]
         try:
             meaning = evaluate(self._bound, world.by_source(self._bound))
         except NotComputable as error:
@@ -104,7 +104,7 @@ class GivenWorlds:
 
         return made
 
-    def _expected(self, row: Mapping[str, Any]) -> tuple[Any, ...]:
+    def _expected_row(self, row: Mapping[str, Any]) -> tuple[Any, ...]:
         columns = self._bound.target.columns
         if set(row) != set(columns):
             raise CaseRefused(f"the target's columns are {', '.join(columns)}")

@@ -120,8 +120,8 @@ class _Checks:
         names = ["etl_value"]
         if cut is not None:
             names.insert(0, "etl_cut")
-            built = _by(built, column(cut.name, self._target))
-            independent = _by(independent, column("etl_cut", _COUNTED))
+            built = _grouped_by(built, column(cut.name, self._target))
+            independent = _grouped_by(independent, column("etl_cut", _COUNTED))
 
         failures = _differing(built, independent, names, _ADDED[measure.function])
         return Reconciliation(measure.name, failures, total_built, total)
@@ -197,7 +197,7 @@ def _comparable(figure: exp.Expr, measure: BoundMeasure, checks: _Checks) -> exp
     return call("round", cast(figure, "numeric"), exp.Literal.number(_DIGITS))
 
 
-def _by(select: exp.Select, key: exp.Expr) -> exp.Select:
+def _grouped_by(select: exp.Select, key: exp.Expr) -> exp.Select:
     outputs = [exp.Alias(this=key, alias=identifier("etl_cut")), *select.expressions]
     select.set("expressions", outputs)
     return select.group_by(key.copy(), copy=False)

@@ -63,15 +63,15 @@ class SourceCombinations:
     def value(self, wanted: BoundColumn) -> TypedValue:
         """Return a column of a source, or one that a step makes."""
         if wanted.source:
-            return self._stored(wanted.source, wanted.name)
+            return self._stored_value(wanted.source, wanted.name)
 
         for step in self._bound.steps:
             if isinstance(step, ExpressionStep | MapStep | RateStep) and step.name == wanted.name:
-                return self._made(step)
+                return self._computed_value(step)
 
         raise NotReconcilable
 
-    def _stored(self, source: str, name: str, alias: str | None = None) -> TypedValue:
+    def _stored_value(self, source: str, name: str, alias: str | None = None) -> TypedValue:
         stored = self._bound.source(source).table.column(name)
         if stored is None:
             raise NotReconcilable
@@ -83,7 +83,7 @@ class SourceCombinations:
 
         return TypedValue(value, type_)
 
-    def _made(self, step: ExpressionStep | MapStep | RateStep) -> TypedValue:
+    def _computed_value(self, step: ExpressionStep | MapStep | RateStep) -> TypedValue:
         if isinstance(step, RateStep):
             return self._rated(step)
         if step.stage == "table" and step.source != self.base:
@@ -98,7 +98,7 @@ class SourceCombinations:
         known = {}
         names = [step.rate, step.rate_currency, step.rate_day, step.target_currency]
         for name in filter(None, names):
-            type_ = self._stored(step.rates, name).type
+            type_ = self._stored_value(step.rates, name).type
             known[BoundColumn(step.rates, name)] = (name, type_)
 
         rows = InputRows(_RATES, known)
@@ -304,8 +304,8 @@ class SourceCombinations:
         ways = []
         equal: list[exp.Expr] = []
         for name, direction in order:
-            ours = self._stored(source, name).tree()
-            theirs = self._stored(source, name, "etl_other").tree()
+            ours = self._stored_value(source, name).tree()
+            theirs = self._stored_value(source, name, "etl_other").tree()
             way = _is_ahead(theirs, ours, direction)
             ways.append(exp.and_(*[one.copy() for one in equal], way) if equal else way)
             equal.append(exp.NullSafeEQ(this=theirs.copy(), expression=ours.copy()))

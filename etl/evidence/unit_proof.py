@@ -115,7 +115,7 @@ class UnitProof:
         sources = tuple(self._sources(world))
         stage = await world_stage(self._build, self._draft, sources)
         target = self._draft.meant
-        expected = _typed(target, meaning)
+        expected = _expected_rows(target, meaning)
         actual = f"SELECT * FROM {stage.model(target.name)}"
         failures = await differing_rows(self._build, actual, expected)
         built = _BuiltWorld(world, stage, sources, expected, failures)
@@ -141,7 +141,7 @@ class UnitProof:
             left.append(await asyncio.to_thread(self._trial, mutant))
 
         score = MutationScore()
-        for world in self._sound():
+        for world in self._worlds_without_failures():
             left = await self._try(left, world, score)
 
         left = await self._without_equivalent(left, score)
@@ -190,7 +190,7 @@ class UnitProof:
         query = difference(text, f"TABLE {quoted(mutant.node)}", columns)
         return _Trial(mutant, text, query)
 
-    def _sound(self) -> list[_BuiltWorld]:
+    def _worlds_without_failures(self) -> list[_BuiltWorld]:
         return [world for world in self._worlds if not world.failures]
 
     async def _try(
@@ -242,7 +242,7 @@ class UnitProof:
         if target.merge_key is None or target.increment is None:
             return None
 
-        for world in self._sound():
+        for world in self._worlds_without_failures():
             before = before_late_rows(world.world, self._bound)
             if before is not None:
                 return await self._late_rows(world, before)
@@ -258,7 +258,7 @@ class UnitProof:
         query = difference(built_again(target, world.stage, there), full, columns)
         found = await self._build.rows(query)
         again = increment_query(target, world.stage, there)
-        inputs = [await self._input(world, name) for name in target.node.inputs]
+        inputs = [await self._input_rows(world, name) for name in target.node.inputs]
         inputs.append(await self._rows_in(there, target))
         expected = await self._rows_in(f"({again}) AS again", target)
         case = UnitCase(world.sources, tuple(inputs), expected)
@@ -311,7 +311,7 @@ class UnitProof:
 
     async def _case(self, world: _BuiltWorld, model: DraftModel, expected: TypedRows) -> UnitCase:
         """Return the rows of the world that a model reads, with those that are expected of it."""
-        inputs = [await self._input(world, name) for name in model.node.inputs]
+        inputs = [await self._input_rows(world, name) for name in model.node.inputs]
         needed = self._tables_behind(model)
         sources = [rows for rows in world.sources if (rows.schema, rows.name) in needed]
         return UnitCase(tuple(sources), tuple(inputs), expected)
@@ -331,7 +331,7 @@ class UnitProof:
         except NotComputable:
             return None
 
-        expected = _typed(model, meaning)
+        expected = _expected_rows(model, meaning)
         written = await self._rows_in(
             f"({typed_values(expected)}) AS meant", model, meaning.columns
         )
@@ -366,9 +366,9 @@ class UnitProof:
         except NotComputable:
             return None
 
-        return _typed(model, meaning)
+        return _expected_rows(model, meaning)
 
-    async def _input(self, world: _BuiltWorld, name: str) -> TypedRows:
+    async def _input_rows(self, world: _BuiltWorld, name: str) -> TypedRows:
         for rows in world.sources:
             if f"{rows.schema}.{rows.name}" == name:
                 return rows
@@ -404,7 +404,7 @@ class UnitProof:
         return tables
 
 
-def _typed(model: DraftModel, meaning: Meaning) -> TypedRows:
+def _expected_rows(model: DraftModel, meaning: Meaning) -> TypedRows:
     types = model.types
     columns = tuple((name, types[name]) for name in meaning.columns)
     return TypedRows("", model.name, columns, tuple(meaning.rows))

@@ -295,9 +295,9 @@ class _Evaluation:
         if has_null(operands.values()):
             return None
 
-        return self._computed(node, operands)
+        return self._evaluate_node(node, operands)
 
-    def _computed(self, node: exp.Expr, operands: Mapping[str, Any]) -> Any:
+    def _evaluate_node(self, node: exp.Expr, operands: Mapping[str, Any]) -> Any:
         kind = type(node)
         if kind in _ARITHMETIC:
             return _ARITHMETIC[kind](operands["this"], operands["expression"])

@@ -146,7 +146,7 @@ class _Interpreter:
 
     # transforms, at each stage
 
-    def _computed(self, step: ExpressionStep | MapStep, values: Values) -> Any:
+    def _computed_value(self, step: ExpressionStep | MapStep, values: Values) -> Any:
         if isinstance(step, ExpressionStep):
             return evaluate_expression(step.expression, expression_lookup(values), self._zone)
 
@@ -204,7 +204,7 @@ class _Interpreter:
         elif isinstance(step, ExpressionStep | MapStep):
             source = _named_source(step.source)
             for row in self._rows[source]:
-                row.made[step.name] = self._computed(step, values_of(source, row))
+                row.made[step.name] = self._computed_value(step, values_of(source, row))
 
     def _dedup_table(self, step: DedupStep) -> None:
         rows = self._rows[step.source]
@@ -233,16 +233,16 @@ class _Interpreter:
     def _look_up_table(self, step: JoinSourceStep) -> None:
         """Keep the rows of a source by whether the right source has rows for them."""
         source = _named_source(step.source)
-        joined = self._joined(step, combinations_of(source, self._rows[source]))
+        joined = self._join(step, combinations_of(source, self._rows[source]))
         self._rows[source] = [one.rows[source] for one in joined]
 
     # combinations of joined rows
 
     def _work_on_rows(self, step: Step, combinations: list[Combination]) -> list[Combination]:
         if isinstance(step, JoinSourceStep):
-            return self._joined(step, combinations)
+            return self._join(step, combinations)
         if isinstance(step, FilterStep):
-            return self._filtered(step, combinations)
+            return self._filter(step, combinations)
         if isinstance(step, DedupStep):
             return self._deduped_combinations(step, combinations)
         if isinstance(step, RateStep):
@@ -251,18 +251,18 @@ class _Interpreter:
             self._enter(step, step.rates, combinations, combinations, unmatched=unmatched)
         elif isinstance(step, ExpressionStep | MapStep):
             for combination in combinations:
-                combination.made[step.name] = self._computed(step, combination.value)
+                combination.made[step.name] = self._computed_value(step, combination.value)
 
         return combinations
 
-    def _joined(self, step: JoinSourceStep, before: list[Combination]) -> list[Combination]:
+    def _join(self, step: JoinSourceStep, before: list[Combination]) -> list[Combination]:
         self._held.append(step.right)
         outcome = join_source(step, before, self._rows[step.right], self._zone)
         after = outcome.combinations
         self._enter(step, step.right, before, after, **outcome.figures())
         return after
 
-    def _filtered(self, step: FilterStep, before: list[Combination]) -> list[Combination]:
+    def _filter(self, step: FilterStep, before: list[Combination]) -> list[Combination]:
         after = []
         for one in before:
             if self._holds(step, one.value):
@@ -293,18 +293,18 @@ class _Interpreter:
     def _result(self, combinations: list[Combination]) -> list[Row]:
         aggregate = self._intent.aggregate
         if aggregate is None:
-            return [self._output(combination) for combination in combinations]
+            return [self._output_row(combination) for combination in combinations]
 
-        return self._grouped(aggregate, combinations)
+        return self._group(aggregate, combinations)
 
-    def _output(self, combination: Combination) -> Row:
+    def _output_row(self, combination: Combination) -> Row:
         row: Row = {}
         for output in self._intent.outputs:
             row[output.name] = combination.value(output.column)
 
         return row
 
-    def _grouped(self, step: AggregateStep, combinations: list[Combination]) -> list[Row]:
+    def _group(self, step: AggregateStep, combinations: list[Combination]) -> list[Row]:
         result = grouped_rows(step, combinations, self._zone)
         names = [key.name for key in step.keys]
         null_keys = 0
@@ -323,7 +323,7 @@ class _Interpreter:
             add_window(step, result)
         elif isinstance(step, ExpressionStep | MapStep):
             for row in result:
-                row[step.name] = self._computed(step, values_of_result(row))
+                row[step.name] = self._computed_value(step, values_of_result(row))
 
         return result
 

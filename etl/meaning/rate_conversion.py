@@ -42,14 +42,14 @@ class RateConversion:
         unmatched = 0
         for combination in combinations:
             amount = combination.value(self._step.amount)
-            converted = self._converted(amount, combination)
+            converted = self._convert(amount, combination)
             combination.made[self._step.name] = converted
             if amount is not None and converted is None:
                 unmatched += 1
 
         return unmatched
 
-    def _converted(self, amount: Any, combination: Combination) -> Any:
+    def _convert(self, amount: Any, combination: Combination) -> Any:
         currency = combination.value(self._step.currency)
         if amount is None or currency == self._step.to:
             return amount

@@ -75,11 +75,11 @@ def parse_expression(text: str) -> exp.Expression:
     try:
         statements = sqlglot.parse(f"SELECT {text}", read=DIALECT)
     except (SqlglotError, RecursionError) as error:
-        raise _refused("不是一个 SQL 表达式", "is not an SQL expression") from error
+        raise _expression_refused("不是一个 SQL 表达式", "is not an SQL expression") from error
 
     select = statements[0] if len(statements) == 1 else None
     if not isinstance(select, exp.Select) or not _is_one_item(select):
-        raise _refused("不是单个 SQL 表达式", "is not one single SQL expression")
+        raise _expression_refused("不是单个 SQL 表达式", "is not one single SQL expression")
 
     expression: exp.Expression = select.expressions[0].pop()
     check_expression(expression)
@@ -115,7 +115,7 @@ def _check_column(column: exp.Column) -> None:
         return
 
     shown = column.sql(DIALECT)
-    raise _refused(
+    raise _expression_refused(
         f"列名 {shown} 应写成 表.列",
         f"names a column {shown}; columns are written as table.column",
     )
@@ -127,7 +127,7 @@ def _check_cast(cast: exp.Cast) -> None:
         return
 
     shown = cast.to.sql(DIALECT)
-    raise _refused(f"不能转换为类型 {shown}", f"can't cast to the type {shown}")
+    raise _expression_refused(f"不能转换为类型 {shown}", f"can't cast to the type {shown}")
 
 
 def _check_truncation(truncation: exp.TimestampTrunc) -> None:
@@ -393,7 +393,7 @@ def common_type(types: Sequence[str]) -> str:
         return _common_day(known, kinds)
 
     listed = ", ".join(dict.fromkeys(known))
-    raise _refused(f"类型不一致：{listed}", f"mixes values of different types: {listed}")
+    raise _expression_refused(f"类型不一致：{listed}", f"mixes values of different types: {listed}")
 
 
 def _common_number(types: Sequence[str], kinds: "set[ValueKind]") -> str:
@@ -426,7 +426,7 @@ def _date_arithmetic(node: exp.Expression, kinds: "tuple[ValueKind, ValueKind]")
     if isinstance(node, exp.Add | exp.Sub) and kinds == ("date", "integer"):
         return "date"
 
-    raise _refused(
+    raise _expression_refused(
         f"不支持日期运算 {node.sql(DIALECT)}；可用：日期 - 日期、日期 ± 天数",
         f"computes with dates in {node.sql(DIALECT)}; possible are date - date and date ± days",
     )
@@ -437,7 +437,7 @@ def _expect(node: exp.Expression, type_: str, kinds: Kinds) -> None:
         return
 
     shown = node.sql(DIALECT)
-    raise _refused(
+    raise _expression_refused(
         f"{shown} 的类型是 {type_}，这里不能用",
         f"uses {shown} of type {type_} where that does not fit",
     )
@@ -532,7 +532,7 @@ def _cast_day(node: exp.Expression, types: ColumnTypes) -> None:
 
 def _require(holds: bool, zh: str, en: str) -> None:
     if not holds:
-        raise _refused(zh, en)
+        raise _expression_refused(zh, en)
 
 
 def _require_allowed(holds: bool, node: exp.Expr) -> None:
@@ -540,7 +540,7 @@ def _require_allowed(holds: bool, node: exp.Expr) -> None:
         return
 
     shown = node.sql(DIALECT)[:80]
-    raise _refused(
+    raise _expression_refused(
         f"不能使用 {shown}；可用：列、常量、四则运算、比较、CASE、COALESCE、NULLIF、ROUND、CAST、"
         f"文本与日期函数",
         f"can't use {shown}; possible are columns, constants, arithmetic, comparisons, CASE, "
@@ -548,5 +548,5 @@ def _require_allowed(holds: bool, node: exp.Expr) -> None:
     )
 
 
-def _refused(zh: str, en: str) -> ExpressionRefused:
+def _expression_refused(zh: str, en: str) -> ExpressionRefused:
     return ExpressionRefused(Text(f"表达式{zh}。", f"The expression {en}."))

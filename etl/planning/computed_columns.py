@@ -97,7 +97,7 @@ _RANKINGS: Mapping[WindowFunction, Callable[[], exp.Expr]] = {
 def window_value(step: WindowStep, rows: RowQuery) -> TypedValue:
     """Return a window's value over rows whose columns are settled."""
     if step.function in _RANKINGS:
-        return TypedValue(_over(step, rows, _RANKINGS[step.function]()), "bigint")
+        return TypedValue(_window_figure(step, rows, _RANKINGS[step.function]()), "bigint")
     if step.column is None:
         raise ValueError(f"the window {step.name} needs a column")
 
@@ -108,15 +108,15 @@ def window_value(step: WindowStep, rows: RowQuery) -> TypedValue:
         shift = exp.Lag if step.function == "lag" else exp.Lead
         offset = exp.Literal.number(step.offset)
         shifted = shift(this=value.tree(), offset=offset)
-        return TypedValue(_over(step, rows, shifted), value.type)
+        return TypedValue(_window_figure(step, rows, shifted), value.type)
 
     function: WindowFunction = step.function
     figure = call(function, value.tree())
     kind = aggregate_type("avg" if function == "avg" else "sum", value.type)
-    return TypedValue(_over(step, rows, figure), kind)
+    return TypedValue(_window_figure(step, rows, figure), kind)
 
 
-def _over(step: WindowStep, rows: RowQuery, figure: exp.Expr) -> exp.Expr:
+def _window_figure(step: WindowStep, rows: RowQuery, figure: exp.Expr) -> exp.Expr:
     order = [(BoundColumn("", name), direction) for name, direction in step.sorting]
     return exp.Window(
         this=figure,

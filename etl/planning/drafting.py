@@ -70,7 +70,7 @@ class _Drafting:
                 self._rows[name] = self._cleaned_model(name)
 
         is_grouped = self._bound.aggregate is not None
-        self._finish(self._grouped() if is_grouped else self._ungrouped())
+        self._finish(self._grouped_query() if is_grouped else self._ungrouped_query())
         plan = ArchitecturePlan(
             pattern=self._pattern(),
             nodes=[model.node for model in self._models],
@@ -199,7 +199,7 @@ class _Drafting:
 
         return set(columns_read(step)) <= set(rows.columns)
 
-    def _grouped(self) -> RowQuery:
+    def _grouped_query(self) -> RowQuery:
         step = self._bound.aggregate
         assert step is not None
         parts = measure_parts(self._bound, step)
@@ -248,7 +248,7 @@ class _Drafting:
         stored = self._write("DWD", sources, rows, outputs, grain, "table")
         return RowQuery(stored, self._bound.time_zone)
 
-    def _ungrouped(self) -> RowQuery:
+    def _ungrouped_query(self) -> RowQuery:
         rows = self._combined(self._joined)
         outputs = [(output.name, output.column) for output in self._bound.outputs]
         before, windowed = self._result_steps()

@@ -180,7 +180,7 @@ class GroupQuery:
         if keys and are_all_apart:
             queries.append(_groups_only(stored.name, keys, slots))
 
-        self._rows.add_query(_STACK, _stacked(queries))
+        self._rows.add_query(_STACK, _union_all(queries))
         select = self._figures(list(keys), members, slots)
         return select, self._types(keys, members.values())
 
@@ -195,7 +195,7 @@ class GroupQuery:
         if self._step.has_spine:
             name = "etl_rows"
             listed = [(one, column(one, _STACK)) for one in (*keys, *slots)]
-            rows = _stacked([selection(listed, table(_STACK)), self._spine(keys, slots)])
+            rows = _union_all([selection(listed, table(_STACK)), self._spine(keys, slots)])
             source = exp.Subquery(this=rows, alias=exp.TableAlias(this=identifier(name)))
 
         outputs: list[tuple[str, exp.Expr]] = [(key, column(key, name)) for key in keys]
@@ -391,7 +391,7 @@ def _outputs(
     return outputs
 
 
-def _stacked(queries: Sequence[exp.Select]) -> exp.Query:
+def _union_all(queries: Sequence[exp.Select]) -> exp.Query:
     stack: exp.Query = queries[0]
     for query in queries[1:]:
         stack = exp.union(stack, query, distinct=False)
@@ -489,7 +489,7 @@ def _aggregate(member: _Member, value: TypedValue, tests: Sequence[exp.Expr]) ->
         figure = _median(value, kept)
     else:
         counted = exp.Star() if is_of_rows else value.tree()
-        figure = _filtered(_FUNCTIONS[measure.function](counted), kept)
+        figure = _with_filter(_FUNCTIONS[measure.function](counted), kept)
 
     if measure.is_zero_when_empty and not measure.function.startswith("count"):
         return exp.Coalesce(this=figure, expressions=[exp.Literal.number(0)])
@@ -497,7 +497,7 @@ def _aggregate(member: _Member, value: TypedValue, tests: Sequence[exp.Expr]) ->
     return figure
 
 
-def _filtered(figure: exp.Expr, kept: exp.Expr | None) -> exp.Expr:
+def _with_filter(figure: exp.Expr, kept: exp.Expr | None) -> exp.Expr:
     if kept is None:
         return figure
 
@@ -508,18 +508,18 @@ def _median(value: TypedValue, kept: exp.Expr | None) -> exp.Expr:
     """Return the mean of the two values in the middle, exactly where they are exact."""
     if kind_of_type(value.type) not in _EXACT:
         figure = exp.PercentileCont(this=exp.Literal.number("0.5"))
-        return _filtered(_within(figure, value, False), kept)
+        return _with_filter(_within_group(figure, value, False), kept)
 
     if kind_of_type(value.type) == "integer":
         value = TypedValue(cast(value.tree(), "numeric"), "numeric")
 
     middle = exp.PercentileDisc(this=exp.Literal.number("0.5"))
-    lower = _filtered(_within(middle.copy(), value, False), kept)
-    upper = _filtered(_within(middle, value, True), kept and kept.copy())
+    lower = _with_filter(_within_group(middle.copy(), value, False), kept)
+    upper = _with_filter(_within_group(middle, value, True), kept and kept.copy())
     both = exp.Paren(this=exp.Add(this=lower, expression=upper))
     return exp.Div(this=both, expression=exp.Literal.number("2.0"), typed=True)
 
 
-def _within(figure: exp.Expr, value: TypedValue, descends: bool) -> exp.Expr:
+def _within_group(figure: exp.Expr, value: TypedValue, descends: bool) -> exp.Expr:
     ordered = exp.Ordered(this=value.tree(), desc=descends, nulls_first=descends)
     return exp.WithinGroup(this=figure, expression=exp.Order(expressions=[ordered]))

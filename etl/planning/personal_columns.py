@@ -28,7 +28,7 @@ def personal_columns(intent: BoundIntent) -> frozenset[str]:
 
     named = {column.name for column in made}
     named.update(_outputs(intent, made))
-    named.update(_grouped(intent, made))
+    named.update(_personal_outputs_of_groups(intent, made))
     for window in intent.steps_of(WindowStep):
         if window.function in _SHIFTING and window.column in named:
             named.add(window.name)
@@ -54,7 +54,7 @@ def _outputs(intent: BoundIntent, made: set[BoundColumn]) -> Iterator[str]:
             yield output.name
 
 
-def _grouped(intent: BoundIntent, made: set[BoundColumn]) -> Iterator[str]:
+def _personal_outputs_of_groups(intent: BoundIntent, made: set[BoundColumn]) -> Iterator[str]:
     for key in intent.keys:
         if _is_personal(key.column, intent, made):
             yield key.name

@@ -247,7 +247,7 @@ def _repeatable(draft: Draft, bound: BoundIntent) -> Iterator[Found]:
         yield "no_partition_filter", target.name, target.relation
 
 
-def _determined(draft: Draft, _: BoundIntent) -> Iterator[Found]:
+def _undetermined_parts(draft: Draft, _: BoundIntent) -> Iterator[Found]:
     for model in draft.models:
         for kinds, is_open in _OPEN:
             for part in model.parts(*kinds):
@@ -280,7 +280,7 @@ _OPEN: tuple[tuple[tuple[type[exp.Expr], ...], Callable[[Any], bool]], ...] = (
 )
 
 
-def _dates(draft: Draft, bound: BoundIntent) -> Iterator[Found]:
+def _hard_coded_dates(draft: Draft, bound: BoundIntent) -> Iterator[Found]:
     meant = set(_meant_texts(bound))
     for model, cast in _parts(draft, exp.Cast):
         day = cast.this
@@ -300,17 +300,18 @@ _DAY_TYPES = (
 def _meant_texts(bound: BoundIntent) -> Iterator[str]:
     """Yield the texts of all values that an intent names."""
     for step in bound.steps:
-        yield from _step_texts(step)
+        yield from _texts_in_step(step)
 
     for measure in bound.measures:
-        yield from _tests_texts(measure.tests)
+        yield from _texts_in_tests(measure.tests)
         if measure.value is not None:
             yield from _literals(measure.value)
 
 
-def _step_texts(step: Step) -> Iterator[str]:
+def _texts_in_step(step: Step) -> Iterator[str]:
+    """Yield the texts of the values that a step compares with or puts in."""
     if isinstance(step, FilterStep):
-        yield from _tests_texts(step.tests)
+        yield from _texts_in_tests(step.tests)
     elif isinstance(step, ExpressionStep):
         yield from _literals(step.expression)
     elif isinstance(step, MapStep):
@@ -321,10 +322,10 @@ def _step_texts(step: Step) -> Iterator[str]:
         yield _value_text(step.default)
 
 
-def _tests_texts(tests: Iterable[RowTest]) -> Iterator[str]:
+def _texts_in_tests(tests: Iterable[RowTest]) -> Iterator[str]:
     for test in tests:
         if isinstance(test, AnyOf):
-            yield from _tests_texts(test.conditions)
+            yield from _texts_in_tests(test.conditions)
         elif isinstance(test, ExpressionTest):
             yield from _literals(test.expression)
         elif isinstance(test.value, tuple):
@@ -383,8 +384,8 @@ _CHECKS: tuple[Callable[[Draft, BoundIntent], Iterator[Found]], ...] = (
     _grain,
     _personal,
     _repeatable,
-    _determined,
-    _dates,
+    _undetermined_parts,
+    _hard_coded_dates,
     _stars,
     _sink,
 )

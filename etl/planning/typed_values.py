@@ -135,9 +135,9 @@ class _Comparison:
         if isinstance(value, tuple):
             return self._many(value)
 
-        return self._one(value)
+        return self._aligned_value(value)
 
-    def _one(self, value: Scalar | RelativeDay | BoundColumn | None) -> exp.Expr:
+    def _aligned_value(self, value: Scalar | RelativeDay | BoundColumn | None) -> exp.Expr:
         if isinstance(value, BoundColumn):
             left, right = aligned(self._subject, self._resolve(value), self._time_zone)
         elif value is None:

@@ -29,13 +29,13 @@ def _missing(_: DraftTest, rows: exp.Select, name: str) -> exp.Select:
     return rows.where(is_null(column(name)), copy=False)
 
 
-def _repeated(_: DraftTest, rows: exp.Select, name: str) -> exp.Select:
+def _repeated_values(_: DraftTest, rows: exp.Select, name: str) -> exp.Select:
     several = exp.GT(this=exp.Count(this=exp.Star()), expression=exp.Literal.number(1))
     rows.where(not_null(column(name)), copy=False)
     return rows.group_by(column(name), copy=False).having(several, copy=False)
 
 
-def _unlisted(test: DraftTest, rows: exp.Select, name: str) -> exp.Select:
+def _unlisted_values(test: DraftTest, rows: exp.Select, name: str) -> exp.Select:
     values = [literal(value) for value in test.values]
     listed = exp.In(this=cast(column(name), "text"), expressions=values)
     return rows.where(exp.Not(this=listed), copy=False)
@@ -56,7 +56,7 @@ def _orphans(test: DraftTest, rows: exp.Select, name: str) -> exp.Select | None:
 
 _BREAKING: Mapping[str, Callable[[DraftTest, exp.Select, str], exp.Select | None]] = {
     "not_null": _missing,
-    "unique": _repeated,
-    "accepted_values": _unlisted,
+    "unique": _repeated_values,
+    "accepted_values": _unlisted_values,
     "relationships": _orphans,
 }

@@ -51,7 +51,7 @@ def dbt_files(
         described = []
         units: list[dict[str, Any]] = []
         for model in models:
-            described.append(_described(model, bound, tests, lang))
+            described.append(_model_entry(model, bound, tests, lang))
             units.extend(unit_tests(model, tests, layout))
 
         content: dict[str, Any] = {"version": 2, "models": described}
@@ -228,7 +228,7 @@ def _column_entry(column: NodeColumn, tests: Iterable[DraftTest]) -> dict[str, A
     return entry
 
 
-def _described(
+def _model_entry(
     model: DraftModel, bound: BoundIntent, tests: Iterable[DraftTest], lang: Lang
 ) -> dict[str, Any]:
     own = [test for test in tests if test.node == model.name]

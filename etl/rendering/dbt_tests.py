@@ -97,7 +97,7 @@ def _unit_test(
     entry: dict[str, Any] = {
         "name": name,
         "model": model.name,
-        "given": [_given(rows, model, layout) for rows in inputs],
+        "given": [_given_input(rows, model, layout) for rows in inputs],
         "expect": _expected(expected),
     }
     if model.node.materialization == "incremental":
@@ -111,7 +111,7 @@ def _is_own(rows: TypedRows, model: DraftModel) -> bool:
     return not rows.schema and rows.name == model.name
 
 
-def _given(rows: TypedRows, model: DraftModel, layout: Layout) -> dict[str, Any]:
+def _given_input(rows: TypedRows, model: DraftModel, layout: Layout) -> dict[str, Any]:
     if _is_own(rows, model):
         # dbt can't look up the columns of a relation that has not been built.
         return {"input": "this", "format": "sql", "rows": layout.texts.values(rows)}

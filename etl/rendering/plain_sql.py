@@ -25,7 +25,7 @@ def model_statement(model: DraftModel, layout: Layout) -> str:
     """
     query = layout.texts.query(model.select, layout.plain_name, jinja=False)
     prove_query(query)
-    return f"CREATE {_kind(model)} {identifier_text(model.relation)} AS\n{query};\n"
+    return f"CREATE {_relation_kind(model)} {identifier_text(model.relation)} AS\n{query};\n"
 
 
 def plain_files(draft: Draft, layout: Layout) -> Iterator[File]:
@@ -37,7 +37,7 @@ def plain_files(draft: Draft, layout: Layout) -> Iterator[File]:
     yield BUILD_FILE, _build(draft, layout)
 
 
-def _kind(model: DraftModel) -> str:
+def _relation_kind(model: DraftModel) -> str:
     is_view = model.node.materialization == "view"
     return "VIEW" if is_view else "TABLE"
 
@@ -46,7 +46,7 @@ def _build(draft: Draft, layout: Layout) -> str:
     """Return what builds all, in one transaction: either everything is new or nothing is."""
     lines = ["\\set ON_ERROR_STOP on", "SET client_min_messages = warning;", "BEGIN;"]
     for model in reversed(draft.models):
-        lines.append(f"DROP {_kind(model)} IF EXISTS {identifier_text(model.relation)};")
+        lines.append(f"DROP {_relation_kind(model)} IF EXISTS {identifier_text(model.relation)};")
 
     for source in layout.sources:
         lines.append(f"DROP VIEW IF EXISTS {identifier_text(source.view)};")

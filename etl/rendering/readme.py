@@ -155,10 +155,10 @@ class _Readme:
 
     def risks(self) -> Iterator[str]:
         plan = self._draft.plan
-        yield from self._listed(RISKS, [risk.text for risk in plan.risks])
-        yield from self._listed(ALTERNATIVES, plan.alternatives)
+        yield from self._list_section(RISKS, [risk.text for risk in plan.risks])
+        yield from self._list_section(ALTERNATIVES, plan.alternatives)
 
-    def _listed(self, head: Text, texts: Sequence[str]) -> Iterator[str]:
+    def _list_section(self, head: Text, texts: Sequence[str]) -> Iterator[str]:
         if not texts:
             return
 
@@ -197,7 +197,7 @@ class _Readme:
         yield from self._head(TESTS)
         if self._report is None or self._report.status == "not_run":
             yield self._say(NOT_RUN)
-            yield from self._written()
+            yield from self._tests_section()
             return
 
         yield self._say(STATUS, status=self._report.status, by=self._report.built_by or "-")
@@ -224,7 +224,7 @@ class _Readme:
             named = f"{_code(survivor.node)} {plain_markdown(survivor.operator)}"
             yield f"- {self._say(SURVIVORS)} {named}: {plain_markdown(survivor.detail)}"
 
-    def _written(self) -> Iterator[str]:
+    def _tests_section(self) -> Iterator[str]:
         if self._tests:
             yield ""
             yield self._say(WRITTEN, count=len(self._tests))

@@ -36,17 +36,17 @@ _NAMES = frozenset({"this", "db", "alias"})
 
 def render_select(select: exp.Query, naming: Naming, *, jinja: bool) -> str:
     """Return a model's SELECT as text, its tables named by `naming`."""
-    return _written(select, naming, _variable_tree(jinja=jinja))
+    return _sql_of(select, naming, _variable_tree(jinja=jinja))
 
 
 def render_condition(condition: exp.Expr, naming: Naming, *, jinja: bool) -> str:
     """Return a condition as text, its tables named by `naming`."""
-    return _written(condition, naming, _variable_tree(jinja=jinja))
+    return _sql_of(condition, naming, _variable_tree(jinja=jinja))
 
 
 def render_with_defaults(select: exp.Query, naming: Naming) -> str:
     """Return a model's SELECT as text, with the default of each variable in its place."""
-    return _written(select, naming, _default_day)
+    return _sql_of(select, naming, _default_day)
 
 
 def _variable_tree(*, jinja: bool) -> VariableTree:
@@ -72,19 +72,19 @@ class TreeText:
         """Return the text as `render_select` does."""
         variable = _variable_tree(jinja=jinja)
         if not self._is_shared:
-            return _written(self._tree, naming, variable)
+            return _sql_of(self._tree, naming, variable)
 
         parts = [self._pieces[0]]
         for place, piece in zip(self._places, self._pieces[1:], strict=True):
             if isinstance(place, exp.Table):
                 parts += (_table_text(*_named(place, naming)), piece)
             else:
-                parts += (_written(place, naming, variable), piece)
+                parts += (_sql_of(place, naming, variable), piece)
 
         return "".join(parts)
 
 
-def _written(tree: exp.Expr, naming: Naming, variable: VariableTree) -> str:
+def _sql_of(tree: exp.Expr, naming: Naming, variable: VariableTree) -> str:
     text: str = _DraftWriter(naming, variable).generate(tree, copy=False)
     return text
 
@@ -136,7 +136,7 @@ class _PlaceWriter(_DraftWriter):
     """Writes a mark for each table and variable."""
 
     def __init__(self) -> None:
-        super().__init__(_unnamed, _setting)
+        super().__init__(_quoted_name, _setting)
         self.places: list[exp.Expr] = []
         self.depends_on_names = False
 
@@ -167,7 +167,7 @@ class _PlaceWriter(_DraftWriter):
         return _PLACE
 
 
-def _unnamed(table: exp.Table) -> str:
+def _quoted_name(table: exp.Table) -> str:
     return quoted(table.name)
 
 

@@ -72,11 +72,11 @@ class _Scalars(SafeRepresenter, Resolver):
         key = (type(value), value)  # 1 and True are equal
         found = self._known.get(key)
         if found is None:
-            found = self._known[key] = self._made(value)
+            found = self._known[key] = self._scalar_event(value)
 
         return found
 
-    def _made(self, value: Any) -> yaml.ScalarEvent:
+    def _scalar_event(self, value: Any) -> yaml.ScalarEvent:
         node: Any = self.represent_data(value)
         plain = self._is_read_as(node, (True, False))
         in_quotes = self._is_read_as(node, (False, True))

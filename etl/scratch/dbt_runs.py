@@ -76,7 +76,7 @@ async def run_dbt(
 
         command = [str(dbt), "build", *_OPTIONS, "--vars", json.dumps(dict(variables))]
         output = await _run(command, folder, _environment(build, schema, folder))
-        return _read(folder / "target" / "run_results.json", output)
+        return _read_results(folder / "target" / "run_results.json", output)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -118,7 +118,7 @@ def _environment(build: ScratchBuild, schema: str, folder: Path) -> Mapping[str,
     }
 
 
-def _read(path: Path, output: bytes) -> DbtRun:
+def _read_results(path: Path, output: bytes) -> DbtRun:
     try:
         found = json.loads(path.read_text("utf-8"))["results"]
     except (OSError, ValueError, KeyError):

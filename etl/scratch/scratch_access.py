@@ -116,7 +116,7 @@ class ScratchDatabase:
             slot = await self._slots.acquire()
 
         try:
-            build = await self._opened(_schema(name))
+            build = await self._open_build(_schema(name))
             try:
                 yield build
             finally:
@@ -124,7 +124,7 @@ class ScratchDatabase:
         finally:
             slot.release()
 
-    async def _opened(self, schema: str) -> ScratchBuild:
+    async def _open_build(self, schema: str) -> ScratchBuild:
         url = await self.ready()
 
         async def opened() -> ScratchBuild:

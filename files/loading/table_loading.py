@@ -169,7 +169,7 @@ class _Loading:
 
     def _copy(self, table: PlannedTable, sheet: Sheet, target: str) -> LoadedTable:
         columns = [column for column in table.columns if column.place is not None]
-        confirmed = [confirmed_column(_place(one), one.forms) for one in columns]
+        confirmed = [confirmed_column(_place_of(one), one.forms) for one in columns]
         data = DataRows(sheet, table.first_row, keeps_totals=table.keeps_totals)
         added = 0
         statement = sql.SQL("COPY {}.{} ({}) FROM STDIN").format(
@@ -312,7 +312,7 @@ class _Loading:
 
         for planned, result in zip(self._plan.tables, loaded, strict=True):
             before = kept.get(planned.name, {})
-            kept[planned.name] = _recorded(planned, result, before)
+            kept[planned.name] = _record_of_table(planned, result, before)
 
         sizes = self._table_sizes()
         for name, table in kept.items():
@@ -321,7 +321,7 @@ class _Loading:
         save_record(self._connection, record, list(kept.values()))
 
 
-def _recorded(
+def _record_of_table(
     planned: PlannedTable, result: LoadedTable, before: Mapping[str, Any]
 ) -> dict[str, Any]:
     key = result.key
@@ -346,7 +346,7 @@ def _recorded_column(column: PlannedColumn) -> dict[str, str]:
     return {"name": column.name, "title": column.comment, "type": type_}
 
 
-def _place(column: PlannedColumn) -> int:
+def _place_of(column: PlannedColumn) -> int:
     assert column.place is not None
     return column.place
 

@@ -47,7 +47,7 @@ def is_workbook(path: Path) -> bool:
     Raises:
         UnreadableFile: it is damaged.
     """
-    with _opened(path) as archive:
+    with _open_archive(path) as archive:
         return _WORKBOOK in archive.namelist()
 
 
@@ -57,7 +57,7 @@ def workbook_parts(path: Path, limits: ReadingLimits) -> Iterator[tuple[str, Ite
     Raises:
         UnreadableFile: they are larger than they may be, or damaged.
     """
-    with _opened(path) as archive:
+    with _open_archive(path) as archive:
         entries = archive.infolist()
         _check_entries(entries, limits)
         budget = _Budget(path, limits)
@@ -65,13 +65,13 @@ def workbook_parts(path: Path, limits: ReadingLimits) -> Iterator[tuple[str, Ite
             if entry.filename.endswith(".bin"):
                 continue  # macros are not read
 
-            content = _counted(archive, entry, budget)
+            content = _pieces_within_budget(archive, entry, budget)
             yield entry.filename, content
             for _ in content:
                 pass  # what nobody has read counts as well
 
 
-def _counted(
+def _pieces_within_budget(
     archive: zipfile.ZipFile, entry: zipfile.ZipInfo, budget: "_Budget"
 ) -> Iterator[bytes]:
     for piece in _pieces(archive, entry):
@@ -85,7 +85,7 @@ def unpacked(path: Path, folder: Path, limits: ReadingLimits) -> Iterator[Unpack
     Raises:
         UnreadableFile: it is damaged, protected or too large, or holds another archive.
     """
-    with _opened(path) as archive:
+    with _open_archive(path) as archive:
         entries = [entry for entry in archive.infolist() if _is_wanted(entry)]
         _check_entries(entries, limits)
         budget = _Budget(path, limits)
@@ -97,7 +97,7 @@ def unpacked(path: Path, folder: Path, limits: ReadingLimits) -> Iterator[Unpack
 
             target = folder / f"{number}{kind}"
             with target.open("wb") as file:
-                file.writelines(_counted(archive, entry, budget))
+                file.writelines(_pieces_within_budget(archive, entry, budget))
 
             yield UnpackedFile(target, name)
 
@@ -127,11 +127,11 @@ class _Budget:
             )
 
 
-def _opened(path: Path) -> zipfile.ZipFile:
+def _open_archive(path: Path) -> zipfile.ZipFile:
     try:
         return zipfile.ZipFile(path)
     except _DAMAGED as error:
-        raise _damaged() from error
+        raise _damaged_archive() from error
 
 
 def _check_entries(entries: list[zipfile.ZipInfo], limits: ReadingLimits) -> None:
@@ -155,12 +155,12 @@ def _pieces(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Iterator[bytes]
             while piece := file.read(_PIECE):
                 yield piece
     except (*_DAMAGED, zipfile.LargeZipFile, RuntimeError) as error:
-        raise _damaged() from error
+        raise _damaged_archive() from error
     except Exception as error:
         if type(error).__module__ != "zlib":
             raise
 
-        raise _damaged() from error
+        raise _damaged_archive() from error
 
 
 def _is_wanted(entry: zipfile.ZipInfo) -> bool:
@@ -200,7 +200,7 @@ def nested_archive(name: str) -> UnreadableFile:
     )
 
 
-def _damaged() -> UnreadableFile:
+def _damaged_archive() -> UnreadableFile:
     return refusal(
         "压缩文件或工作簿已损坏，或没有完整上传。",
         "The archive or workbook is damaged, or was not sent whole.",

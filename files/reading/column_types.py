@@ -93,8 +93,8 @@ class ColumnObserver:
     def _look_for_keys(self, values: Sequence[str], *, has_empty: bool) -> None:
         if has_empty:
             self.is_unique = False
-        if self.is_unique and not self._ascends(values):
-            self._look_for_twice(values)
+        if self.is_unique and not self._note_ascending(values):
+            self._note_duplicates(values)
 
         self._keep_distinct(values)
 
@@ -110,27 +110,27 @@ class ColumnObserver:
         if are_many or longest > _LONGEST_KEY:
             self._distinct = None
 
-    def _ascends(self, values: Sequence[str]) -> bool:
-        """Tell whether the values are numbers that grow, so that none can come twice."""
+    def _note_ascending(self, values: Sequence[str]) -> bool:
+        """Note whether the values are numbers that grow, so that none can come twice; tell it."""
         if self._last is None and self._seen:
             return False
         if not all(map(str.isdecimal, (values[0], values[-1]))):
-            return self._descend()
+            return self._note_descending()
 
         try:
             numbers = list(map(int, values))
         except ValueError:
-            return self._descend()
+            return self._note_descending()
 
         before = -1 if self._last is None else self._last
         steps = pairwise((before, *numbers))
         if not all(starmap(lt, steps)):
-            return self._descend()
+            return self._note_descending()
 
         self._last = numbers[-1]
         return True
 
-    def _descend(self) -> bool:
+    def _note_descending(self) -> bool:
         """Note that the values don't grow: whether one comes twice is then not known any more."""
         if self._last is not None:
             self.is_unique = False
@@ -138,7 +138,7 @@ class ColumnObserver:
 
         return False
 
-    def _look_for_twice(self, values: Sequence[str]) -> None:
+    def _note_duplicates(self, values: Sequence[str]) -> None:
         if not self.is_unique or self._seen is None:
             return
 

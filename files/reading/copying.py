@@ -33,7 +33,7 @@ class ConfirmedColumn:
     def converted(self, values: Sequence[str], numbers: Sequence[int]) -> list[str]:
         """Return the values as COPY reads them."""
         if not self.forms:
-            return _escaped(values)
+            return _escape_values(values)
 
         joined = SEPARATOR.join(values) + SEPARATOR
         if self.forms[0].are_plain(joined):
@@ -81,7 +81,7 @@ def _lines(batch: Batch, columns: Sequence[ConfirmedColumn], width: int) -> byte
     return ("\n".join(lines) + "\n").encode()
 
 
-def _escaped(values: Sequence[str]) -> list[str]:
+def _escape_values(values: Sequence[str]) -> list[str]:
     joined = SEPARATOR.join(values)
     if _SPECIAL.search(joined) is None:
         return _with_nulls(values)

@@ -54,7 +54,7 @@ class DelimitedSheet:
             UnreadableFile: a line, a value or a row is too long.
         """
         csv.field_size_limit(self.limits.cell_chars)
-        with _opened(self.path, self.encoding) as text:
+        with _open_text(self.path, self.encoding) as text:
             lines = _lines(text, self.limits.line_chars)
             reader = csv.reader(lines, delimiter=self.delimiter.sign)
             try:
@@ -64,12 +64,12 @@ class DelimitedSheet:
                     else:
                         yield row
             except csv.Error as error:
-                raise _broken(error, reader.line_num, self.limits) from error
+                raise _unreadable_line(error, reader.line_num, self.limits) from error
 
 
 def delimiter_of(path: Path, encoding: Encoding) -> Delimiter:
     """Return the delimiter by which most rows at the beginning have equally many columns."""
-    with _opened(path, encoding) as text:
+    with _open_text(path, encoding) as text:
         sample = text.read(_SAMPLE_CHARS)
 
     best, best_score, best_columns = "comma", 0.0, 1
@@ -107,7 +107,7 @@ def _evenness(sample: str, sign: str) -> tuple[int, float]:
 
 
 @contextmanager
-def _opened(path: Path, encoding: Encoding) -> Iterator[TextIO]:
+def _open_text(path: Path, encoding: Encoding) -> Iterator[TextIO]:
     with path.open(encoding=encoding.codec, newline="", errors="replace") as text:
         yield text
 
@@ -155,7 +155,7 @@ def too_large_cell(row: int, limits: ReadingLimits) -> UnreadableFile:
     )
 
 
-def _broken(error: csv.Error, line: int, limits: ReadingLimits) -> UnreadableFile:
+def _unreadable_line(error: csv.Error, line: int, limits: ReadingLimits) -> UnreadableFile:
     if "field larger" in str(error):
         return too_large_cell(line, limits)
 

@@ -111,9 +111,9 @@ def _directory(archive: zipfile.ZipFile) -> _Directory:
         raise _Uncut from error
 
     kept = {
-        _kind(relation): _target(relation, "xl/")
+        _relation_kind(relation): _target(relation, "xl/")
         for relation in relations.values()
-        if _kind(relation) in _KEPT
+        if _relation_kind(relation) in _KEPT
     }
     dates = [one.get("date1904", "0") for one in book.iter() if _name(one) == "workbookPr"]
     return _Directory(sheets, kept, dates[0] if dates else "0")
@@ -137,7 +137,7 @@ def _name(element: ElementTree.Element) -> str:
     return element.tag.rpartition("}")[2]
 
 
-def _kind(relation: ElementTree.Element) -> str:
+def _relation_kind(relation: ElementTree.Element) -> str:
     return relation.get("Type", "").rpartition("/")[2]
 
 
@@ -156,7 +156,7 @@ def _sheets(
             continue
 
         (key,) = (value for name, value in element.items() if name.endswith("}id"))
-        if _kind(relations[key]) == "worksheet":
+        if _relation_kind(relations[key]) == "worksheet":
             yield _target(relations[key], "xl/"), element.attrib["name"]
 
 
@@ -187,11 +187,11 @@ def _write_pieces(book: zipfile.ZipFile, place: int, content: Iterator[bytes]) -
     """Write a sheet as several; yield their names."""
     for number, piece in enumerate(_cut(content)):
         name = f"{place}.{number}"
-        book.writestr(_part(name), piece)
+        book.writestr(_sheet_part(name), piece)
         yield name
 
 
-def _part(name: str) -> str:
+def _sheet_part(name: str) -> str:
     return f"xl/worksheets/{name}.xml"
 
 

@@ -49,7 +49,7 @@ def encoding_of(path: Path) -> Encoding:
 
     for mark, codec, name in _BOMS:
         if head.startswith(mark):
-            return _marked(path, codec, name)
+            return _marked_encoding(path, codec, name)
 
     wide = _without_mark(head)
     if wide is not None and _decodes(path, wide):
@@ -87,7 +87,7 @@ def named_encoding(path: Path, name: str) -> Encoding:
     return Encoding(codec, name, Text("由您指定", "named by you"))
 
 
-def _marked(path: Path, codec: str, name: str) -> Encoding:
+def _marked_encoding(path: Path, codec: str, name: str) -> Encoding:
     place = _first_fault(path, codec)
     if place is not None:
         raise refusal(

@@ -206,7 +206,7 @@ def _completes(row: Row, second: Row, width: int) -> bool:
     if not names or any(map(_is_value, names)):
         return False
 
-    together = [_at(row, place) or _at(second, place) for place in range(width)]
+    together = [_cell_at(row, place) or _cell_at(second, place) for place in range(width)]
     return all(together)
 
 
@@ -235,7 +235,7 @@ def _wide_spans(merged: Sequence[MergedCells], row: int) -> list[MergedCells]:
     return spans
 
 
-def _at(row: Row, place: int) -> str:
+def _cell_at(row: Row, place: int) -> str:
     return row[place] if place < len(row) else ""
 
 
@@ -253,12 +253,12 @@ def _names(
 
     width = max(width, *map(_length, header))
     if len(header) == 1:
-        return tuple(_at(header[0], place) for place in range(width))
+        return tuple(_cell_at(header[0], place) for place in range(width))
 
     names = []
     spread = _spread(header, merged, top, width)
     for place in range(width):
-        parts = dict.fromkeys(_at(row, place) for row in spread)
+        parts = dict.fromkeys(_cell_at(row, place) for row in spread)
         names.append(" ".join(filter(None, parts)))
 
     return tuple(names)
@@ -270,7 +270,7 @@ def _spread(
     """Return the rows of a header with the names of groups above each of their columns."""
     spread = []
     for offset, row in enumerate(header):
-        cells = [_at(row, place) for place in range(width)]
+        cells = [_cell_at(row, place) for place in range(width)]
         spans = _wide_spans(merged, top + offset)
         if spans:
             _fill_spans(cells, spans)
@@ -299,7 +299,7 @@ def _filled_right(cells: Row, below: Row) -> Row:
         if cell:
             group = cell
 
-        is_named = cell or _at(below, place)
+        is_named = cell or _cell_at(below, place)
         filled.append(group if is_named else "")
 
     return filled

@@ -13,11 +13,11 @@ def sql_name(written: str, default: str) -> str:
     """Return a name without spaces and signs; Chinese characters stay."""
     text = unicodedata.normalize("NFKC", written).strip().lower()
     name = _UNFIT.sub("_", text).strip("_")
-    name = _cut(name).strip("_")
+    name = _cut_to_bytes(name).strip("_")
     if not name:
         return default
     if name[0].isdigit() or name in _ROWS_OWN:
-        name = _cut(f"{default.rstrip('_0123456789')}_{name}")
+        name = _cut_to_bytes(f"{default.rstrip('_0123456789')}_{name}")
 
     return name
 
@@ -41,10 +41,10 @@ def untaken(name: str, taken: Iterable[str]) -> str:
         return name
 
     number = 2
-    while f"{_cut(name, 54)}_{number}" in known:
+    while f"{_cut_to_bytes(name, 54)}_{number}" in known:
         number += 1
 
-    return f"{_cut(name, 54)}_{number}"
+    return f"{_cut_to_bytes(name, 54)}_{number}"
 
 
 def is_sql_name(name: str) -> bool:
@@ -52,5 +52,5 @@ def is_sql_name(name: str) -> bool:
     return bool(name) and sql_name(name, "") == name
 
 
-def _cut(name: str, longest: int = _LONGEST) -> str:
+def _cut_to_bytes(name: str, longest: int = _LONGEST) -> str:
     return name.encode()[:longest].decode(errors="ignore")

@@ -78,29 +78,29 @@ class UploadedFile:
             UnreadableFile: the file is of no known kind, damaged, protected or too large.
         """
         if not is_archive(self._path):
-            yield self._text(self._path, self._name, "0")
+            yield self._text_sheet(self._path, self._name, "0")
         elif is_workbook(self._path):
-            yield from self._workbook(self._path, self._name, "0")
+            yield from self._workbook_sheets(self._path, self._name, "0")
         else:
             files = unpacked(self._path, self._folder, self._limits)
             for number, file in enumerate(files):
-                yield from self._archived(file.path, file.name, str(number))
+                yield from self._sheets_of_entry(file.path, file.name, str(number))
 
-    def _archived(self, path: Path, name: str, key: str) -> Iterator[FoundSheet]:
+    def _sheets_of_entry(self, path: Path, name: str, key: str) -> Iterator[FoundSheet]:
         if not is_archive(path):
-            yield self._text(path, name, key)
+            yield self._text_sheet(path, name, key)
         elif is_workbook(path):
-            yield from self._workbook(path, name, key)
+            yield from self._workbook_sheets(path, name, key)
         else:
             raise nested_archive(name)
 
-    def _workbook(self, path: Path, name: str, key: str) -> Iterator[FoundSheet]:
+    def _workbook_sheets(self, path: Path, name: str, key: str) -> Iterator[FoundSheet]:
         sheets = workbook_sheets(path, self._folder, self._limits)
         for number, sheet in enumerate(sheets):
             title = sheet.name if len(sheets) > 1 else _stem(name)
             yield FoundSheet(f"{key}.{number}", title, sheet)
 
-    def _text(self, path: Path, name: str, key: str) -> FoundSheet:
+    def _text_sheet(self, path: Path, name: str, key: str) -> FoundSheet:
         _check_kind(path)
         told = self._options.get(key, TextOptions())
         encoding = encoding_of(path)

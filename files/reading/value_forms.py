@@ -132,7 +132,7 @@ def _boolean(value: str) -> str | None:
     return "f" if lowered in _FALSE else None
 
 
-def _dated(year: str, month: str, day: str) -> str | None:
+def _iso_date(year: str, month: str, day: str) -> str | None:
     try:
         return date(int(year), int(month), int(day)).isoformat()
     except ValueError:
@@ -146,7 +146,7 @@ def _parts(order: str) -> Convert:
     def convert(value: str) -> str | None:
         numbers = re.findall(r"\d+", value)
         year, month, day = (numbers[place] for place in places)
-        return _dated(year, month, day)
+        return _iso_date(year, month, day)
 
     return convert
 
@@ -156,23 +156,23 @@ def _year_first(value: str) -> str | None:
         return value
 
     year, month, day = re.findall(r"\d+", value)
-    return _dated(year, month, day)
+    return _iso_date(year, month, day)
 
 
 def _month_only(value: str) -> str | None:
     year, month = re.findall(r"\d+", value)
-    return _dated(year, month, "1")
+    return _iso_date(year, month, "1")
 
 
 def _compact(value: str) -> str | None:
-    return _dated(value[:4], value[4:6], value[6:])
+    return _iso_date(value[:4], value[4:6], value[6:])
 
 
-def _worded(value: str) -> str | None:
+def _date_with_month_name(value: str) -> str | None:
     month = _MONTHS[re.findall(r"[a-z]+", value.lower())[0][:3]]
     numbers = re.findall(r"\d+", value)
     year, day = sorted(numbers, key=len, reverse=True)
-    return _dated(year, str(month), day)
+    return _iso_date(year, str(month), day)
 
 
 def _timed(read_date: Convert) -> Convert:
@@ -266,7 +266,7 @@ FORMS: tuple[ValueForm, ...] = (
     ValueForm("year_month_day", "date", _YMD, _year_first, _PLAIN_DATE),
     ValueForm("day_month_year", "date", _DMY, _parts("dmy")),
     ValueForm("month_day_year", "date", _MDY, _parts("mdy")),
-    ValueForm("named_month", "date", _WORDED, _worded),
+    ValueForm("named_month", "date", _WORDED, _date_with_month_name),
     ValueForm("year_month", "date", rf"{_YEAR}\s?年\s?{_MONTH}\s?月", _month_only),
     ValueForm(
         "compact_date", "date", rf"{_YEAR}(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])", _compact

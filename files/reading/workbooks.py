@@ -54,7 +54,7 @@ class _SheetsInTurn:
         try:
             self._sheet = self._workbook.get_sheet_by_name(name)
         except (CalamineError, XmlError, ZipError) as error:
-            raise _damaged() from error
+            raise _damaged_workbook() from error
 
         self._name = name
         return self._sheet
@@ -106,7 +106,7 @@ class WorkbookSheet:
 
             top, left = sheet.start
             if top < number:
-                raise _damaged()  # rows in no order
+                raise _damaged_workbook()  # rows in no order
 
             yield from repeat([], top - number)
             number = top
@@ -138,7 +138,7 @@ class WorkbookSheet:
 
     def _margin(self) -> int:
         """Return the number of empty columns on the left."""
-        lefts = (left for left in map(self._left, self.pieces) if left is not None)
+        lefts = (left for left in map(self._first_column, self.pieces) if left is not None)
         margin: int | None = None
         for left in lefts:
             margin = left if margin is None else min(margin, left)
@@ -147,7 +147,7 @@ class WorkbookSheet:
 
         return margin or 0
 
-    def _left(self, piece: str) -> int | None:
+    def _first_column(self, piece: str) -> int | None:
         start = self._read(piece).start
         return None if start is None else start[1]
 
@@ -178,7 +178,7 @@ def workbook_sheets(path: Path, folder: Path, limits: ReadingLimits) -> list[Wor
     try:
         workbook = CalamineWorkbook.from_path(path if book is None else book.path)
     except (CalamineError, OSError) as error:
-        raise _damaged() from error
+        raise _damaged_workbook() from error
 
     sheets = _SheetsInTurn(workbook)
     if book is not None:
@@ -193,7 +193,7 @@ def workbook_sheets(path: Path, folder: Path, limits: ReadingLimits) -> list[Wor
     return found
 
 
-def _damaged() -> UnreadableFile:
+def _damaged_workbook() -> UnreadableFile:
     return refusal(
         "工作簿无法读取：它已损坏，或有密码保护。请重新另存为 XLSX。",
         "The workbook can't be read: it is damaged, or protected by a password. Save it as XLSX "

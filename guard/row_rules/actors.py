@@ -225,7 +225,7 @@ class RowRules:
 
     def _rewrite(self, statement: str, rows: ActorRows, bound: _Bound, qualify: Qualify) -> str:
         facts, tables = bound.known.facts, bound.known.catalog.by_key
-        self._unseen.refuse(statement, facts)
+        self._unseen.check(statement, facts)
         counting = dict(rows.grants)
 
         def show(table: BoundTable, source: Node, columns: Sequence[str]) -> Node:

@@ -22,8 +22,8 @@ class UnseenReading:
     def __init__(self, functions: frozenset[str]) -> None:
         self._guard = Guard(allowed_functions=functions, hides_rows=True)
 
-    def refuse(self, statement: str, facts: ServerFacts) -> None:
-        """Return when all that the statement reads is named in it.
+    def check(self, statement: str, facts: ServerFacts) -> None:
+        """Check that a statement reads only what it names: it calls no function that may read rows.
 
         Raises:
             StatementRejected: it may read something else.

@@ -98,7 +98,7 @@ class BoundNames:
         Raises:
             Unbound: one can't be.
         """
-        tree: Node = _copied(sql.tree)
+        tree: Node = _copy_tree(sql.tree)
         self._visit(tree, ((self.table,),))
         return tree
 
@@ -328,18 +328,18 @@ def _plain_name(node: Node) -> str:
     return ""
 
 
-def _copied(tree: Any) -> Any:
+def _copy_tree(tree: Any) -> Any:
     if isinstance(tree, list):
         found = []
         for each in tree:
-            found.append(_copied(each))
+            found.append(_copy_tree(each))
 
         return found
 
     if isinstance(tree, dict):
         fields = {}
         for key, child in tree.items():
-            fields[key] = _copied(child)
+            fields[key] = _copy_tree(child)
 
         return fields
 

@@ -92,7 +92,7 @@ def condition(text: str) -> OperatorSql:
     Raises:
         NotASql: it is not one expression that may be a condition.
     """
-    sql = _parsed(text)
+    sql = _parse_operator_sql(text)
     constant = sql.tree.get("A_Const", {})
     is_value = constant and "boolval" not in constant
     if is_value:
@@ -109,7 +109,7 @@ def value(text: str) -> OperatorSql:
         NotASql: it is not one such expression.
     """
     try:
-        sql = _parsed(text)
+        sql = _parse_operator_sql(text)
     except NotASql as error:
         raise NotASql(f"{error}; a mask is {_HINT}") from None
 
@@ -144,7 +144,7 @@ def with_constants(tree: Any, values: ActorValues) -> Any:
     return fields
 
 
-def _parsed(text: str) -> OperatorSql:
+def _parse_operator_sql(text: str) -> OperatorSql:
     sql, found = _with_parameters(text.strip())
     try:
         statements = parse(f"SELECT ({sql})")
@@ -167,7 +167,7 @@ def _name_parameters(tree: Node, placeholders: Sequence[str]) -> set[str]:
     An attribute stands for a list in `ANY (:attribute.name)` and where it is cast to an array.
     Return the attributes that stand for one value.
     """
-    lists = {id(parameter) for parameter in _listed(tree)}
+    lists = {id(parameter) for parameter in _list_operands(tree)}
     single = set()
     for kind, node in nodes(tree):
         if kind != "ParamRef":
@@ -183,7 +183,7 @@ def _name_parameters(tree: Node, placeholders: Sequence[str]) -> set[str]:
     return single
 
 
-def _listed(tree: Node) -> Iterator[Node]:
+def _list_operands(tree: Node) -> Iterator[Node]:
     for kind, node in nodes(tree):
         operand: Node = {}
         if kind == "A_Expr" and node.get("kind") in _LISTING:

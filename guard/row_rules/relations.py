@@ -68,7 +68,7 @@ class Relations:
 
         relatives = self._relatives(read.key)
         if relatives:
-            return self._inherited(read.key, relatives)
+            return self._table_of_inheritance(read.key, relatives)
         if self._access.refusal(read) is not None:
             text = texts.RELATIVE_OF_RULED
             if read.key in self.facts.view_definitions:
@@ -93,7 +93,7 @@ class Relations:
 
         return frozenset(relatives)
 
-    def _inherited(self, key: Key, relatives: frozenset[Key]) -> BoundTable:
+    def _table_of_inheritance(self, key: Key, relatives: frozenset[Key]) -> BoundTable:
         (table, *others) = [self.tables[relative] for relative in sorted(relatives)]
         attributes = self.facts.attributes.get(key, ())
         columns = tuple(column.name for column in attributes)

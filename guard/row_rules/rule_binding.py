@@ -77,7 +77,7 @@ def bind(
     file: RuleFile, known: KnownServer, refusals: Refusals = MappingProxyType({})
 ) -> tuple[dict[Key, BoundTable], tuple[str, ...]]:
     """Return the file's tables as the server has them, and its problems as `file:line: text`."""
-    bound = {rule.key: _bound(rule, known, refusals) for rule in file.tables}
+    bound = {rule.key: _bind_rule(rule, known, refusals) for rule in file.tables}
     problems: list[str] = []
     for rule in file.tables:
         for line, problem in _problems(rule, bound[rule.key]):
@@ -99,7 +99,7 @@ def _problems(rule: TableRule, table: BoundTable) -> Iterator[tuple[int, str]]:
             yield grant.line, f"{found.problem}; {closed}"
 
 
-def _bound(rule: TableRule, known: KnownServer, refusals: Refusals) -> BoundTable:
+def _bind_rule(rule: TableRule, known: KnownServer, refusals: Refusals) -> BoundTable:
     columns = tuple(column.name for column in known.facts.attributes.get(rule.key, ()))
     readable = readable_columns(rule.key, columns, known.facts)
     row = _row_name(rule, columns)

@@ -138,12 +138,12 @@ def read_text(data: bytes, name: str) -> RuleFile:
     reading = _Reading()
     file = reading.file(tree, name)
     if reading.mistakes:
-        raise RowRulesError("\n".join(_listed(name, reading.mistakes)))
+        raise RowRulesError("\n".join(_mistake_lines(name, reading.mistakes)))
 
     return file
 
 
-def _listed(name: str, mistakes: list[tuple[int, str]]) -> Iterator[str]:
+def _mistake_lines(name: str, mistakes: list[tuple[int, str]]) -> Iterator[str]:
     for line, text in sorted(mistakes)[:_SHOWN]:
         yield f"{name}:{line}: {text}"
 

@@ -68,11 +68,13 @@ class _UserIndexes:
         Many entries are looked through in a thread.
         """
         if len(self) <= _FEW:
-            return self._alike(question)
+            return self._similar_experience(question)
 
-        return await asyncio.to_thread(self._alike, question)
+        return await asyncio.to_thread(self._similar_experience, question)
 
-    def _alike(self, question: str) -> tuple[list[Example], list[Lesson], list[Document]]:
+    def _similar_experience(
+        self, question: str
+    ) -> tuple[list[Example], list[Lesson], list[Document]]:
         own = self.own
         shared = self.shared
         question = question[:_MOST_CHARS]
@@ -197,14 +199,14 @@ class ExperienceService:
         user = actor.owner
         reading = self._reading.get(user)
         if reading is None or not is_running_here(reading):
-            reading = self._reading[user] = asyncio.create_task(self._read(user))
+            reading = self._reading[user] = asyncio.create_task(self._read_indexes(user))
             reading.add_done_callback(lambda task: self._has_read(user, task))
 
         indexes = await asyncio.shield(reading)
         self._is_away = False
         return indexes
 
-    async def _read(self, user: str) -> _UserIndexes:
+    async def _read_indexes(self, user: str) -> _UserIndexes:
         visible: Visible = await self._learned.visible(self._datasource, user, self._topic)
         shared = await self._indexes.ready(None, visible.shared)
         return _UserIndexes(await self._indexes.ready(user, visible.own), shared)

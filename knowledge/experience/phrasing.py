@@ -133,7 +133,7 @@ def _plain(said: str, begin: int, end: int) -> Iterator[Piece]:
             runs.append([atom])
 
     for run in runs:
-        kind, text = _read(run, keeps_case=not is_all_capitals)
+        kind, text = _read_run(run, keeps_case=not is_all_capitals)
         yield Piece(kind, text, begin + run[0].start, begin + run[-1].end)
 
 
@@ -150,7 +150,7 @@ def _says_nothing(atom: Atom, stretch: str) -> bool:
     return after in "?!.\"')"
 
 
-def _read(run: list[Atom], *, keeps_case: bool) -> tuple[Kind, str]:
+def _read_run(run: list[Atom], *, keeps_case: bool) -> tuple[Kind, str]:
     first = run[0]
     if len(run) > 1:
         return "word", "".join(atom.key for atom in run)

@@ -23,13 +23,13 @@ def labels_of(comment: str | None) -> tuple[tuple[str, str], ...]:
     if not comment:
         return ()
 
-    explained = _explained(normalise(comment))
+    explained = _explained_codes(normalise(comment))
     return tuple((match[1], match[2]) for match in explained)
 
 
 def before_labels(text: str) -> str:
     """Return what stands before the codes of a normalised comment; all of it if it has none."""
-    explained = _explained(text)
+    explained = _explained_codes(text)
     if not explained:
         return text
 
@@ -56,7 +56,7 @@ def flag_of(codes: dict[str, str]) -> tuple[str, str] | None:
     return yes, no
 
 
-def _explained(text: str) -> list[re.Match[str]]:
+def _explained_codes(text: str) -> list[re.Match[str]]:
     separated = list(_SEPARATED.finditer(text))
     if len(separated) >= 2:
         return separated

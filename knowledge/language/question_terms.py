@@ -74,15 +74,15 @@ class Form(NamedTuple):
 def forms(question: str) -> dict[str, Form]:
     """Return the terms to look for, each with what it stands for."""
     words = list(dict.fromkeys(terms(question)))
-    wanted = {word: _itself(word) for word in words}
+    wanted = {word: _form_of_word(word) for word in words}
     for word in words:
         if has_root(word):
             of_root = wanted[word].of_root()
             wanted.setdefault(root(word), of_root)
 
-    phrases = [*_english(words), *_chinese(question)]
-    for phrase, said in phrases:
-        for term, form in _otherwise(phrase, said):
+    phrases = [*_english_phrases(words), *_chinese_phrases(question)]
+    for phrase, first_term in phrases:
+        for term, form in _other_terms(phrase, first_term):
             wanted.setdefault(term, form)
 
     return wanted
@@ -100,24 +100,24 @@ def is_translated(text: str) -> bool:
 
 
 @lru_cache(maxsize=20_000)
-def _otherwise(phrase: str, said: str) -> tuple[tuple[str, Form], ...]:
-    """Return other terms for a phrase of the word lists, whose first term is `said`."""
-    known = _OF_ENGLISH
+def _other_terms(phrase: str, first_term: str) -> tuple[tuple[str, Form], ...]:
+    """Return the terms of synonyms and translations of a phrase of the word lists."""
+    synonyms = _OF_ENGLISH
     if is_han(phrase):
-        known = _OF_CHINESE
+        synonyms = _OF_CHINESE
 
-    found: dict[str, Form] = {}
-    for other in known[phrase]:
-        for term in terms(other):
-            form = _synonym(phrase, said, term)
-            found.setdefault(term, form)
+    form_by_term: dict[str, Form] = {}
+    for synonym in synonyms[phrase]:
+        for term in terms(synonym):
+            form = _form_of_synonym(phrase, first_term, term)
+            form_by_term.setdefault(term, form)
             if has_root(term):
-                found.setdefault(root(term), form.of_root())
+                form_by_term.setdefault(root(term), form.of_root())
 
-    return tuple(found.items())
+    return tuple(form_by_term.items())
 
 
-def _itself(word: str) -> Form:
+def _form_of_word(word: str) -> Form:
     is_faint = word in _FAINT
     share = 1.0
     if is_faint:
@@ -126,24 +126,32 @@ def _itself(word: str) -> Form:
     return Form(word, share, share, is_faint)
 
 
-def _synonym(phrase: str, said: str, term: str) -> Form:
-    """Return the form `term` of the question's `phrase`, whose first term is `said`."""
+def _form_of_synonym(phrase: str, first_term: str, term: str) -> Form:
+    """Return what `term`, a synonym or a translation of the question's `phrase`, counts for.
+
+    A translation counts for more where a table has nothing in the question's language.
+
+    Args:
+        first_term: of the phrase: its first English word, or its first two Chinese characters.
+    """
     is_faint = phrase in _FAINT
     share = _SYNONYM_SHARE
     if is_faint:
         share *= _FAINT_SHARE
-    if is_han(term) == is_han(said):
-        return Form(said, share, share, is_faint)
+
+    is_translation = is_han(term) != is_han(first_term)
+    if not is_translation:
+        return Form(first_term, share, share, is_faint)
 
     further_pairs = 0
-    if is_han(said):
+    if is_han(first_term):
         further_pairs = max(0, len(phrase) - 2)
 
     alone = share * _ALONE * (1 + _ALONE_PAIR * further_pairs)
-    return Form(said, share, alone, is_faint)
+    return Form(first_term, share, alone, is_faint)
 
 
-def _chinese(question: str) -> Iterator[tuple[str, str]]:
+def _chinese_phrases(question: str) -> Iterator[tuple[str, str]]:
     """Yield Chinese phrases of the question that the word lists have, with their first terms."""
     text = question.replace(" ", "")
     for start, char in enumerate(text):
@@ -157,7 +165,7 @@ def _chinese(question: str) -> Iterator[tuple[str, str]]:
                 yield phrase, phrase[:2]
 
 
-def _english(words: Iterable[str]) -> Iterator[tuple[str, str]]:
+def _english_phrases(words: Iterable[str]) -> Iterator[tuple[str, str]]:
     """Yield English phrases of the question that the word lists have, with their first words.
 
     The longer ones come first.

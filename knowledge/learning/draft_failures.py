@@ -37,7 +37,7 @@ def failed_tests(failed: Sequence[FailedTest]) -> FailureFinding | None:
     for kind, rule in _RULES["tests"].items():
         of_kind = [test for test in failed if test.kind == kind]
         if of_kind:
-            cause, named = rule["cause"], _named(of_kind)
+            cause, named = rule["cause"], _test_names(of_kind)
             return FailureFinding(
                 rule["type"],
                 Text(f"{cause['zh']}（{named}）", f"{cause['en']} ({named})"),
@@ -60,5 +60,5 @@ def reviewed_issue(issues: Sequence[FoundIssue]) -> FailureFinding | None:
     return None
 
 
-def _named(failed: Sequence[FailedTest]) -> str:
+def _test_names(failed: Sequence[FailedTest]) -> str:
     return ", ".join(test.name for test in failed[:_MOST_NAMED])

@@ -202,8 +202,8 @@ def analysed(case: Case) -> FailureAnalysis | None:
     hints = [_advice(each) for each in changed] or [finding.hint]
     return FailureAnalysis(
         finding.type,
-        _joined(_causes(case, finding, changed), lang),
-        _joined([hint.to(lang) for hint in hints], lang),
+        _join_sentences(_causes(case, finding, changed), lang),
+        _join_sentences([hint.to(lang) for hint in hints], lang),
     )
 
 
@@ -246,7 +246,7 @@ def _not_written(case: Case, _changed: Sequence[Difference]) -> FailureFinding |
     return None
 
 
-def _refused(case: Case, _changed: Sequence[Difference]) -> FailureFinding | None:
+def _finding_of_refusal(case: Case, _changed: Sequence[Difference]) -> FailureFinding | None:
     error = case.refusal
     if isinstance(error, InvalidSql):
         if error.sqlstate in _UNKNOWN_NAMES:
@@ -268,7 +268,7 @@ def _failed_checks(case: Case, _changed: Sequence[Difference]) -> FailureFinding
     return case.found
 
 
-def _corrected(_case: Case, changed: Sequence[Difference]) -> FailureFinding | None:
+def _finding_of_correction(_case: Case, changed: Sequence[Difference]) -> FailureFinding | None:
     if not changed:
         return None
 
@@ -278,7 +278,7 @@ def _corrected(_case: Case, changed: Sequence[Difference]) -> FailureFinding | N
     )
 
 
-def _complained(case: Case, _changed: Sequence[Difference]) -> FailureFinding | None:
+def _finding_of_comment(case: Case, _changed: Sequence[Difference]) -> FailureFinding | None:
     for kind in _COMPLAINTS:
         if case.comment and _COMPLAINED[kind].search(case.comment):
             return FailureFinding(kind, _DISSATISFIED, _COMPLAINT[kind])
@@ -298,10 +298,10 @@ _MISMATCHED = FailureFinding(
 )
 _LOOKS: tuple[Callable[[Case, Sequence[Difference]], FailureFinding | None], ...] = (
     _not_written,
-    _refused,
+    _finding_of_refusal,
     _failed_checks,
-    _corrected,
-    _complained,
+    _finding_of_correction,
+    _finding_of_comment,
     _empty,
 )
 """In this order; the first that finds something counts."""
@@ -311,7 +311,7 @@ def _details(case: Case, finding: FailureFinding) -> list[str]:
     """Return the error's message, the tables of a slow query, or the filters of an empty one."""
     if finding is _EMPTY:
         filters = sorted(parts_of(case.sql or "").filters)
-        text = Text(f"筛选条件：{_listed(filters)}。", f"It filters by {_listed(filters)}.")
+        text = Text(f"筛选条件：{_short_list(filters)}。", f"It filters by {_short_list(filters)}.")
         if filters:
             return [text.to(case.lang)]
 
@@ -326,7 +326,7 @@ def _details(case: Case, finding: FailureFinding) -> list[str]:
 
     is_slow = finding.type == "performance_error"
     if is_slow and case.plan is not None and case.plan.scans:
-        tables = _listed(case.plan.scans)
+        tables = _short_list(case.plan.scans)
         text = Text(f"开销最大的表：{tables}。", f"Most of the work is in {tables}.")
         details.append(text.to(case.lang))
 
@@ -338,16 +338,18 @@ def _difference(difference: Difference) -> Text:
     before = difference.without
     after = difference.with_
     if not before:
-        return Text(f"缺少{part.zh} {_listed(after)}。", f"Missing {part.en}: {_listed(after)}.")
+        return Text(
+            f"缺少{part.zh} {_short_list(after)}。", f"Missing {part.en}: {_short_list(after)}."
+        )
     if not after:
         return Text(
-            f"多了{part.zh} {_listed(before)}。",
-            f"Too much among the {part.en}: {_listed(before)}.",
+            f"多了{part.zh} {_short_list(before)}。",
+            f"Too much among the {part.en}: {_short_list(before)}.",
         )
 
     return Text(
-        f"{part.zh}写成了 {_listed(before)}，应为 {_listed(after)}。",
-        f"Wrong {part.en}: {_listed(before)} instead of {_listed(after)}.",
+        f"{part.zh}写成了 {_short_list(before)}，应为 {_short_list(after)}。",
+        f"Wrong {part.en}: {_short_list(before)} instead of {_short_list(after)}.",
     )
 
 
@@ -357,14 +359,14 @@ def _advice(difference: Difference) -> Text:
     after = difference.with_
     if not after:
         return Text(
-            f"不要用{part.zh} {_listed(before)}。",
-            f"Leave out of the {part.en}: {_listed(before)}.",
+            f"不要用{part.zh} {_short_list(before)}。",
+            f"Leave out of the {part.en}: {_short_list(before)}.",
         )
 
-    return Text(f"{part.zh}用 {_listed(after)}。", f"Use as {part.en}: {_listed(after)}.")
+    return Text(f"{part.zh}用 {_short_list(after)}。", f"Use as {part.en}: {_short_list(after)}.")
 
 
-def _listed(texts: Sequence[str]) -> str:
+def _short_list(texts: Sequence[str]) -> str:
     listed = ", ".join(texts[:_MOST_NAMED])
     more = len(texts) - _MOST_NAMED
     if more > 0:
@@ -378,5 +380,5 @@ def _quoted_comment(comment: str) -> Text:
     return Text(f"用户说：“{line}”", f'The user says: "{line}"')
 
 
-def _joined(sentences: Sequence[str], lang: Lang) -> str:
+def _join_sentences(sentences: Sequence[str], lang: Lang) -> str:
     return ("" if lang == "zh" else " ").join(sentences)

@@ -181,13 +181,13 @@ def label_of(output: OutputColumn, metric: Metric | None, catalog: Catalog, lang
     if output.is_rank:
         return _RANK.to(lang)
     if output.is_share or output.is_computed:
-        return _written(output, lang)
+        return _name_in_words(output, lang)
     if output.column is not None:
-        return _composed(output, catalog, lang)
+        return _composed_label(output, catalog, lang)
     if output.function == "count":
         return _count_label(output, lang)
 
-    return _written(output, lang)
+    return _name_in_words(output, lang)
 
 
 def _count_label(output: OutputColumn, lang: Lang) -> str:
@@ -206,7 +206,7 @@ def _count_label(output: OutputColumn, lang: Lang) -> str:
     if len(named) == 1:
         counted = named
     if len(counted) != 1:
-        return _written(output, lang)
+        return _name_in_words(output, lang)
 
     lang = _language_of(counted[0], lang)
     return _FUNCTIONS["count"].to(lang).format(_in_plural(counted[0], lang))
@@ -228,7 +228,7 @@ def _given_name(output: OutputColumn, lang: Lang) -> str | None:
     return None
 
 
-def _written(output: OutputColumn, lang: Lang) -> str:
+def _name_in_words(output: OutputColumn, lang: Lang) -> str:
     """Read the column's name as words; in Chinese, say instead what a share or a count is."""
     if output.name in _YEARS_SINCE:
         return _YEARS_SINCE[output.name].to(lang)
@@ -244,7 +244,7 @@ def _written(output: OutputColumn, lang: Lang) -> str:
     return " ".join(english_words(output.name)) or output.name
 
 
-def _composed(output: OutputColumn, catalog: Catalog, lang: Lang) -> str:
+def _composed_label(output: OutputColumn, catalog: Catalog, lang: Lang) -> str:
     """Return a label such as "average amount": the function and the column in words."""
     period = output.period or output.part
     if period is not None and period in _PERIODS:
@@ -260,7 +260,7 @@ def _composed(output: OutputColumn, catalog: Catalog, lang: Lang) -> str:
     if _says(name, output.function):
         return name
 
-    return _applied(output.function, output.column, output.table, lang)
+    return _label_of_function(output.function, output.column, output.table, lang)
 
 
 def _language_of(thing: Table | Column, lang: Lang) -> Lang:
@@ -275,7 +275,8 @@ def _language_of(thing: Table | Column, lang: Lang) -> Lang:
     return "en" if is_named_in_latin else lang
 
 
-def _applied(function: str, column: Column, table: Table | None, lang: Lang) -> str:
+def _label_of_function(function: str, column: Column, table: Table | None, lang: Lang) -> str:
+    """Return what an aggregate of a column is called: "average amount", "number of orders"."""
     form = _FUNCTIONS[function]
     if function == "count" and table is not None:
         if table.primary_key == (column.name,):

@@ -36,10 +36,12 @@ def no_rows_said(sql: str, catalog: Catalog) -> Text:
     return _NONE if partly_closed(sql, catalog) else NO_ROWS
 
 
-def rights_said(
+def notes_on_hidden_rows(
     sql: str, result: QueryResult, columns: Sequence[ResultColumn], catalog: Catalog
 ) -> tuple[Text, ...]:
-    """Say what of the tables is covered, and how many of a column's defined values were seen.
+    """Return sentences which say that the reader may not see all rows; none where all are open.
+
+    They name the tables, and say how many of a column's allowed values the rows show.
 
     Args:
         columns: the columns of the result, whose values are looked at; none where the statement

@@ -118,7 +118,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 @contextmanager
-def _asked(settings: Settings) -> Iterator[UrlSource]:
+def _asked_database(settings: Settings) -> Iterator[UrlSource]:
     sources = database_sources(settings.database_url, settings.app_database_url, settings.data_path)
     try:
         if settings.database_url:
@@ -130,14 +130,14 @@ def _asked(settings: Settings) -> Iterator[UrlSource]:
 
 
 def _draft(settings: Settings, given: argparse.Namespace) -> int:
-    with _asked(settings) as source:
+    with _asked_database(settings) as source:
         catalog = read_catalog(source, database_options(settings))
 
-    sys.stdout.write(draft(_chosen(catalog, given.tables), os.path.relpath(SCHEMA_PATH)))
+    sys.stdout.write(draft(_matching_tables(catalog, given.tables), os.path.relpath(SCHEMA_PATH)))
     return 0
 
 
-def _chosen(catalog: Catalog, patterns: Sequence[str] | None) -> Catalog:
+def _matching_tables(catalog: Catalog, patterns: Sequence[str] | None) -> Catalog:
     if not patterns:
         return catalog
 
@@ -160,7 +160,7 @@ def _check(settings: Settings, given: argparse.Namespace) -> int:
     path = Path(given.file or settings.semantic_file or SEMANTIC_FILE).expanduser()
     read_file(path)  # what is wrong with the file itself is said without a database
     options = database_options(settings)
-    with _asked(settings) as source:
+    with _asked_database(settings) as source:
         problems = problems_of(path, source, options)
         doubts = () if problems else tuple(doubts_about(path, read_catalog(source, options)))
 

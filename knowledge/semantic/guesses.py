@@ -259,7 +259,7 @@ def implied_joins(catalog: Catalog) -> Mapping[TableKey, Sequence[PreferredJoin]
 
     found = {}
     for table in catalog.tables:
-        joins = list(_implied(table, owners))
+        joins = list(_implied_joins_of(table, owners))
         if joins:
             found[table.key] = joins
 
@@ -277,7 +277,7 @@ def _key_names(table: Table) -> Iterable[str]:
     return names
 
 
-def _implied(
+def _implied_joins_of(
     table: Table, owners: Mapping[tuple[str, str], list[Table]]
 ) -> Iterable[PreferredJoin]:
     declared = {*table.primary_key[:1], *table.referring_columns}

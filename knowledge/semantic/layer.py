@@ -58,7 +58,7 @@ class SemanticLayer:
         self._file = read_file(path)
         # Mistakes of a file that can't be read any more; until it is mended, its last entries hold
         self._mistakes: tuple[Problem, ...] = ()
-        self.reports = self._listed(())
+        self.reports = self._reports_of(())
         # statement → its table then, and why it failed
         self._planned: dict[str, tuple[_Shape, str | None]] = {}
 
@@ -92,14 +92,14 @@ class SemanticLayer:
 
     async def annotate(self, catalog: Catalog, facts: ServerFacts, plan: Plan) -> Catalog:
         """Return `catalog` with the file's meanings; see `databases.catalog.catalog.Annotate`."""
-        bound = await asyncio.to_thread(self._bound, catalog, facts)
+        bound = await asyncio.to_thread(self._bind_catalog, catalog, facts)
         bound = bound.without(await self._failing(bound.statements, plan))
         broken = await self._broken_reports(plan)
-        self.reports = self._listed(broken)
+        self.reports = self._reports_of(broken)
         self._report((*self._mistakes, *sorted((*bound.problems, *broken.values()))))
         return bound.catalog
 
-    def _bound(self, catalog: Catalog, facts: ServerFacts) -> Bound:
+    def _bind_catalog(self, catalog: Catalog, facts: ServerFacts) -> Bound:
         self._read_again()
         self._guard.learn(facts)
         bound = bind(self._file, catalog)
@@ -129,7 +129,7 @@ class SemanticLayer:
         self._mistakes = ()
         _log.info("the semantic file %s has changed and was read again", self.name)
 
-    def _listed(self, broken: Collection[str]) -> tuple[Report, ...]:
+    def _reports_of(self, broken: Collection[str]) -> tuple[Report, ...]:
         reports = []
         for entry in self._file.reports:
             name = entry.name.text

@@ -35,14 +35,14 @@ def replaced(text: str, before: str, after: str) -> str | None:
     lines, old = _lines(text), _lines(before.replace("\r\n", "\n"))
     new = _lines(after.replace("\r\n", "\n")) if after else []
     if not before:
-        return _joined([*lines, *new])
+        return _text_of_lines([*lines, *new])
 
     found = _places(lines, tuple(old))
     if len(found) != 1:
         return None
 
     lines[found[0] : found[0] + len(old)] = new
-    return _joined(lines)
+    return _text_of_lines(lines)
 
 
 def diff_of(before: str, after: str, name: str) -> str:
@@ -64,10 +64,10 @@ def patched(text: str, diff: str) -> str:
         lines[place : place + len(hunk.before)] = hunk.after
         moved += len(hunk.after) - len(hunk.before)
 
-    return _joined(lines)
+    return _text_of_lines(lines)
 
 
-def _joined(lines: Iterable[str]) -> str:
+def _text_of_lines(lines: Iterable[str]) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 

@@ -316,7 +316,7 @@ def _join(fields: YamlFields) -> JoinEntry:
     return JoinEntry(
         line=fields.line,
         columns=_spots(fields.nodes["columns"]),
-        to=_needed(fields.nodes["to"]),
+        to=_spot_of(fields.nodes["to"]),
         target=_spots(fields.nodes.get("target")),
     )
 
@@ -331,8 +331,8 @@ def _metric(name: Spot, fields: YamlFields) -> MetricEntry:
         names=names,
         description=_text(fields.nodes.get("description")),
         unit=_text(fields.nodes.get("unit")),
-        table=_needed(fields.nodes["table"]),
-        expression=_needed(fields.nodes["expression"]),
+        table=_spot_of(fields.nodes["table"]),
+        expression=_spot_of(fields.nodes["expression"]),
         filter=_spot(fields.nodes.get("filter")),
         date=_spot(fields.nodes.get("date")),
         grain=_spots(fields.nodes.get("grain")),
@@ -346,7 +346,7 @@ def _report(name: Spot, fields: YamlFields) -> ReportEntry:
         name=name,
         names=_names(fields.nodes.get("names")),
         description=_text(fields.nodes.get("description")),
-        sql=_needed(fields.nodes["sql"]),
+        sql=_spot_of(fields.nodes["sql"]),
     )
 
 
@@ -354,7 +354,7 @@ def _report(name: Spot, fields: YamlFields) -> ReportEntry:
 # texts
 
 
-def _needed(node: Tree) -> Spot:
+def _spot_of(node: Tree) -> Spot:
     spot = _spot(node)
     assert spot is not None  # the schema says so
     return spot

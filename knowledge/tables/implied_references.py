@@ -112,25 +112,27 @@ class _Owners:
         if words and words[-1] in _BARE_KEYS:
             thing = words[:-1]
 
-        found = self._found(self._keys, number, table, words)
+        found = self._tables_at(self._keys, number, table, words)
         if found or not thing:
             return found, False
 
         for start in range(len(thing)):
-            found = self._called(number, table, thing[start:], words[start:])
+            found = self._tables_named(number, table, thing[start:], words[start:])
             if found:
                 return found, start > 0
 
-        return self._found(self._firsts, number, table, words), False
+        return self._tables_at(self._firsts, number, table, words), False
 
-    def _called(self, number: int, table: Table, thing: _Words, words: _Words) -> Sequence[int]:
+    def _tables_named(
+        self, number: int, table: Table, thing: _Words, words: _Words
+    ) -> Sequence[int]:
         return (
-            self._found(self._keys, number, table, words)
-            or self._found(self._names, number, table, thing)
-            or self._near(number, table, thing)
+            self._tables_at(self._keys, number, table, words)
+            or self._tables_at(self._names, number, table, thing)
+            or self._tables_nearly_named(number, table, thing)
         )
 
-    def _near(self, number: int, table: Table, thing: _Words) -> Sequence[int]:
+    def _tables_nearly_named(self, number: int, table: Table, thing: _Words) -> Sequence[int]:
         """Return tables whose names end so, those before others that begin as the table's own."""
         ending = self._ends.get((table.schema, thing), [])
         module = self._cores[number][:1]
@@ -139,9 +141,11 @@ class _Owners:
             if other != number and self._cores[other][:1] == module:
                 within.append(other)
 
-        return within or self._found(self._ends, number, table, thing)
+        return within or self._tables_at(self._ends, number, table, thing)
 
-    def _found(self, places: "_Places", number: int, table: Table, words: _Words) -> Sequence[int]:
+    def _tables_at(
+        self, places: "_Places", number: int, table: Table, words: _Words
+    ) -> Sequence[int]:
         known = places.get((table.schema, words), ())
         if len(known) > _MOST_OWNERS:
             return ()

@@ -92,7 +92,7 @@ def _itself(missing: "_Missing", catalog: Catalog) -> str:
 
     table = catalog.by_key.get((missing.owner, missing.name))
     if table is not None and not missing.is_column:
-        return _spelled(table, catalog)
+        return _name_in_sql(table, catalog)
 
     return f"{quoted(missing.owner)}.{quoted(missing.name)}"
 
@@ -105,7 +105,7 @@ def near_tables(name: str, catalog: Catalog) -> tuple[str, ...]:
     scored = []
     for table in KNOWN_NAMES.of(catalog).tables_like(name):
         score = _score(name, table.name, table.comment)
-        scored.append((score, _spelled(table, catalog)))
+        scored.append((score, _name_in_sql(table, catalog)))
 
     return tuple(_nearest(scored)[:_MOST_NAMES])
 
@@ -193,7 +193,7 @@ def _tables(
 
     for table in KNOWN_NAMES.of(catalog).tables_like(missing.name):
         # The right name in the wrong schema is nearer than any other name.
-        yield _score(missing.name, table.name, table.comment), _spelled(table, catalog)
+        yield _score(missing.name, table.name, table.comment), _name_in_sql(table, catalog)
 
 
 def _columns(
@@ -225,7 +225,7 @@ def _elsewhere(name: str, known: ColumnReferences, catalog: Catalog) -> Iterator
         if table.key in read:
             continue
 
-        owner = _spelled(table, catalog)
+        owner = _name_in_sql(table, catalog)
         yield _ELSEWHERE_SCORE, f"{owner}.{quoted(column)}"
 
 
@@ -266,7 +266,7 @@ KNOWN_NAMES = IndexPart(
 )
 
 
-def _spelled(table: Table, catalog: Catalog) -> str:
+def _name_in_sql(table: Table, catalog: Catalog) -> str:
     in_path = next((s for s in catalog.search_path if (s, table.name) in catalog.by_key), None)
     if in_path == table.schema:
         return quoted(table.name)

@@ -13,7 +13,7 @@ def table_meaning(meaning: TableMeaning | None) -> dict[str, Any] | None:
 
     return {
         "names": _names(meaning.names),
-        "description": _text(meaning.description),
+        "description": _text_json(meaning.description),
         "label_columns": list(meaning.label_columns),
         "date_column": meaning.date_column,
         "filter": meaning.default_filter,
@@ -40,8 +40,8 @@ def column_meaning(meaning: ColumnMeaning | None) -> dict[str, Any] | None:
 
     return {
         "names": _names(meaning.names),
-        "description": _text(meaning.description),
-        "unit": _text(meaning.unit),
+        "description": _text_json(meaning.description),
+        "unit": _text_json(meaning.unit),
         "values": [{"value": value.value, "names": _names(value.names)} for value in values],
     }
 
@@ -51,8 +51,8 @@ def metric(said: Metric) -> dict[str, Any]:
     return {
         "name": said.name,
         "names": _names(said.names),
-        "description": _text(said.description),
-        "unit": _text(said.unit),
+        "description": _text_json(said.description),
+        "unit": _text_json(said.unit),
         "expression": said.expression,
         "filter": said.filter,
         "date_column": said.date_column,
@@ -64,7 +64,7 @@ def _names(names: BilingualNames) -> dict[str, list[str]]:
     return {"zh": list(names.zh), "en": list(names.en)}
 
 
-def _text(text: Text | None) -> dict[str, str] | None:
+def _text_json(text: Text | None) -> dict[str, str] | None:
     if text:
         return {"zh": text.zh, "en": text.en}
 

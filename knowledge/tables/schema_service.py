@@ -85,7 +85,7 @@ class SchemaService:
 
         found = await asyncio.to_thread(search.matches, question, limit, near, examples)
         return {
-            "tables": [_matched(match, catalog) for match in found],
+            "tables": [_match_json(match, catalog) for match in found],
             "table_count": len(catalog.tables),
         }
 
@@ -97,7 +97,7 @@ class SchemaService:
         """
         after = None
         if cursor is not None:
-            after = _after(cursor)
+            after = _place_after(cursor)
 
         catalog = await self._opened(actor).catalog()
         return await asyncio.to_thread(_page, catalog, limit, after)
@@ -111,19 +111,19 @@ class SchemaService:
             InvalidRequest: several are called so; names them.
         """
         catalog = await self._opened(actor).catalog()
-        return await asyncio.to_thread(self._described, name, catalog)
+        return await asyncio.to_thread(self._table_json, name, catalog)
 
-    def _described(self, name: str, catalog: Catalog) -> dict[str, Any]:
+    def _table_json(self, name: str, catalog: Catalog) -> dict[str, Any]:
         table = table_named(name, catalog)
         return {
-            **_listed(table),
+            **_summary_json(table),
             "columns": [self._column(table, column) for column in table.columns],
             "primary_key": list(table.primary_key),
             "unique_keys": [list(key) for key in table.unique_keys],
             "foreign_keys": [
                 {
                     "columns": list(key.columns),
-                    **_place(*key.target),
+                    **_place_json(*key.target),
                     "target_columns": list(key.target_columns),
                 }
                 for key in table.foreign_keys
@@ -131,7 +131,7 @@ class SchemaService:
             ],
             "referenced_by": [
                 {
-                    **_place(*other.key),
+                    **_place_json(*other.key),
                     "columns": list(key.columns),
                     "target_columns": list(key.target_columns),
                 }
@@ -168,11 +168,11 @@ class SchemaService:
 # shapes
 
 
-def _place(schema: str, name: str) -> dict[str, Any]:
+def _place_json(schema: str, name: str) -> dict[str, Any]:
     return {"schema": schema, "table": name}
 
 
-def _listed(table: Table) -> dict[str, Any]:
+def _summary_json(table: Table) -> dict[str, Any]:
     return {
         "schema": table.schema,
         "name": table.name,
@@ -184,21 +184,26 @@ def _listed(table: Table) -> dict[str, Any]:
     }
 
 
-def _matched(match: TableMatch, catalog: Catalog) -> dict[str, Any]:
+def _match_json(match: TableMatch, catalog: Catalog) -> dict[str, Any]:
     table = catalog.by_key[
         match.table.key
     ]  # the ranking's may have an earlier estimate of the rows
     near = [{"kind": "similar"}] if match.is_near else []
     examples = [{"kind": "example", "text": example.question} for example in match.examples]
-    reasons = [*map(_said, match.words), *examples, *near, *map(_led, match.links)]
-    return _ranked(table, match.score, reasons=reasons)
+    reasons = [
+        *map(_word_reason_json, match.words),
+        *examples,
+        *near,
+        *map(_link_reason_json, match.links),
+    ]
+    return _ranked_json(table, match.score, reasons=reasons)
 
 
-def _ranked(table: Table, score: float, reasons: list[dict[str, Any]]) -> dict[str, Any]:
-    return {**_listed(table), "score": round(score, 4), "reasons": reasons}
+def _ranked_json(table: Table, score: float, reasons: list[dict[str, Any]]) -> dict[str, Any]:
+    return {**_summary_json(table), "score": round(score, 4), "reasons": reasons}
 
 
-def _said(reason: WordReason) -> dict[str, Any]:
+def _word_reason_json(reason: WordReason) -> dict[str, Any]:
     return {
         "kind": reason.kind,
         "words": list(reason.words),
@@ -208,12 +213,12 @@ def _said(reason: WordReason) -> dict[str, Any]:
     }
 
 
-def _led(reason: LinkReason) -> dict[str, Any]:
+def _link_reason_json(reason: LinkReason) -> dict[str, Any]:
     direction = "referred_to_by"
     if reason.points_to_it:
         direction = "refers_to"
 
-    return {"kind": direction, **_place(*reason.table.key), "is_declared": reason.is_declared}
+    return {"kind": direction, **_place_json(*reason.table.key), "is_declared": reason.is_declared}
 
 
 # ------------------------------------------------------------------------------
@@ -229,7 +234,7 @@ def _page(catalog: Catalog, limit: int, after: tuple[str, str] | None) -> dict[s
     shown = list(islice(keys, start, start + limit))
     is_more = start + limit < len(keys)
     return {
-        "tables": [_listed(catalog.by_key[key]) for key in shown],
+        "tables": [_summary_json(catalog.by_key[key]) for key in shown],
         "table_count": len(keys),
         "next_cursor": _cursor(shown[-1]) if is_more else None,
     }
@@ -240,7 +245,7 @@ def _cursor(key: tuple[str, str]) -> str:
     return urlsafe_b64encode("\0".join(key).encode()).decode().rstrip("=")
 
 
-def _after(cursor: str) -> tuple[str, str]:
+def _place_after(cursor: str) -> tuple[str, str]:
     try:
         schema, name = urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode().split("\0")
     except ValueError as exc:

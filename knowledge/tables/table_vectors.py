@@ -55,7 +55,7 @@ class _Tables:
         metrics = metrics_of(catalog)
         tables = catalog.tables[:_MOST_TABLES]
         self.keys = [table.key for table in tables]
-        self.texts = [_text(table, metrics.get(table.key, ())) for table in tables]
+        self.texts = [_table_text(table, metrics.get(table.key, ())) for table in tables]
         self.hashes = [_hash(model, text) for text in self.texts]
         self.fill_task: asyncio.Task[None] | None = None
         self.failed_at = -math.inf  # on the monotonic clock
@@ -222,7 +222,7 @@ class TableVectors:
         """Return the question's vector; one request serves all, also when nobody waits any more."""
         known = self._questions.get(question)
         if known is None or _has_failed(known):
-            known = self._questions[question] = asyncio.create_task(self._embedded(question))
+            known = self._questions[question] = asyncio.create_task(self._embed_question(question))
             known.add_done_callback(_has_failed)  # nobody else may look at its error
 
         self._questions.move_to_end(question)
@@ -231,7 +231,7 @@ class TableVectors:
 
         return known
 
-    async def _embedded(self, question: str) -> Vector:
+    async def _embed_question(self, question: str) -> Vector:
         (vector,) = await self._embed([question])
         return vector
 
@@ -243,7 +243,7 @@ def _has_failed(task: "asyncio.Task[Vector]") -> bool:
     return task.cancelled() or task.exception() is not None
 
 
-def _text(table: Table, metrics: Sequence[Metric]) -> str:
+def _table_text(table: Table, metrics: Sequence[Metric]) -> str:
     return "\n".join(_sent(table, metrics))[:_MOST_CHARS]
 
 

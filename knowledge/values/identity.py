@@ -55,7 +55,7 @@ def names_people(table: Table, column: Column) -> bool:
     """Tell whether the column's values are names of people."""
     words = _words(column.name)
     said = (column.comment or "")[:_HEAD]
-    if _look(column, _is_organisation, _FEW):
+    if _look_alike(column, _is_organisation, _FEW):
         return False
     if _is_always_a_persons(words, column.name, said):
         return True
@@ -63,7 +63,7 @@ def names_people(table: Table, column: Column) -> bool:
         return False
     if identifies(table, column):
         return False
-    if _look(column, _is_person, _LOOKS_SO):
+    if _look_alike(column, _is_person, _LOOKS_SO):
         return True
 
     return _is_called_so(table, column, words, said)
@@ -107,7 +107,7 @@ def identifies(table: Table, column: Column) -> bool:
     if is_called_so_in_han or _is_key(table, column):
         return True
 
-    return _look(column, _is_code, _LOOKS_SO)
+    return _look_alike(column, _is_code, _LOOKS_SO)
 
 
 def _is_key(table: Table, column: Column) -> bool:
@@ -197,7 +197,7 @@ def _words(name: str) -> tuple[str, ...]:
     return tuple(words)
 
 
-def _look(column: Column, is_one: Callable[[str], bool], part: float) -> bool:
+def _look_alike(column: Column, is_one: Callable[[str], bool], part: float) -> bool:
     if len(column.values) < _LEAST_VALUES:
         return False
 

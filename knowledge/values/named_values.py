@@ -165,7 +165,7 @@ class NamedValues:
         known = [*exact, *schema]
         found: list[NamedValue] = []
         for span in exact:
-            found.extend(self._named(asked, span, known))
+            found.extend(self._values_named(asked, span, known))
 
         for key in self._misspelt(asked, known):
             found.extend(self._misspelt_at(key))
@@ -194,7 +194,7 @@ class NamedValues:
         """Tell whether it is a value's key, and not what any question may hold."""
         return key in self._places and key not in self._common
 
-    def _named(
+    def _values_named(
         self, asked: "_QuestionWords", span: _Span, known: Sequence[_Span]
     ) -> Iterator[NamedValue]:
         for number in self._best(asked, span.key):

@@ -125,10 +125,10 @@ def _named(
         offers_others = wide == span and stretch.is_unknown(*span)
 
     if offers_others:
-        yield from _offered(held, stretch, wide, values)
+        yield from _hits_in(held, stretch, wide, values)
 
 
-def _offered(
+def _hits_in(
     held: Held, stretch: Stretch, span: tuple[int, int], values: Mapping[str, str]
 ) -> Iterator[Hit]:
     said = stretch.said(*span)

@@ -316,7 +316,7 @@ def _beginnings(atoms: Sequence[Atom]) -> tuple[str, ...]:
     if len(first) > 1:
         is_joined = first[:2] in written or (len(first) > 2 and first[1:3] in written)
         if is_joined:
-            return _written(first[:1])
+            return _writings_of(first[:1])
 
         return _both(first[0], first[1])
 
@@ -324,19 +324,19 @@ def _beginnings(atoms: Sequence[Atom]) -> tuple[str, ...]:
     if are_han:
         return _both(first, _plain(atoms[1]))
 
-    return _written(first)
+    return _writings_of(first)
 
 
 def _both(first: str, second: str) -> tuple[str, ...]:
     pairs = []
-    for one in _written(first):
-        for other in _written(second):
+    for one in _writings_of(first):
+        for other in _writings_of(second):
             pairs.append(one + other)
 
     return tuple(pairs)
 
 
-def _written(char: str) -> tuple[str, ...]:
+def _writings_of(char: str) -> tuple[str, ...]:
     return (char, *_writings().get(char, ""))
 
 
@@ -392,8 +392,8 @@ def _with_slips(run: Sequence[Atom]) -> ValuePattern | None:
     expression = _GAP.join(map(_word_with_slips, run))
     first = unaccented(_plain(run[0])[:1])
     beginnings: dict[str, None] = {}
-    for letter in _accented(first):
-        beginnings.update(dict.fromkeys(_written(letter)))
+    for letter in _accents_of(first):
+        beginnings.update(dict.fromkeys(_writings_of(letter)))
 
     return ValuePattern(tuple(beginnings), expression)
 
@@ -403,19 +403,19 @@ def _han_with_slips(text: str) -> ValuePattern | None:
         return None
 
     longer = f"{_letters(text)}{_ANY}{{1,{MOST_ATOMS}}}"
-    return ValuePattern(_written(text[0]), f"(?:{_slipped(text)}|{longer})")
+    return ValuePattern(_writings_of(text[0]), f"(?:{_pattern_of_slip(text)}|{longer})")
 
 
 def _word_with_slips(atom: Atom) -> str:
     word = _plain(atom)
     may_slip = atom.kind == "word" and len(atom.text) >= _LEAST_MISSPELT
     if may_slip:
-        return _slipped(word)
+        return _pattern_of_slip(word)
 
     return _letters(word, accents=True)
 
 
-def _slipped(word: str) -> str:
+def _pattern_of_slip(word: str) -> str:
     half = len(word) // 2
     first = _letters(word[:half], accents=True)
     second = _letters(word[half:], accents=True)
@@ -444,7 +444,7 @@ def _letters(text: str, *, accents: bool = False) -> str:
             at += 2
             continue
 
-        letters = "".join(_accented(unaccented(text[at]))) if accents else text[at]
+        letters = "".join(_accents_of(unaccented(text[at]))) if accents else text[at]
         pieces.append(_class(letters))
         at += 1
 
@@ -457,7 +457,7 @@ def _class(chars: str) -> str:
 
     written: list[str] = []
     for char in chars:
-        written.extend(_written(char))
+        written.extend(_writings_of(char))
 
     kept = "".join(char for char in written if char not in _SPECIAL)
     is_plain = len(kept) == 1 and kept.isalnum()
@@ -499,7 +499,7 @@ def _accents() -> dict[str, str]:
     return {bare: "".join(sorted(chars)) for bare, chars in found.items()}
 
 
-def _accented(char: str) -> tuple[str, ...]:
+def _accents_of(char: str) -> tuple[str, ...]:
     return (char, *_accents().get(char, ""))
 
 

@@ -267,7 +267,7 @@ class _Lookup:
         if not branches:
             return ()
 
-        return await self._rows(_united(branches, pattern))
+        return await self._rows(_search_statement(branches, pattern))
 
     async def _branch(
         self, number: int, held: Held, pattern: ValuePattern, stretches: Sequence[Stretch]
@@ -292,7 +292,7 @@ class _Lookup:
         kind = (held.place, way)
         if kind not in self._known.ways:
             # Without a limit: the planner may hope to find that many soon.
-            sql = _united([_branch(0, held, condition)], ValuePattern((), ""))
+            sql = _search_statement([_branch(0, held, condition)], ValuePattern((), ""))
             try:
                 plan = await self._database.explain(sql)
                 self._known.ways[kind] = plan.total_cost <= _CHEAP
@@ -305,7 +305,7 @@ class _Lookup:
         """Return the column with some of its values, which tell whether it is personal."""
         if held.place not in self._known.samples:
             rows = await self._rows(
-                f"SELECT 0 AS place, {_text(held)} AS value FROM {_source(held)}"
+                f"SELECT 0 AS place, {_column_as_text(held)} AS value FROM {_source(held)}"
                 f" WHERE {_is_there(held)} LIMIT {_SAMPLE_ROWS}"
             )
             values = {value for _, value in rows if len(value) <= _LONGEST}
@@ -362,7 +362,7 @@ def searched(places: Iterable[Place], catalog: Catalog) -> Iterator[Held]:
 # statements
 
 
-def _united(branches: Sequence[str], pattern: ValuePattern) -> str:
+def _search_statement(branches: Sequence[str], pattern: ValuePattern) -> str:
     expression = sql_literal(pattern.expression)
     united = " UNION ALL ".join(branches)
     return f"WITH said(pattern) AS (SELECT {expression}) {united}"
@@ -371,7 +371,9 @@ def _united(branches: Sequence[str], pattern: ValuePattern) -> str:
 def _branch(number: int, held: Held, condition: str, limit: str = "") -> str:
     """Select the values of one column that meet the condition, each once."""
     # OFFSET 0 keeps the limit from changing how the rows are found.
-    rows = f"SELECT {_text(held)} AS value FROM {_source(held)} WHERE {condition} OFFSET 0"
+    rows = (
+        f"SELECT {_column_as_text(held)} AS value FROM {_source(held)} WHERE {condition} OFFSET 0"
+    )
     columns = f"{number} AS place, found{number}.value"
     return f"(SELECT DISTINCT {columns} FROM ({rows}) AS found{number} {limit})"
 
@@ -379,7 +381,7 @@ def _branch(number: int, held: Held, condition: str, limit: str = "") -> str:
 def _matches(held: Held, pattern: ValuePattern) -> str:
     # With the collation of bytes a pattern needs no locale, and works on columns whose collation
     # allows none. The size is known without reading a long text, which no question names.
-    text = _text(held)
+    text = _column_as_text(held)
     begins = []
     for size in (1, 2):
         beginnings = [beginning for beginning in pattern.beginnings if len(beginning) == size]
@@ -429,10 +431,10 @@ def _in_brackets(texts: Iterable[str]) -> str:
 
 def _is_there(held: Held) -> str:
     column = quoted(held.column.name)
-    return f"{column} IS NOT NULL AND octet_length({_text(held)}) <= {_MOST_BYTES}"
+    return f"{column} IS NOT NULL AND octet_length({_column_as_text(held)}) <= {_MOST_BYTES}"
 
 
-def _text(held: Held) -> str:
+def _column_as_text(held: Held) -> str:
     return f"CAST({quoted(held.column.name)} AS text)"
 
 

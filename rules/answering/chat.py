@@ -81,7 +81,7 @@ def chat_reply(inquiry: Inquiry) -> OfflineReply:
     offers = within(OFFERS_S, lambda: about_mentioned(inquiry), [])
     if offers:
         taken = _TAKEN_AS_TALK.to(inquiry.lang).format(_only_data(inquiry))
-        return OfflineReply((taken, _listed(offers)), tuple(offers))
+        return OfflineReply((taken, _bullet_list(offers)), tuple(offers))
     if _lacks_beginning(inquiry):
         return _with_examples(_NOTHING_TO_CONTINUE.to(inquiry.lang), inquiry)
 
@@ -119,8 +119,10 @@ def _with_examples(said: str, inquiry: Inquiry) -> OfflineReply:
     if not examples:
         return OfflineReply((said, about.to(lang)))
 
-    return OfflineReply((said, about.to(lang), _FOR_EXAMPLE.to(lang), _listed(examples)), examples)
+    return OfflineReply(
+        (said, about.to(lang), _FOR_EXAMPLE.to(lang), _bullet_list(examples)), examples
+    )
 
 
-def _listed(questions: Iterable[str]) -> str:
+def _bullet_list(questions: Iterable[str]) -> str:
     return "\n".join(f"- {question}" for question in questions)

@@ -13,8 +13,8 @@ _PROSE = WORDS.english.one_of("columns.prose")
 _PROSE_HAN = WORDS.chinese.pattern("columns.prose", end="$")
 
 
-def tells_groups(table: Table, column: Column) -> bool:
-    """Tell whether a text column has few values, each of several rows, and holds no prose."""
+def is_worth_grouping_by(table: Table, column: Column) -> bool:
+    """Tell whether a text column has few values, each in several rows, and holds no prose."""
     count = len(column.values)
     if kind_of(column) != "text" or not 2 <= count <= _MOST_GROUPS or _is_prose(column):
         return False

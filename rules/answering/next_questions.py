@@ -16,7 +16,7 @@ from common.text import Lang, Text
 from common.values import Column, Offer, Turn
 from knowledge.language.spoken_names import spoken_name
 from knowledge.values.identity import names_people
-from rules.answering.groupings import row_name, tells_groups
+from rules.answering.groupings import is_worth_grouping_by, row_name
 from rules.composing.understanding import Understanding
 from rules.conversation.conversation import earlier_query, understand_in_context
 from rules.linking.moments import Period, Unit
@@ -354,7 +354,7 @@ def _split_groups(query: Query, lexicon: Lexicon) -> Iterator[Dimension]:
             is_told = (key, column.name) in split_already
             if is_told or _tells_row(facts, column):
                 continue
-            if tells_groups(facts.table, column):
+            if is_worth_grouping_by(facts.table, column):
                 yield Dimension(key, column.name)
 
         if steps > 0 and facts.is_entity:

@@ -19,7 +19,7 @@ from knowledge.language.inflection import plural
 from knowledge.language.spoken_names import spoken_name
 from knowledge.values.identity import names_people
 from knowledge.words import WORDS
-from rules.answering.groupings import row_name, tells_groups
+from rules.answering.groupings import is_worth_grouping_by, row_name
 from rules.composing.understanding import understand
 from rules.linking.marks import marks_of
 from rules.query.query import ColumnRef, Condition, Dimension, Measure, Order, Query
@@ -231,7 +231,11 @@ def _telling_column(facts: Facts) -> Column | None:
     table = facts.table
     for column in sorted(table.columns, key=lambda column: column.nullable):
         names_row = column.name in facts.display or facts.is_identifier(column)
-        if not names_row and tells_groups(table, column) and not names_people(table, column):
+        if (
+            not names_row
+            and is_worth_grouping_by(table, column)
+            and not names_people(table, column)
+        ):
             return column
 
     return None

@@ -50,7 +50,7 @@ def rolling(unit: Unit, count: int) -> Period:
     return Period(Moment().shifted(unit, -count), Moment())
 
 
-def _from(day: datetime.date, unit: Unit, count: int = 1) -> Period:
+def _period_from(day: datetime.date, unit: Unit, count: int = 1) -> Period:
     start = Moment(day)
     return Period(start, start.shifted(unit, count), unit if count == 1 else None)
 
@@ -130,22 +130,22 @@ def _length(first: int, last: int) -> int:
     return last - first + 1
 
 
-def _at(year: str, month: int = 1, day: int = 1) -> datetime.date:
+def _date_of(year: str, month: int = 1, day: int = 1) -> datetime.date:
     return datetime.date(_number(year), month, day)
 
 
 def _months(year: str, month: str, last_month: str | None = None) -> Period:
-    return _from(
-        _at(year, _month(month)), "month", _length(_month(month), _month(last_month or month))
+    return _period_from(
+        _date_of(year, _month(month)), "month", _length(_month(month), _month(last_month or month))
     )
 
 
 def _days(
     year: str, month: str, day: str, last_day: str | None = None, last_month: str | None = None
 ) -> Period:
-    first = _at(year, _month(month), _number(day))
-    last = _at(year, _month(last_month or month), _number(last_day or day))
-    return _from(first, "day", _length(first.toordinal(), last.toordinal()))
+    first = _date_of(year, _month(month), _number(day))
+    last = _date_of(year, _month(last_month or month), _number(last_day or day))
+    return _period_from(first, "day", _length(first.toordinal(), last.toordinal()))
 
 
 def _relative_months(relative_year: str, month: str, last_month: str | None = None) -> Period:
@@ -214,9 +214,11 @@ _MEANINGS: dict[str, Callable[..., Period]] = {
     "days": _days,
     "month": _months,
     "months": _months,
-    "quarter": lambda year, quarter: _from(_at(year, _quarter(quarter) * 3 - 2), "quarter"),
-    "half": lambda year, half: _from(_at(year, _half(half)), "month", 6),
-    "year": lambda year: _from(_at(year), "year"),
+    "quarter": lambda year, quarter: _period_from(
+        _date_of(year, _quarter(quarter) * 3 - 2), "quarter"
+    ),
+    "half": lambda year, half: _period_from(_date_of(year, _half(half)), "month", 6),
+    "year": lambda year: _period_from(_date_of(year), "year"),
     "day_of_relative_year": _day_of_year,
     "month_of_relative_year": _relative_months,
     "months_of_relative_year": _relative_months,
@@ -251,7 +253,7 @@ def _pattern_of(part: str, words: Words) -> str:
     """Return the pattern of a part of a form: its own, else any of the words of its table."""
     patterns = words.get(f"dates.parts.{part}") or WORDS.chinese.get(f"dates.parts.{part}")
     if patterns:
-        return _filled("|".join(patterns), words, "(?:{pattern})")
+        return _filled_form("|".join(patterns), words, "(?:{pattern})")
 
     known = {
         word for said in words.under(f"dates.{part}").values() for word in said
@@ -259,14 +261,14 @@ def _pattern_of(part: str, words: Words) -> str:
     return "|".join(sorted(known, key=len, reverse=True))
 
 
-def _filled(form: str, words: Words, group: str = "(?P<{part}>{pattern})") -> str:
+def _filled_form(form: str, words: Words, group: str = "(?P<{part}>{pattern})") -> str:
     return _PART.sub(
         lambda match: group.format(part=match[1], pattern=_pattern_of(match[1], words)), form
     )
 
 
 _FORMS = tuple(
-    (re.compile(rf"(?<![a-z0-9]){_filled(form, words)}"), name)
+    (re.compile(rf"(?<![a-z0-9]){_filled_form(form, words)}"), name)
     for words in _LANGUAGES
     for name, forms in words.under("dates.forms").items()
     for form in forms
@@ -285,7 +287,7 @@ _BARE_YEAR = re.compile(  # alone, or one of two: "2024-2025"
 _ODD = tuple(re.compile(form) for form in WORDS.english.phrases("dates.odd"))
 _YEARLESS = re.compile(
     "|".join(
-        _filled(form, words, "(?:{pattern})")
+        _filled_form(form, words, "(?:{pattern})")
         for words in _LANGUAGES
         for form in words.phrases("dates.yearless")
     )
@@ -301,9 +303,9 @@ def spans_of(text: str) -> list[DateSpan]:
         DateSpan(match.start(), match.end(), _FIXED[match.group()])
         for match in _FIXED_PATTERN.finditer(text)
     ]
-    spans.extend(_matched(text))
+    spans.extend(_date_spans(text))
     for match in _BARE_YEAR.finditer(text):
-        period = _from(datetime.date(int(match.group(1)), 1, 1), "year")
+        period = _period_from(datetime.date(int(match.group(1)), 1, 1), "year")
         spans.append(DateSpan(match.start(), match.end(), period, is_bare=True))
 
     spans.extend(_impossible(match, "said") for pattern in _ODD for match in pattern.finditer(text))
@@ -330,7 +332,7 @@ def whole_period(text: str) -> Period | None:
     return whole[0].period if whole else None
 
 
-def _matched(text: str) -> Iterator[DateSpan]:
+def _date_spans(text: str) -> Iterator[DateSpan]:
     for pattern, name in _FORMS:
         for match in pattern.finditer(text):
             try:

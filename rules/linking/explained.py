@@ -70,10 +70,10 @@ class ExplainedWords:
 def explained_words(inquiry: Inquiry) -> ExplainedWords:
     """Return the words of the question that its catalogue explains."""
     inquiry = shortened(inquiry)
-    return within(STEP_S, lambda: _explained(inquiry), ExplainedWords())
+    return within(STEP_S, lambda: _explained_words(inquiry), ExplainedWords())
 
 
-def _explained(inquiry: Inquiry) -> ExplainedWords:
+def _explained_words(inquiry: Inquiry) -> ExplainedWords:
     how_well: dict[int, float] = {}
     sizes: dict[int, float] = {}
     unknown: list[Mark] = []

@@ -91,7 +91,7 @@ def _mentioned_tables(
                 mentioned[link.table] = max(mentioned.get(link.table, 0.0), link.quality)
 
     if hint:
-        mentioned.update(dict.fromkeys(_hinted(hint.lower(), lexicon), _HINTED))
+        mentioned.update(dict.fromkeys(_hinted_tables(hint.lower(), lexicon), _HINTED))
 
     for key, weight in context.items():
         mentioned.setdefault(key, weight)
@@ -99,7 +99,7 @@ def _mentioned_tables(
     return mentioned
 
 
-def _hinted(hint: str, lexicon: Lexicon) -> list[TableKey]:
+def _hinted_tables(hint: str, lexicon: Lexicon) -> list[TableKey]:
     tables = lexicon.schema.facts
     return [key for key in tables if hint in (key[1].lower(), f"{key[0]}.{key[1]}".lower())]
 

@@ -51,10 +51,10 @@ def wanted_values(inquiry: Inquiry, *, is_data: bool = False) -> ValueRequest:
         is_data: whether it is known to be about the data, whatever its words say.
     """
     inquiry = shortened(inquiry)
-    return within(STEP_S, lambda: _wanted(inquiry, is_data=is_data), ValueRequest())
+    return within(STEP_S, lambda: _value_request(inquiry, is_data=is_data), ValueRequest())
 
 
-def _wanted(inquiry: Inquiry, *, is_data: bool) -> ValueRequest:
+def _value_request(inquiry: Inquiry, *, is_data: bool) -> ValueRequest:
     lexicon = lexicon_of(inquiry.catalog)
     marks, stretches = _marks_and_stretches(inquiry.question, lexicon)
     if not stretches:
@@ -116,7 +116,7 @@ def _quoted_stretches(atoms: Sequence[Atom], named: set[int]) -> Iterator[Stretc
         if atom.kind != "quote" or place in named:
             continue
 
-        stretch = _quoted(atom.text)
+        stretch = _quoted_stretch(atom.text)
         if stretch.atoms:
             yield stretch
 
@@ -129,7 +129,7 @@ def _is_unexplained(mark: Mark) -> bool:
     return mark.is_unknown or mark.quality < _CLEAR
 
 
-def _quoted(literal: str) -> Stretch:
+def _quoted_stretch(literal: str) -> Stretch:
     text = normalise(literal)
     atoms = atoms_of(text)
     return Stretch(text, atoms, (True,) * len(atoms), is_quoted=True)

@@ -99,10 +99,10 @@ def with_other_forms(
             and word.isalpha()
             and (mark.text == word or place == 0)
         )
-        yield _known(mark, word, lexicon, intents) if is_word else mark
+        yield _linked_mark(mark, word, lexicon, intents) if is_word else mark
 
 
-def _known(mark: Mark, word: str, lexicon: Lexicon, intents: Mapping[str, Intent]) -> Mark:
+def _linked_mark(mark: Mark, word: str, lexicon: Lexicon, intents: Mapping[str, Intent]) -> Mark:
     base = lemma(word)
     links = lexicon.links(base, stem(base)) or lexicon.find(lexicon.other_forms.get(base, ""))
     if links:

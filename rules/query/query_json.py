@@ -27,7 +27,7 @@ _NAMES_COLUMN = ("column", "times", "less")  # fields with the name of a column 
 
 def to_json(understood: Query | Pending) -> dict[str, Any]:
     """Return the query, or the pending question, as plain JSON values."""
-    return {"version": _VERSION, _name(type(understood)): _written(understood)}
+    return {"version": _VERSION, _name(type(understood)): _json_of(understood)}
 
 
 def from_json(kind: type[T], data: Mapping[str, Any], catalog: Catalog) -> T | None:
@@ -51,27 +51,27 @@ def _name(kind: type[Query | Pending]) -> str:
     return kind.__name__.lower()
 
 
-def _written(value: Any) -> Any:
+def _json_of(value: Any) -> Any:
     if isinstance(value, Decimal):
         return {"number": str(value)}
     if isinstance(value, datetime.date):
         return {"day": value.isoformat()}
     if isinstance(value, frozenset):
-        return [_written(one) for one in sorted(value)]
+        return [_json_of(one) for one in sorted(value)]
     if isinstance(value, tuple):
-        return [_written(one) for one in value]
+        return [_json_of(one) for one in value]
     if is_dataclass(value):
-        return _written_fields(value)
+        return _fields_json(value)
 
     return value
 
 
-def _written_fields(value: Any) -> dict[str, Any]:
+def _fields_json(value: Any) -> dict[str, Any]:
     found = {}
     for field in fields(value):
         one = getattr(value, field.name)
         if one != field.default:
-            found[field.name] = _written(one)
+            found[field.name] = _json_of(one)
 
     return found
 

@@ -47,7 +47,7 @@ def _year_of_operand(operand: Operand, is_chinese: bool) -> str:
         return ""
 
     is_year = operand == int(operand) and _FIRST_YEAR <= operand < _AFTER_LAST_YEAR
-    return _spelled(int(operand), is_chinese) if is_year else ""
+    return _spelled_year(int(operand), is_chinese) if is_year else ""
 
 
 def year_of_period(period: Period, is_chinese: bool) -> str:
@@ -59,7 +59,7 @@ def year_of_period(period: Period, is_chinese: bool) -> str:
     if start is None:
         return ""
     if start.day is not None:
-        return _spelled(start.day.year, is_chinese)
+        return _spelled_year(start.day.year, is_chinese)
     if start.trunc != "year":
         return ""
 
@@ -72,10 +72,10 @@ def dated(marks: Iterable[Mark], year: str, is_chinese: bool) -> tuple[Mark, ...
     if not year:
         return tuple(marks)
 
-    return tuple(_dated(mark, year, is_chinese) for mark in marks)
+    return tuple(_with_year(mark, year, is_chinese) for mark in marks)
 
 
-def _dated(mark: Mark, year: str, is_chinese: bool) -> Mark:
+def _with_year(mark: Mark, year: str, is_chinese: bool) -> Mark:
     is_month = mark.is_unknown and mark.text.lower() in _MONTHS
     lacks_year = mark.date is not None and mark.date.missing_year
     if not is_month and not lacks_year:
@@ -103,7 +103,7 @@ def in_year_of(period: Period, said: str, is_chinese: bool) -> Period | None:
     return in_year(year, said, is_chinese) if year else None
 
 
-def _spelled(year: int, is_chinese: bool) -> str:
+def _spelled_year(year: int, is_chinese: bool) -> str:
     return _words(is_chinese).text("dates.spelled_year").format(year)
 
 

@@ -24,14 +24,14 @@ def compared(match: Match, items: Sequence[MatchedItem] | None = None) -> Thresh
     at = items[0].first
     match numbers:
         case [Numeral() as first, Numeral() as second]:
-            return _between(first, second, at)
+            return _between_threshold(first, second, at)
         case [Numeral() as number]:
             return _compared_with(number, items, at)
 
     return None
 
 
-def _between(first: Numeral, second: Numeral, at: int) -> Threshold | None:
+def _between_threshold(first: Numeral, second: Numeral, at: int) -> Threshold | None:
     start = first.value
     # In `1到2万` and "between 1 and 2 million" the scale belongs to both numbers.
     if first.scale == 1 and first.value < second.unscaled:

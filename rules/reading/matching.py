@@ -1,11 +1,26 @@
 """The language of patterns, and the places of a question where a pattern matches.
 
-A pattern is a row of elements: `mcol not? cmp num`. An element is a symbol of `words`, or several
-of which one matches (`each|by`), or a word in quotes (`'起'`). `?` makes it optional. `>` at the
-end tests which word comes next, `<` at the beginning which one stands before; neither takes it.
-`{name}` stands for any of the patterns of that name in a table of parts, which may name others.
-`vals` and `dates` are several values or periods that are joined. Words that only tie others
-together may stand between two elements.
+A pattern is a row of elements, each of which stands for a word of the question. Two examples:
+
+    mcol not? cmp num               the name of a measure, perhaps "not", a comparison, a number:
+                                    "price not over 100", `价格不高于100`
+    count distinct? tcol|dcol|mcol  "how many", perhaps "different", the name of a column:
+                                    "how many different cities", `有多少个不同的城市`
+
+The elements are written so:
+
+    mcol             a word in that sense, a symbol of `rules.reading.words` (a kind of column, a
+                     table, a value …) or a kind of `rules.words.vocabulary` (a comparison …)
+    cmp:!=           a word of that kind whose argument is `!=`
+    vals, dates      several values or periods, joined by "and", "or", "to"
+    '起'             that very word
+    each|by          a word that matches one of them
+    not?             such a word, or none
+    >tab, <tab       as the last element: such a word comes next; as the first one: it stands
+                     before; neither takes the word
+    {compared}       any pattern of that name in a table of parts, which may name others
+
+Words that only tie others together ("of", "the") may stand between two elements.
 """
 
 import re

@@ -58,8 +58,11 @@ def _is_of_event(match: Match, column: MatchedItem) -> bool:
     return bool(events) and column.link.table not in events
 
 
-def name_of(match: Match) -> Parts | None:
-    """Show the names of a table's rows: `客户名称`, "names of customers"."""
+def names_of_rows(match: Match) -> Parts | None:
+    """Show the display column of a table that is named beside the word "name".
+
+    Examples are `客户名称` and "names of customers".
+    """
     column = match["tcol"]
     table = match["tab"]
     facts = match.question.facts(table.link.table)

@@ -178,8 +178,8 @@ TABLE: tuple[tuple[str, float, Make], ...] = (
     ("which? tcol|dcol|flag", 0.6, naming.attribute),
     ("tab tcol|dcol|flag", 0.65, naming.attribute),
     ("tcol|dcol|flag of tab", 0.65, naming.attribute),
-    ("tab tcol", 0.5, naming.name_of),
-    ("tcol of tab", 0.5, naming.name_of),
+    ("tab tcol", 0.5, naming.names_of_rows),
+    ("tcol of tab", 0.5, naming.names_of_rows),
 )  # fmt: skip
 
 

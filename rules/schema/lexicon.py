@@ -185,7 +185,7 @@ class Lexicon:
         """
         found = self._known.get((stem_key, near))
         if found is None:
-            found = self._found(stem_key, near)
+            found = self._links_found(stem_key, near)
         if not found:
             return ()
 
@@ -212,7 +212,7 @@ class Lexicon:
             if key not in self._crowded:
                 named.update(
                     dict.fromkeys(
-                        link.table for link in self._found(key, ()) if link.quality >= _CLEAR
+                        link.table for link in self._links_found(key, ()) if link.quality >= _CLEAR
                     )
                 )
 
@@ -222,7 +222,7 @@ class Lexicon:
 
         return tuple(near)[:_MOST_NEAR]
 
-    def _found(self, stem_key: str, near: tuple[TableKey, ...]) -> tuple[Link, ...]:
+    def _links_found(self, stem_key: str, near: tuple[TableKey, ...]) -> tuple[Link, ...]:
         own = self._own.of(stem_key)
         owned = self._owned(stem_key, near)
         borrowed = self._borrowed.of(stem_key)
@@ -231,7 +231,7 @@ class Lexicon:
 
         found: dict[_Identity, Link] = {}
         for link in self._placed([*own, *owned], near):
-            _take(found, link)
+            _keep_better(found, link)
 
         clear = {identity for identity, link in found.items() if link.quality >= _CLEAR}
         for link in self._placed(borrowed, near):
@@ -240,7 +240,9 @@ class Lexicon:
                 one[0] == link.kind and (one[0] != "column" or one != link.identity)
                 for one in clear
             )
-            _take(found, link.rated(link.quality - _BORROWED_BESIDE_OWN) if has_rival else link)
+            _keep_better(
+                found, link.rated(link.quality - _BORROWED_BESIDE_OWN) if has_rival else link
+            )
 
         links = tuple(found.values())
         self._known.put((stem_key, near), links)
@@ -250,11 +252,11 @@ class Lexicon:
         """Return a link for each place of the senses."""
         numbers = [self._numbers[key] for key in near]
         return [
-            self._at(place, sense)
+            self._link_at(place, sense)
             for place, sense in self._places.found(senses, numbers, _MOST_LINKS)
         ]
 
-    def _at(self, place: int, sense: Sense) -> Link:
+    def _link_at(self, place: int, sense: Sense) -> Link:
         table, number = self._tables[place >> COLUMN_BITS], place & AFTER_COLUMNS
         is_column = 0 < number < AFTER_COLUMNS
         return link_to(sense, table.key, table.columns[number - 1].name if is_column else None)
@@ -295,7 +297,7 @@ class Lexicon:
     def suggested(self) -> LikeNames:
         """Return names to suggest for an unknown word that may be spelled like it."""
         spoken: dict[str, str] = {}
-        for key, (kind, quality, spelling, *_) in self._spoken():
+        for key, (kind, quality, spelling, *_) in self._names_with_senses():
             if quality >= _CLEARLY_NAMED and kind != "value":
                 spoken.setdefault(key, spelling)
 
@@ -345,7 +347,7 @@ class Lexicon:
         words = (word for word in self._words.names if word.isascii() and word.isalpha())
         return {base: word for word in words if stem(base := lemma(word)) != stem(word)}
 
-    def _spoken(self) -> Iterator[tuple[str, Sense]]:
+    def _names_with_senses(self) -> Iterator[tuple[str, Sense]]:
         for key, senses in self._own.items():
             for sense in senses:
                 yield key, sense
@@ -392,7 +394,7 @@ class Lexicon:
         )
 
 
-def _take(found: dict[_Identity, Link], link: Link) -> None:
+def _keep_better(found: dict[_Identity, Link], link: Link) -> None:
     known = found.get(link.identity)
     if known is None or known.quality < link.quality:
         found[link.identity] = link

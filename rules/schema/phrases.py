@@ -104,19 +104,19 @@ def column_phrases(table: Table, column: Column) -> Phrases:
     They are the same for equal columns of tables of the same `column_traits`.
     """
     penalty = _penalty(table)
-    yield from _named(table, column, bare_names(table, column), penalty)
+    yield from _phrases_of_names(table, column, bare_names(table, column), penalty)
     if kind_of(column) in ("date", "timestamp") and is_birth_date(
         column
     ):  # says the age, where no column does
         for phrase in _AGES:
             yield phrase, _link(table, column, 0.75 - penalty, phrase, "age")
 
-    yield from _values(table, column, penalty)
+    yield from _phrases_of_values(table, column, penalty)
 
 
 def owned_phrases(table: Table, column: Column) -> Phrases:
     """Return phrases that name the column by its table's name and its own."""
-    return _named(table, column, owned_names(table, column), _penalty(table))
+    return _phrases_of_names(table, column, owned_names(table, column), _penalty(table))
 
 
 def column_traits(table: Table) -> Iterator[tuple[object, ...]]:
@@ -142,14 +142,16 @@ def _metric(metric: Metric, facts: Facts) -> Phrases:
 def borrowed_column_phrases(table: Table, column: Column) -> Phrases:
     """Return phrases that mean the column in general language only."""
     names = borrowed_names(column_names(table, column, with_owner=False))
-    return _named(table, column, names, _penalty(table, _BORROWED_VIEW_PENALTY))
+    return _phrases_of_names(table, column, names, _penalty(table, _BORROWED_VIEW_PENALTY))
 
 
 def _penalty(table: Table, of_view: float = _VIEW_PENALTY) -> float:
     return 0.0 if table.kind == "table" else of_view
 
 
-def _named(table: Table, column: Column, names: dict[str, float], penalty: float) -> Phrases:
+def _phrases_of_names(
+    table: Table, column: Column, names: dict[str, float], penalty: float
+) -> Phrases:
     stored = {
         key_of(value, stems=True) for value in column.values
     }  # a comment that lists them gives no names
@@ -276,7 +278,7 @@ def _texts(column: Column) -> str:
     return f"{column.name} {column.comment or ''}"
 
 
-def _values(table: Table, column: Column, penalty: float) -> Phrases:
+def _phrases_of_values(table: Table, column: Column, penalty: float) -> Phrases:
     found = [
         *labelled_values(column),
         *value_names(column),

@@ -473,11 +473,11 @@ class Facts:
 
     @property
     def keeps_amounts(self) -> bool:
-        is_called_so = not self._called.isdisjoint(_AMOUNTS_KEPT_HAN)
+        is_called_so = not self._table_names.isdisjoint(_AMOUNTS_KEPT_HAN)
         return is_called_so or not _AMOUNTS_KEPT.isdisjoint(stems(self.table.name))
 
     @property
-    def _called(self) -> set[str]:
+    def _table_names(self) -> set[str]:
         return {self.table.name, *comment_names(self.table.comment)}
 
     def _is_called_like_rows(self, column: Column) -> bool:
@@ -487,7 +487,7 @@ class Facts:
 
         called = _said(column)
         if _COUNTED_HAN.search(called):
-            return _COUNTED_HAN.sub("", called) in self._called
+            return _COUNTED_HAN.sub("", called) in self._table_names
 
         return stems(" ".join(words[:-1])) == stems(self.table.name)
 

@@ -195,7 +195,7 @@ class RestrictedTables(JoinedTables):
             if facts.deleted is not None and not is_filtered:
                 found += self._without_deleted(key, facts.deleted, alias)
             if default is not None:
-                found.append(as_operand(self._written(default, alias)))
+                found.append(as_operand(self._expression_sql(default, alias)))
 
         return found
 
@@ -204,7 +204,7 @@ class RestrictedTables(JoinedTables):
             return []
 
         column = self._schema.column(key, deleted)
-        return [not_deleted(column, self._qualified(alias, deleted))]
+        return [not_deleted(column, self._column_sql(alias, deleted))]
 
     def _is_lifted(self, key: TableKey) -> bool:
         """Tell whether the question speaks of a column of the table's default filter."""
@@ -291,7 +291,7 @@ class RestrictedTables(JoinedTables):
     def from_lines(self) -> list[str]:
         """Return the FROM and JOIN lines."""
         kept = self._kept_nodes()
-        lines = [f"FROM {self._named(self._kept)}", *self._joins(kept)]
+        lines = [f"FROM {self._table_sql(self._kept)}", *self._joins(kept)]
         if not self._kept:
             return lines
 
@@ -300,7 +300,7 @@ class RestrictedTables(JoinedTables):
 
     def _outer_join(self, nodes: Mapping[Path, str]) -> list[str]:
         """Return the LEFT JOIN of the measured rows to the tables of which every row appears."""
-        tables = [self._named(()), *(f"    {line}" for line in self._joins(nodes))]
+        tables = [self._table_sql(()), *(f"    {line}" for line in self._joins(nodes))]
         if len(tables) > 1:
             tables[0] = f"({tables[0]}"
             tables[-1] = f"{tables[-1]})"

@@ -199,7 +199,7 @@ class JoinedTables:
         if ref.part is not None:
             return self._part_of_date(ref, PARTS[ref.part])
 
-        sql = self._qualified(self._join(ref.table, ref.via), ref.column)
+        sql = self._column_sql(self._join(ref.table, ref.via), ref.column)
         if ref.is_age:
             return f"date_part('year', age({sql}))"
 
@@ -216,7 +216,7 @@ class JoinedTables:
     def _is_qualified(self) -> bool:
         return len(self._nodes) > 1 or self._must_qualify
 
-    def _qualified(self, alias: str, column: str) -> str:
+    def _column_sql(self, alias: str, column: str) -> str:
         if self._is_qualified:
             return f"{alias}.{quoted(column)}"
 
@@ -239,9 +239,9 @@ class JoinedTables:
 
     def expression(self, table: TableKey, text: str) -> str:
         """Return an expression of the semantic file over the columns of an included table."""
-        return self._written(text, self._join(table, None))
+        return self._expression_sql(text, self._join(table, None))
 
-    def _written(self, text: str, alias: str) -> str:
+    def _expression_sql(self, text: str, alias: str) -> str:
         if self._is_qualified:
             return expression(text).of(alias)
 
@@ -259,11 +259,11 @@ class JoinedTables:
         lines = []
         for path in nodes:
             if path not in ((), self._kept):
-                lines.append(f"JOIN {self._named(path)} ON {self._tie(path)}")
+                lines.append(f"JOIN {self._table_sql(path)} ON {self._tie(path)}")
 
         return lines
 
-    def _named(self, path: Path) -> str:
+    def _table_sql(self, path: Path) -> str:
         name = table_name(self._schema.catalog, self._table_at(path))
         if self._is_qualified:
             return f"{name} AS {self._nodes[path]}"

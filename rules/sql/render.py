@@ -29,14 +29,14 @@ def render(query: Query, schema: Schema, graph: Graph) -> str:
         LookupError: nothing connects the tables.
         Unrenderable: the joins would count rows of a figure more than once.
     """
-    text = _text(SelectStatement(query, schema, graph))
+    text = _text_of(SelectStatement(query, schema, graph))
     if query.counts_rows:
         return f"SELECT count(*) AS row_count\nFROM {nested(text)} AS matching"
 
     return text
 
 
-def _text(statement: SelectStatement) -> str:
+def _text_of(statement: SelectStatement) -> str:
     query = statement.query
     bases = _bases(statement)
     is_special = query.growth or query.share_of_top or query.comparison
@@ -295,7 +295,7 @@ def _average_with_keys(part: SelectStatement) -> str:
         if not part.is_known_by_name(dimension)
     ]
     keys = [f", ROW({name})::text AS key{index}" for index, name in enumerate(keyed)]
-    return f"SELECT *{''.join(keys)}\nFROM {nested(_text(part))} AS averages"
+    return f"SELECT *{''.join(keys)}\nFROM {nested(_text_of(part))} AS averages"
 
 
 @dataclass(frozen=True)

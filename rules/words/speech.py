@@ -65,13 +65,13 @@ _PAST = WORDS.english.text("speech.past")
 _CLOSED_KINDS: tuple[Speech, ...] = ("courtesy", "decisive", "particle")
 
 
-def _closed(words: Words) -> Mapping[str, Speech]:
+def _closed_classes(words: Words) -> Mapping[str, Speech]:
     return {word: kind for kind in _CLOSED_KINDS for word in words.get(f"speech.{kind}")}
 
 
 _CLOSED: Mapping[Lang, Mapping[str, Speech]] = {
-    "en": _closed(WORDS.english),
-    "zh": _closed(WORDS.chinese),
+    "en": _closed_classes(WORDS.english),
+    "zh": _closed_classes(WORDS.chinese),
 }
 # Endings of nouns that are derived from verbs, each with what verbs have instead: `reservation`,
 # `delivery`.

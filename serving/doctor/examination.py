@@ -85,7 +85,7 @@ def examine(
     found.append(port_state(settings.host, settings.port))
     found.append(room_for(settings.data_path))
     found += file_rights(_secret_files(settings))
-    found += _served(settings)
+    found += _check_services(settings)
     if with_model:
         found += asyncio.run(check_model(settings))
 
@@ -121,7 +121,7 @@ def _secret_files(settings: Settings) -> list[Path]:
     return files
 
 
-def _served(settings: Settings) -> list[CheckResult]:
+def _check_services(settings: Settings) -> list[CheckResult]:
     try:
         services = bootstrap(settings)
     except tuple(_START_FAILURES) as error:

@@ -16,7 +16,7 @@ from common.errors import ForbiddenStatement
 from common.inquiry import Inquiry
 from common.text import language_of
 from common.values import NoSql, Offer, Sql, Turn
-from knowledge.values.second_look import looks_empty
+from knowledge.values.filter_correction import looks_empty
 from rules.answering.next_questions import next_questions
 from rules.answering.offers import example_questions
 from rules.skills import OfflineSkills

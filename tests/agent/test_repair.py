@@ -13,8 +13,8 @@ from common.values import Catalog, Column, QueryResult, Table
 from databases.execution.discretion import discreet
 from guard import BUILTIN
 from knowledge.tables.near_names import near_names
+from knowledge.values.filter_correction import looks_empty, replacements, rewritten
 from knowledge.values.identity import allowed, near_value
-from knowledge.values.second_look import looks_empty, replacements, rewritten
 from sqltree.references import references
 from tests.support.asking import Asking
 from tests.support.openai_replies import Reply
@@ -466,7 +466,7 @@ def test_the_first_answer_stands(asking: Asking, sql: str) -> None:
     assert data["query_result"]["rows"] == []  # type: ignore[index]
 
 
-def test_an_expensive_second_look_is_not_taken(make_database: Callable[[str], str]) -> None:
+def test_an_expensive_filter_correction_is_not_taken(make_database: Callable[[str], str]) -> None:
     with OpenAiServer() as model:
         settings = Settings(
             database_url=make_database(DDL), enable_result_summary=False, max_plan_rows=1

@@ -673,7 +673,7 @@ def test_names_that_the_server_reads_as_other_tables_are_refused(forbidden_check
         with pytest.raises(ForbiddenObject, match="encoding is not UTF-8|System tables"):
             guard.check(sql)
         with pytest.raises(ForbiddenObject):
-            UnseenReading(frozenset()).refuse(sql, _facts_of("LATIN5"))
+            UnseenReading(frozenset()).check(sql, _facts_of("LATIN5"))
     for sql in READ_AS_WRITTEN:
         guard.check(sql)
     guard.learn(_facts_of("UTF8"))

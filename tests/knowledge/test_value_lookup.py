@@ -23,7 +23,7 @@ from common.ports import Database
 from common.runtime import run
 from common.text import Text, language_of
 from common.values import Catalog, PlanEstimate, QueryResult
-from knowledge.values.second_look import missing, replacements
+from knowledge.values.filter_correction import missing, replacements
 from knowledge.values.value_search import ValueSearch
 from knowledge.words import SIMPLIFIED
 from rules.linking.unexplained import wanted_values
@@ -521,7 +521,7 @@ def test_a_model_is_told_what_only_its_verdict_led_to(url: str, model: OpenAiSer
     assert "customers.company_name = '华东科技有限公司'" in written
 
 
-def test_the_second_look_uses_what_was_found(shop: Shop) -> None:
+def test_the_filter_correction_uses_what_was_found(shop: Shop) -> None:
     found = shop.found("orders of café müller gmbh")
     sql = "SELECT * FROM customers WHERE company_name = 'café müller gmbh'"
     assert [replacement.stored for replacement in replacements(sql, shop.catalog, found)] == [

@@ -19,7 +19,7 @@ from common.inquiry import Inquiry
 from common.ports import Database
 from common.text import Lang, Text
 from common.values import NoSql, Offer, QueryResult
-from knowledge.values.second_look import looks_empty
+from knowledge.values.filter_correction import looks_empty
 from rules.answering.about_results import is_about_last
 from rules.answering.next_questions import (
     MOST_FOLLOW_UPS,

@@ -93,16 +93,18 @@ def _errors(state: EtlState) -> list[Json]:
 def summary_of(state: EtlState) -> str:
     """Return what was built, at which grain, how many rows, and what its tests say."""
     lang = state["lang"]
-    sentences = [*_built(state, lang), *_tested(state["tests"], lang)]
+    sentences = [*_build_sentences(state, lang), *_test_sentences(state["tests"], lang)]
     assumptions = state.get("analysis", {}).get("assumptions", [])
     if assumptions:
-        texts = SEPARATOR.to(lang).join(_assumed(assumption, lang) for assumption in assumptions)
+        texts = SEPARATOR.to(lang).join(
+            _assumption_text(assumption, lang) for assumption in assumptions
+        )
         sentences.append(ASSUMED.to(lang).format(texts=texts))
 
     return SEPARATOR.to(lang).join(sentences)
 
 
-def _assumed(assumption: Json, lang: Lang) -> str:
+def _assumption_text(assumption: Json, lang: Lang) -> str:
     text = str(assumption["text"])
     figures = figures_of(Assumption.model_validate(assumption), lang)
     if figures:
@@ -111,7 +113,7 @@ def _assumed(assumption: Json, lang: Lang) -> str:
     return text
 
 
-def _built(state: EtlState, lang: Lang) -> list[str]:
+def _build_sentences(state: EtlState, lang: Lang) -> list[str]:
     plan, tests = state["plan"], state["tests"]
     target = next(node for node in plan["nodes"] if node["name"] == plan["target"])
     sentences: list[str] = []
@@ -139,7 +141,7 @@ def _relation(state: EtlState) -> str:
     return str(state["plan"]["target"])
 
 
-def _tested(tests: Json, lang: Lang) -> list[str]:
+def _test_sentences(tests: Json, lang: Lang) -> list[str]:
     counts = shown_tests(tests)
     sentences: list[str] = []
     if counts["pass"]:

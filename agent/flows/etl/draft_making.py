@@ -42,7 +42,7 @@ async def binding_of(state: EtlState, context: EtlContext) -> BindingResult:
     key = json.dumps([answers, intent], sort_keys=True)
     memory = context.memory
     if key not in memory.bindings:
-        memory.bindings[key] = await _bound(intent, state, context)
+        memory.bindings[key] = await _bind(intent, state, context)
 
     return memory.bindings[key]
 
@@ -74,7 +74,7 @@ def _intent_of(state: EtlState) -> Json | None:
     return state["given_intent"]
 
 
-async def _bound(intent: Json | None, state: EtlState, context: EtlContext) -> BindingResult:
+async def _bind(intent: Json | None, state: EtlState, context: EtlContext) -> BindingResult:
     catalog = await context.database.catalog()
     options = binding_options(state, context)
     if intent is None:

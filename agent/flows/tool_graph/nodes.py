@@ -24,7 +24,7 @@ from agent.tools.tool_context import begun, remembered
 from agent.tools.transcript import closed
 from common.errors import PromptTooLong
 from common.text import Text
-from knowledge.values.second_look import looks_empty
+from knowledge.values.filter_correction import looks_empty
 from llm import ToolCall, ToolOffer
 
 _log = logging.getLogger(__name__)
@@ -108,7 +108,7 @@ async def think(state: ToolGraphState, runtime: GraphRuntime) -> ToolGraphUpdate
 
         return {**done, "limit": _NO_ROOM}
 
-    return _replied(
+    return _update_of_reply(
         {**done, "dialogue": replied.dialogue, "reply": replied.reply}, replied, offer, context
     )
 
@@ -133,7 +133,7 @@ def _offer(context: ToolGraphContext) -> ToolOffer | None:
     return ToolOffer(tools, choice="none" if context.session.is_last_model_call else "auto")
 
 
-def _replied(
+def _update_of_reply(
     update: ToolGraphUpdate, replied: ModelReply, offer: ToolOffer | None, context: ToolGraphContext
 ) -> ToolGraphUpdate:
     calls = replied.reply.tool_calls

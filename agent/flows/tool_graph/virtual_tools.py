@@ -195,7 +195,7 @@ def _generate_sql(given: ToolAgentContext, scratchpad: Scratchpad) -> Tool[Gener
 
         scratchpad.statement = AcceptedStatement(arguments.instruction, sql, plan)
         is_new = is_written or sql != given_sql
-        return _accepted(scratchpad.statement, scratchpad.runs.get(sql), is_new=is_new)
+        return _accepted_result(scratchpad.statement, scratchpad.runs.get(sql), is_new=is_new)
 
     return Tool(
         GENERATE,
@@ -257,10 +257,12 @@ def _narrowed(inquiry: Inquiry, instruction: str) -> Inquiry:
     return replace(inquiry, question=f"{instruction}\n(for the question: {inquiry.question})")
 
 
-def _accepted(statement: AcceptedStatement, ran_by: str | None, *, is_new: bool) -> ToolResult:
+def _accepted_result(
+    statement: AcceptedStatement, ran_by: str | None, *, is_new: bool
+) -> ToolResult:
     lines = ["accepted: PostgreSQL can run this statement."]
     if statement.plan.is_shown:
-        lines.append(_planned(statement.plan))
+        lines.append(_plan_text(statement.plan))
     if is_new:
         lines.append(f"<sql>\n{block(statement.sql, _MOST_SQL)}\n</sql>")
     if ran_by is not None:
@@ -277,7 +279,7 @@ def _accepted(statement: AcceptedStatement, ran_by: str | None, *, is_new: bool)
     )
 
 
-def _planned(plan: PlanEstimate) -> str:
+def _plan_text(plan: PlanEstimate) -> str:
     scans = ", ".join(one_line(name, 128) for name in plan.scans[:_MOST_SCANS])
     estimate = f"Estimate: {plan.rows} rows, cost {plan.total_cost:.0f}"
     return f"{estimate}, reads {scans}" if scans else estimate

@@ -28,14 +28,14 @@ def _thought(update: ToolLoopUpdate) -> StepDescription:
         return StepDescription(Text("回答已生成", "The answer is written"), _DONE)
 
     named = ", ".join(
-        f"{name} × {count}" if count > 1 else name for name, count in _counted(update).items()
+        f"{name} × {count}" if count > 1 else name for name, count in _calls_by_tool(update).items()
     )
     return StepDescription(
         Text(f"需要调用工具: {named}", f"Tools are needed: {named}"), Text("继续", "Going on")
     )
 
 
-def _counted(update: ToolLoopUpdate) -> Counter[str]:
+def _calls_by_tool(update: ToolLoopUpdate) -> Counter[str]:
     return Counter(call.spelled_name for call in update["reply"].tool_calls)
 
 

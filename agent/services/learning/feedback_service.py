@@ -168,11 +168,11 @@ class FeedbackService:
         """
         try:
             async with asyncio.timeout(self._request_timeout_s):
-                return await self._take(given)
+                return await self._record(given)
         except TimeoutError as exc:
             raise QueryTimeout(_TOO_LONG) from exc
 
-    async def _take(self, given: GivenFeedback) -> dict[str, Any]:
+    async def _record(self, given: GivenFeedback) -> dict[str, Any]:
         user_id = given.actor.owner
         answered = await self._answers.find(user_id, given.run_id, given.conversation_id)
         source = self._source_of(answered.database)
@@ -206,7 +206,7 @@ class FeedbackService:
         if given.rating == "need_modification" and given.modified_sql:
             learnt = await self._corrected(given.modified_sql, rated)
         elif given.rating == "satisfied" and answered.sql:
-            learnt = await self._confirmed(answered.sql, rated)
+            learnt = await self._learn_confirmed(answered.sql, rated)
         elif given.rating == "unsatisfied":
             learnt = _Learnt(lesson=await self._lesson(rated))
         else:
@@ -227,7 +227,7 @@ class FeedbackService:
         lesson = await self._lesson(rated)
         return replace(learnt, lesson=lesson, plan=proof.plan, result=result)
 
-    async def _confirmed(self, sql: str, rated: _RatedAnswer) -> _Learnt:
+    async def _learn_confirmed(self, sql: str, rated: _RatedAnswer) -> _Learnt:
         if not rated.answered.is_one_query:
             return _Learnt(notices=(_SEVERAL,))
 

@@ -127,7 +127,7 @@ class LearningService:
             Conflict: it is no longer as the reviewer saw it, or as much is shared as may be.
             StoreUnavailable: nothing was decided, or perhaps it was; repeating it is harmless.
         """
-        found = await self._found(kind, item_id)
+        found = await self._item(kind, item_id)
         hidden = await HiddenRows.of(self._source.database_of(reviewer))
         if found.author != reviewer.owner and await hidden.may_be_in(found):
             raise NotFound(_UNKNOWN)
@@ -144,7 +144,7 @@ class LearningService:
         if reviewed.outcome == "full":
             raise Conflict(_FULL, retryable=False)
         if reviewed.outcome == "changed":
-            raise Conflict(_changed(reviewed.item), retryable=False)
+            raise Conflict(_changed_text(reviewed.item), retryable=False)
 
         return shown(reviewed.item)
 
@@ -156,7 +156,7 @@ class LearningService:
             Forbidden: it is shared, and the actor is no reviewer.
             StoreUnavailable: it could not be forgotten.
         """
-        item = await self._found(kind, item_id)
+        item = await self._item(kind, item_id)
         if not await self._is_of_part(item, actor):
             raise NotFound(_UNKNOWN)
 
@@ -168,7 +168,7 @@ class LearningService:
         ):
             raise NotFound(_UNKNOWN)
 
-    async def _found(self, kind: Kind, item_id: str) -> Example | Lesson:
+    async def _item(self, kind: Kind, item_id: str) -> Example | Lesson:
         item = await self._learned.find(self._source.name, item_id)
         if item is None or isinstance(item, Example) != (kind == "example"):
             raise NotFound(_UNKNOWN)
@@ -194,10 +194,13 @@ class LearningService:
         except TimeoutError as exc:
             raise QueryTimeout(_TOO_LONG) from exc
 
-        return {"lines": [_line(outcome, lang) for outcome in outcomes], "counts": counts(outcomes)}
+        return {
+            "lines": [_outcome_json(outcome, lang) for outcome in outcomes],
+            "counts": counts(outcomes),
+        }
 
 
-def _line(outcome: ImportOutcome, lang: Lang) -> dict[str, Any]:
+def _outcome_json(outcome: ImportOutcome, lang: Lang) -> dict[str, Any]:
     error = outcome.error
     return {
         "line": outcome.line,
@@ -208,7 +211,7 @@ def _line(outcome: ImportOutcome, lang: Lang) -> dict[str, Any]:
     }
 
 
-def _changed(item: Example | Lesson) -> Text:
+def _changed_text(item: Example | Lesson) -> Text:
     trust, state = trust_of(item), state_of(item)
     return Text(
         f"它的状态已改变：现在的可信度是 {trust}，状态是 {state}。",

@@ -34,7 +34,7 @@ class DatabasePick:
         Raises:
             LlmUnavailable: the model gave no reply.
         """
-        described = [await self._described(option) for option in options]
+        described = [await self._option_text(option) for option in options]
         messages = prompt(
             "pick_database",
             lang,
@@ -47,7 +47,7 @@ class DatabasePick:
         names = [option.name for option in options]
         return SkillResult(named if named in names else None, completion.usage)
 
-    async def _described(self, option: DatabaseOption) -> str:
+    async def _option_text(self, option: DatabaseOption) -> str:
         schema = await self._parts.schema(option.inquiry)
         about = one_line(option.about, _MOST_ABOUT)
         tables = schema.overview(option.inquiry.question, _OVERVIEW_TOKENS)

@@ -33,11 +33,11 @@ def experience_parts(experience: Experience, budget: PromptBudget) -> dict[str, 
 def _part(tag: str, entries: Iterable[str], tokens: int) -> str:
     """Return as many entries as fit whole, the most useful first."""
     room = tokens * PER_TOKEN - weight(f"<{tag}>\n\n</{tag}>\n\n")
-    text = "\n".join(_within(entries, room))
+    text = "\n".join(_entries_within(entries, room))
     return f"<{tag}>\n{text}\n</{tag}>\n\n" if text else ""
 
 
-def _within(entries: Iterable[str], room: int) -> Iterator[str]:
+def _entries_within(entries: Iterable[str], room: int) -> Iterator[str]:
     for entry in entries:
         room_left = room - weight(entry) - 1
         if room_left >= 0:

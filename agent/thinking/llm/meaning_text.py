@@ -27,7 +27,7 @@ def table_lines(table: Table, name_of: NameOf) -> Iterator[str]:
     if meaning is None:
         return
 
-    said = _said(meaning.names, meaning.description)
+    said = _names_text(meaning.names, meaning.description)
     if said:
         yield f"  -- {said}"
     if meaning.label_columns:
@@ -53,7 +53,7 @@ def table_remark(table: Table) -> str:
     if table.meaning is None:
         return ""
 
-    return _remark([_said(table.meaning.names, None)])
+    return _remark([_names_text(table.meaning.names, None)])
 
 
 def column_remark(column: Column) -> str:
@@ -62,7 +62,7 @@ def column_remark(column: Column) -> str:
     if meaning is None:
         return ""
 
-    return _remark([_said(meaning.names, meaning.description), _in_unit(meaning.unit)])
+    return _remark([_names_text(meaning.names, meaning.description), _in_unit(meaning.unit)])
 
 
 def _remark(parts: Iterable[str]) -> str:
@@ -88,7 +88,7 @@ def metric_line(metric: Metric) -> str:
     if metric.filter:
         sql += f" WHERE {_sql(metric.filter)}"
 
-    said = [_said(metric.names, metric.description), _in_unit(metric.unit)]
+    said = [_names_text(metric.names, metric.description), _in_unit(metric.unit)]
     if metric.date_column:
         said.append(f"by {identifier(metric.date_column)}")
     if metric.grain:
@@ -97,7 +97,7 @@ def metric_line(metric: Metric) -> str:
     return f"  {sql}  -- {'; '.join(filter(None, said))}"
 
 
-def _said(names: BilingualNames, description: Text | None) -> str:
+def _names_text(names: BilingualNames, description: Text | None) -> str:
     called = f"called {_listed(names, _MAX_NAMES)}" if names.all else ""
     text = one_line(_both(description), _MAX_TEXT) if description else ""
     return ": ".join(part for part in (called, text) if part)

@@ -62,7 +62,7 @@ def sql_from_reply(
     """
     text = without_reasoning(reply)
     found = sql_in(text, frozenset(known_tables), is_cut=is_cut)
-    declined = _declined(text, found, lang)
+    declined = _refusal_in(text, found, lang)
     if declined:
         return declined
     if is_cut and not (found and found.is_closed):
@@ -106,7 +106,7 @@ _REASONS: dict[str, FailureReason] = {
 _WRITE = "write_requested"
 
 
-def _declined(text: str, found: FoundSql | None, lang: Lang) -> NoSql | None:
+def _refusal_in(text: str, found: FoundSql | None, lang: Lang) -> NoSql | None:
     if found and found.grade is Grade.QUERY and _is_name_in(found.sql):
         return None
 

@@ -111,7 +111,7 @@ class _Reader:
     def _best(self, text: str, depth: int) -> FoundSql | None:
         whole = self._statements(text)
         if whole and whole.is_query and self.is_sure(whole):
-            return _of(whole, 0, len(text), PassageMark.NONE, is_closed=False)
+            return _found_sql(whole, 0, len(text), PassageMark.NONE, is_closed=False)
 
         offered: list[FoundSql] = []
         for shape in _SHAPES:
@@ -121,7 +121,7 @@ class _Reader:
         if self._is_cut and found and _is_cut_off(found[-1], text):
             return found[-1]
 
-        return _chosen(found, text)
+        return _best_found(found, text)
 
     def _statements(self, text: str) -> Statements | None:
         return self._parser.parse(tidy(text))
@@ -149,7 +149,7 @@ class _Reader:
             if statements is None or (accepts and not accepts(statements)):
                 continue
 
-            found = _of(statements, body.start, body.end, mark, is_closed=body.is_closed)
+            found = _found_sql(statements, body.start, body.end, mark, is_closed=body.is_closed)
             if statements.is_query:
                 return found
 
@@ -239,7 +239,7 @@ def _is_cut_off(found: FoundSql, text: str) -> bool:
     return found.end >= len(text) and not found.is_closed
 
 
-def _of(
+def _found_sql(
     statements: Statements, start: int, end: int, mark: PassageMark, *, is_closed: bool
 ) -> FoundSql:
     grade = Grade.QUERY if statements.is_query else Grade.STATEMENTS
@@ -289,7 +289,7 @@ def _better_first(one: FoundSql) -> tuple[bool, int, int, int]:
     return one.grade is Grade.BROKEN, one.start, -one.end, -one.mark
 
 
-def _chosen(found: list[FoundSql], text: str) -> FoundSql | None:
+def _best_found(found: list[FoundSql], text: str) -> FoundSql | None:
     named = []
     lead_start = 0
     for one in found:
@@ -610,7 +610,7 @@ def _unfenced(reader: _Reader, text: str, depth: int) -> Iterator[FoundSql]:
         if begun is None:
             continue
 
-        found = _at(reader, text, *begun)
+        found = _sql_at(reader, text, *begun)
         if found:
             yield found
             position = blocked = max(position, found.end)
@@ -662,13 +662,17 @@ def _comments_above(text: str, line: int, default: int) -> int:
     return default
 
 
-def _at(reader: _Reader, text: str, start: int, quote: str, is_labelled: bool) -> FoundSql | None:
+def _sql_at(
+    reader: _Reader, text: str, start: int, quote: str, is_labelled: bool
+) -> FoundSql | None:
     tail = text[start:]
     indent = len(tail) - len(tail.lstrip(" \t"))
     for end in _quote_ends(tail, quote) if quote else _ends(tail):
         statements = reader.bare(dedented(tail[:end], indent), is_labelled)
         if statements:
-            return _of(statements, start, start + end, PassageMark.NONE, is_closed=bool(quote))
+            return _found_sql(
+                statements, start, start + end, PassageMark.NONE, is_closed=bool(quote)
+            )
 
     return None
 

@@ -284,7 +284,7 @@ class SchemaText:
             first_line = f"{name}{_rows(table)}{_spread(table)}{_comment(table.comment)}"
             described = DescribedTables(
                 head="\n".join((first_line, *table_lines(table, self._shown_name))),
-                columns=tuple(self._line(table, column) for column in table.columns),
+                columns=tuple(self._column_line(table, column) for column in table.columns),
                 keys=(*self._keys(table), *map(metric_line, self._metrics.get(table.key, ()))),
             )
             self._described[table.key] = described
@@ -303,7 +303,7 @@ class SchemaText:
         table = self.catalog.by_key.get(key)
         return self.name(table) if table else None
 
-    def _line(self, table: Table, column: Column) -> str:
+    def _column_line(self, table: Table, column: Column) -> str:
         facts = [identifier(column.name), column.type, *self._constraints(table, column)]
         remarks = f"{_comment(column.comment)}{column_remark(column)}"
         return f"  {' '.join(facts)}{remarks}{self._content(table, column)}"
@@ -332,15 +332,15 @@ class SchemaText:
             return len(columns) > 1 and names.issuperset(columns)
 
         if is_shown(table.primary_key):
-            yield f"  PRIMARY KEY {_listed(table.primary_key)}"
+            yield f"  PRIMARY KEY {_column_list(table.primary_key)}"
 
         for columns in filter(is_shown, table.unique_keys):
-            yield f"  UNIQUE {_listed(columns)}"
+            yield f"  UNIQUE {_column_list(columns)}"
 
         for key in table.foreign_keys:
             reference = self._reference(key) if is_shown(key.columns) else None
             if reference:
-                yield f"  FOREIGN KEY {_listed(key.columns)} REFERENCES {reference}"
+                yield f"  FOREIGN KEY {_column_list(key.columns)} REFERENCES {reference}"
 
     def _reference(self, key: ForeignKey) -> str | None:
         """Return what the key refers to; None when the catalogue does not show it."""
@@ -352,7 +352,7 @@ class SchemaText:
         if not names.issuperset(key.target_columns):
             return None
 
-        return f"{self.name(target)}{_listed(key.target_columns)}"
+        return f"{self.name(target)}{_column_list(key.target_columns)}"
 
     def _content(self, table: Table, column: Column) -> str:
         """Return what is known of the column's values, as the end of its line.
@@ -475,7 +475,7 @@ def _spread(table: Table) -> str:
     if not table.distributed_by:
         return ""
 
-    return f"  (distributed by {_listed(table.distributed_by)}; join on it where you can)"
+    return f"  (distributed by {_column_list(table.distributed_by)}; join on it where you can)"
 
 
 def _is_short(column: Column) -> bool:
@@ -507,5 +507,5 @@ def _literals(
     return ", ".join(literals)
 
 
-def _listed(columns: Iterable[str]) -> str:
+def _column_list(columns: Iterable[str]) -> str:
     return f"({', '.join(map(identifier, columns))})"

@@ -15,9 +15,15 @@ from common.inquiry import Inquiry, StoredValue
 from common.text import Lang, Text
 from common.values import PlanEstimate, QueryResult, SkillResult, Usage
 from knowledge.results.result_columns import result_columns
-from knowledge.results.seen_rows import partly_closed, rights_said
+from knowledge.results.seen_rows import notes_on_hidden_rows, partly_closed
 from knowledge.tables.near_names import with_suggestions
-from knowledge.values.second_look import looks_empty, missing, replacements, rewritten, taken_for
+from knowledge.values.filter_correction import (
+    looks_empty,
+    missing,
+    replacements,
+    rewritten,
+    taken_for,
+)
 from rules.answering.summarize import cuts_rows
 
 _log = logging.getLogger(__name__)
@@ -66,7 +72,7 @@ async def _with_answer(
     rights = await _rights(sql, result, state["lang"], context)
     update["warnings"] += (right.to(state["lang"]) for right in rights)
     if result.cut_columns:
-        update["warnings"].append(_cut(result).to(state["lang"]))
+        update["warnings"].append(_cut_notice(result).to(state["lang"]))
     if not result.rows:  # the rules say it: a model would have nothing to tell
         inquiry = inquiry_of(state, await context.database.catalog())
         nothing = await context.rules.summarize(inquiry, sql, result)
@@ -90,7 +96,7 @@ async def _rights(
         return ()
 
     columns = () if cuts_rows(sql) else result_columns(sql, result, catalog, lang)
-    return rights_said(sql, result, columns, catalog)
+    return notes_on_hidden_rows(sql, result, columns, catalog)
 
 
 async def _notices_after_retry(
@@ -234,7 +240,7 @@ async def _summary(
     return replace(summary, value=prefix + summary.value)
 
 
-def _cut(result: QueryResult) -> Text:
+def _cut_notice(result: QueryResult) -> Text:
     columns = tuple(dict.fromkeys(result.cut_columns))
     return Text(
         f"结果过大，以下列中过长的内容已截短（以“…”结尾）：{_names(columns, '、')}。",

@@ -47,15 +47,15 @@ async def agent_sql_generation(state: AskState, runtime: Runtime[AskContext]) ->
     if context.has_model:  # the rules have no use for it
         inquiry = replace(inquiry, experience=await context.experience.recalled(inquiry))
 
-    update = await _written(inquiry, context)
+    update = await _write_sql(inquiry, context)
     return {**update, "experience": inquiry.experience, "found_values": inquiry.found_values}
 
 
-async def _written(inquiry: Inquiry, context: AskContext) -> AskUpdate:
+async def _write_sql(inquiry: Inquiry, context: AskContext) -> AskUpdate:
     try:
         draft = await context.skills.write_sql(inquiry)
     except ForbiddenStatement as error:
-        return {**_rejected(error), "usage": error.usage}
+        return {**_rejected_update(error), "usage": error.usage}
 
     is_by_rules = context.skills.name == context.rules.name
     if not is_by_rules:
@@ -81,24 +81,24 @@ async def _prove(draft: Draft, inquiry: Inquiry, context: AskContext) -> AskUpda
     except InvalidSql as error:
         return await _repair(draft, error, inquiry, context)
     except StatementRejected as error:
-        return _rejected(error, draft.text)
+        return _rejected_update(error, draft.text)
 
-    return _accepted(draft, plan)
+    return _accepted_update(draft, plan)
 
 
 async def _repair(
     broken: Sql, error: InvalidSql, inquiry: Inquiry, context: AskContext
 ) -> AskUpdate:
     if not may_repair(context):
-        return _rejected(error, broken.text)
+        return _rejected_update(error, broken.text)
 
     repair = await repaired(broken.text, error, inquiry, context)
     if repair.error is None:
-        update = _accepted(Sql(repair.sql), repair.plan)
+        update = _accepted_update(Sql(repair.sql), repair.plan)
         update["sql_repair_applied"] = True
         update["execution_path"] += [repair.happened]
     else:
-        update = _rejected(repair.error, repair.sql, repair.happened)
+        update = _rejected_update(repair.error, repair.sql, repair.happened)
 
     return {
         **update,
@@ -109,10 +109,14 @@ async def _repair(
 
 
 def _proven_before(known: Reused) -> AskUpdate:
-    return {**_accepted(Sql(known.sql), known.plan), "reused": known, "generation_method": METHOD}
+    return {
+        **_accepted_update(Sql(known.sql), known.plan),
+        "reused": known,
+        "generation_method": METHOD,
+    }
 
 
-def _accepted(draft: Sql, plan: PlanEstimate | None) -> AskUpdate:
+def _accepted_update(draft: Sql, plan: PlanEstimate | None) -> AskUpdate:
     update: AskUpdate = {
         "sql": draft.text,
         "sql_generation_success": True,
@@ -139,7 +143,7 @@ async def _not_written(draft: NoSql, inquiry: Inquiry, context: AskContext) -> A
     }
 
 
-def _rejected(
+def _rejected_update(
     error: StatementRejected, sql: str | None = None, happened: str = NOT_VALID
 ) -> AskUpdate:
     if isinstance(error, ForbiddenStatement | ForbiddenObject):

@@ -15,7 +15,7 @@ async def clarify(state: EtlState, runtime: EtlRuntime) -> EtlUpdate:  # noqa: A
         Ambiguity.model_validate(ambiguity) for ambiguity in state["analysis"]["ambiguities"]
     ]
     given: dict[str, str] = ask_user(clarify_question(ambiguities, state["lang"]))
-    asked = [_clarified(ambiguity, given) for ambiguity in ambiguities[:MOST_AT_ONCE]]
+    asked = [_clarification(ambiguity, given) for ambiguity in ambiguities[:MOST_AT_ONCE]]
     attempts = state.get("attempts", {})
     update: EtlUpdate = {
         "clarifications": [*state.get("clarifications", []), *asked],
@@ -28,6 +28,6 @@ async def clarify(state: EtlState, runtime: EtlRuntime) -> EtlUpdate:  # noqa: A
     return update
 
 
-def _clarified(ambiguity: Ambiguity, given: dict[str, str]) -> dict[str, Any]:
+def _clarification(ambiguity: Ambiguity, given: dict[str, str]) -> dict[str, Any]:
     shown = ambiguity.model_dump(mode="json", include={"id", "kind", "prompt", "choices"})
     return {**shown, "answer": given[ambiguity.id]}

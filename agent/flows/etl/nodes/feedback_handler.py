@@ -38,12 +38,12 @@ async def feedback_handler(state: EtlState, runtime: EtlRuntime) -> EtlUpdate:  
     elif changed:
         update["code_before"] = state["code"]
         update["code_written"] = state.get("code_written", state["code"])
-        update["code"] = [_changed(one, changed) for one in state["code"]]
+        update["code"] = [_with_changed_sql(one, changed) for one in state["code"]]
 
     return update
 
 
-def _changed(code: Json, changed: Mapping[str, str]) -> Json:
+def _with_changed_sql(code: Json, changed: Mapping[str, str]) -> Json:
     if code["node"] not in changed:
         return code
 

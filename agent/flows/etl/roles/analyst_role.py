@@ -118,7 +118,7 @@ class ModelReading:
         return self.result is not None
 
     async def take(self, given: SubmitAnalysis) -> str:
-        """Take an analysis that can be bound.
+        """Bind a model's analysis and keep it.
 
         Raises:
             InvalidRequest: the intent is wrong, or what it wants is not possible.
@@ -135,8 +135,9 @@ class ModelReading:
             result = await self._bound(intent)
 
         self.intent, self.result = intent, result
-        asked = [_asked(one, number) for number, one in enumerate(given.ambiguities)]
-        self.ambiguities = [one for one in asked if is_decidable(one, intent)][:_MOST_KEPT]
+        asked = [_ambiguity_of(entry, number) for number, entry in enumerate(given.ambiguities)]
+        decidable = [ambiguity for ambiguity in asked if is_decidable(ambiguity, intent)]
+        self.ambiguities = decidable[:_MOST_KEPT]
         self.assumptions = [
             one_line(assumption.text, MOST_LINE) for assumption in given.assumptions
         ]
@@ -184,7 +185,8 @@ def _checked_step(given: StatedStep, intent: UserIntent) -> FurtherStep:
     return step
 
 
-def _asked(given: AskedAmbiguity, number: int) -> Ambiguity:
+def _ambiguity_of(given: AskedAmbiguity, number: int) -> Ambiguity:
+    """Return a model's ambiguity as the flow asks it, with an id of its own."""
     choices = [
         Choice(value=choice.value, label=one_line(choice.label, MOST_LINE))
         for choice in given.choices
@@ -208,7 +210,7 @@ async def analysed(state: EtlState, context: EtlContext) -> AnalysisResult:
     if context.roles is None or _is_settled(own.analysis, state):
         return own.analysis
 
-    reading = await _read(state, context)
+    reading = await _model_reading(state, context)
     if reading.result is None:
         return own.analysis
     if not _is_read_by_rules(own.analysis):
@@ -244,7 +246,7 @@ def _is_other(own: BindingResult, read: BindingResult) -> bool:
     return not means_the_same(own.bound, read.bound)
 
 
-async def _read(state: EtlState, context: EtlContext) -> ModelReading:
+async def _model_reading(state: EtlState, context: EtlContext) -> ModelReading:
     assert context.roles is not None
     catalog = await context.database.catalog()
     reading = ModelReading(catalog, answers_of(state), binding_options(state, context))
@@ -253,7 +255,7 @@ async def _read(state: EtlState, context: EtlContext) -> ModelReading:
         for asked in state.get("clarifications", [])
     ]
     opening = await context.roles.prompts.of_request(
-        "etl_analysis", state, catalog, known=_told(state), answers=answers
+        "etl_analysis", state, catalog, known=_knowledge_for_prompt(state), answers=answers
     )
     tool = hand_in_tool(
         "submit_analysis",
@@ -267,7 +269,7 @@ async def _read(state: EtlState, context: EtlContext) -> ModelReading:
     return reading
 
 
-def _told(state: EtlState) -> dict[str, Any]:
+def _knowledge_for_prompt(state: EtlState) -> dict[str, Any]:
     known = state.get("knowledge", {})
     return {name: known.get(name) for name in ("tables", "join_hints", "quality_rules", "gaps")}
 
