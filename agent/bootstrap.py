@@ -770,6 +770,8 @@ class _Adapters:
         await asyncio.to_thread(self._audit_delivery.close)
         if self.webhooks:
             await self.webhooks.aclose()
+        if self.budget:
+            await self.budget.aclose()
 
         await self.store.aclose()
         for model in (self._vectors, self._embedder, self.model):

@@ -300,6 +300,12 @@ MEANINGS: dict[FailureKind, _Meaning] = {
 }
 
 
+# Failures of which endpoints count the prompt's tokens all the same.
+_AFTER_THE_PROMPT: frozenset[FailureKind] = frozenset(
+    {"timeout", "broken", "unusable", "empty", "exhausted", "oversized", "too long"}
+)
+
+
 def kind_of_failure(error: LlmUnavailable) -> FailureKind:
     """Return the kind of failure that `unavailable` made the error of."""
     failure = error.__cause__
@@ -309,6 +315,11 @@ def kind_of_failure(error: LlmUnavailable) -> FailureKind:
         return "timeout"
 
     return "server"
+
+
+def may_have_cost(error: LlmUnavailable) -> bool:
+    """Tell whether the model may have read the prompt before the call failed."""
+    return kind_of_failure(error) in _AFTER_THE_PROMPT
 
 
 def is_unusable(error: LlmUnavailable) -> bool:

@@ -1,5 +1,6 @@
 """Who is charged for a question, and what they have left today."""
 
+import asyncio
 import logging
 import math
 from collections.abc import Callable, Sequence
@@ -64,18 +65,36 @@ class OpenBudget:
         accounts: Sequence[_Account],
         today: date,
         sums: Sequence[Expense],
+        charging: "set[asyncio.Task[None]]",
     ) -> None:
+        """Take the plan, and who is charged.
+
+        Args:
+            charging: holds charges that are under way.
+        """
         self._plan = plan
         self._spending = spending
         self._accounts = accounts
         self._today = today
         self._sums = sums
+        self._charging = charging
 
     async def charge(self, model: str, usage: Usage) -> None:
-        """Add one call's tokens and their price to what the accounts have spent.
+        """Add one call's tokens and their price to what the accounts have spent, also when the
+        question is cancelled meanwhile.
 
         A store that can't be reached keeps no question from its answer: the call goes uncharged.
         """
+        await asyncio.shield(self.begin_charge(model, usage))
+
+    def begin_charge(self, model: str, usage: Usage) -> "asyncio.Task[None]":
+        """Charge in a task of its own, for questions that can't wait."""
+        task = asyncio.get_running_loop().create_task(self._add(model, usage))
+        self._charging.add(task)
+        task.add_done_callback(self._charging.discard)
+        return task
+
+    async def _add(self, model: str, usage: Usage) -> None:
         tokens = usage.prompt_tokens + usage.completion_tokens
         if not tokens:
             return
@@ -136,6 +155,12 @@ class DailyBudget:
         self._plan = plan
         self._spending = spending
         self._now = now
+        self._charging: set[asyncio.Task[None]] = set()
+
+    async def aclose(self) -> None:
+        """Wait for charges that are under way."""
+        if self._charging:
+            await asyncio.wait(self._charging)
 
     async def begin(self, question: Question) -> None:
         """Charge the model calls of this task, and of tasks it starts, to the question's user.
@@ -158,7 +183,7 @@ class DailyBudget:
             _log.warning("budgets are not looked at: %s", error)
             return
 
-        budget = OpenBudget(self._plan, self._spending, accounts, today, sums)
+        budget = OpenBudget(self._plan, self._spending, accounts, today, sums, self._charging)
         spent_out = budget.exhausted()
         if spent_out is not None:
             raise _exhausted_error(spent_out, _renewal(self._plan, today), now)

@@ -18,7 +18,7 @@ _log = logging.getLogger(__name__)
 
 _MOST_WAITING = 100  # events; the oldest go first
 _PAUSES_S = (1.0, 5.0, 30.0)  # before each further try
-_TIMEOUT_S = 10.0  # of one try
+_TIMEOUT_S = 10.0  # of one try, from its connection to the status
 _MOMENTARY = {408, 425, 429}  # refusals that may pass; all others below 500 are final
 
 
@@ -32,12 +32,20 @@ class WebhookSender:
         url: the address; redirects are not followed.
         secret: signs what is sent; see docs/monitoring.md.
         pauses_s: seconds before each further try.
+        timeout_s: seconds that one try may take.
     """
 
-    def __init__(self, url: str, secret: str, pauses_s: tuple[float, ...] = _PAUSES_S) -> None:
+    def __init__(
+        self,
+        url: str,
+        secret: str,
+        pauses_s: tuple[float, ...] = _PAUSES_S,
+        timeout_s: float = _TIMEOUT_S,
+    ) -> None:
         self._url = url
         self._secret = secret.encode()
         self._pauses_s = pauses_s
+        self._timeout_s = timeout_s
         self.start_anew()
         restart_after_fork(self)
 
@@ -73,8 +81,8 @@ class WebhookSender:
     async def _send_all(self) -> None:
         import httpx2  # noqa: PLC0415 - only services with a webhook need it
 
-        timeout = httpx2.Timeout(_TIMEOUT_S)
-        async with httpx2.AsyncClient(timeout=timeout, follow_redirects=False) as client:
+        # `_try` bounds the whole; the client's own limits begin anew with each byte that comes.
+        async with httpx2.AsyncClient(timeout=None, follow_redirects=False) as client:
             while self._waiting:
                 event, body = self._waiting.popleft()
                 problem = await self._sent(client, event, body)
@@ -101,7 +109,10 @@ class WebhookSender:
             "X-Citu-Signature": signature(self._secret, int(time.time()), body),
         }
         try:
-            async with client.stream("POST", self._url, content=body, headers=headers) as response:
+            async with (
+                asyncio.timeout(self._timeout_s),
+                client.stream("POST", self._url, content=body, headers=headers) as response,
+            ):
                 status = response.status_code
         # Whatever a client library raises must not end the task: its name tells what happened.
         except Exception as error:  # noqa: BLE001

@@ -4,23 +4,26 @@ import asyncio
 import os
 import uuid
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from agent.budgets.budgets_file import BudgetPlan, BudgetsFileError, read_budgets
+from agent.budgets.charged_model import ChargedModel
 from agent.budgets.daily_budget import DailyBudget, OpenBudget, open_budget
 from agent.extensions.loading import ExtensionError
 from agent.question import Question
 from app_config import ConfigurationError, Settings
 from common.actor import Actor
-from common.errors import BudgetExhausted
+from common.errors import BudgetExhausted, LlmUnavailable
 from common.values import Usage
+from llm import Endpoint, Message, OpenAiChat
 from store import Store
 from store.spending import Expense, Spending
 from tests.support.asking import Asking
-from tests.support.openai_server import OpenAiServer, Reply, openai_server
+from tests.support.openai_server import Gate, OpenAiServer, Reply, openai_server
 from tests.support.store_servers import StoreServer, play
 
 __all__ = ["openai_server"]
@@ -215,6 +218,55 @@ def test_what_is_left_never_grows_by_an_answer_that_comes_late(
         await ann.charge("model", USAGE)
         await first
         assert ann.left()["tokens_left"] == 500
+
+    play(scenario, place.open())
+
+
+# Replies whose tokens the endpoint tells too late or not at all.
+UNTOLD = {
+    "broken off": Reply(pieces=["word " * 40], ending="disconnect"),
+    "untold": Reply("word " * 40, usage=False),
+    "exhausted": Reply("", finish_reason="length"),
+}
+
+
+def test_calls_of_which_no_tokens_are_told_are_charged_too(
+    place: StoreServer, plan: BudgetPlan, openai_server: OpenAiServer
+) -> None:
+    async def scenario(store: Store) -> None:
+        budget = DailyBudget(plan, store.spending, Clock())
+        endpoint = Endpoint("openai", "model", openai_server.url, "test")
+        model = ChargedModel(OpenAiChat(endpoint, timeout_s=30, max_retries=0, max_tokens=500))
+        prompt: Message = {"role": "user", "content": "好" * 50}
+        left = 2500
+
+        async def charged(of: OpenBudget) -> int:
+            nonlocal left
+            await budget.aclose()
+            before, left = left, of.left()["tokens_left"]
+            return before - left
+
+        ann = await begun(budget, asked_by("ann"))
+        openai_server.replies(Reply(status=401))
+        with suppress(LlmUnavailable):
+            await model.complete([prompt])
+        assert await charged(ann) == 0
+
+        for name, reply in UNTOLD.items():
+            openai_server.replies(reply)
+            with suppress(LlmUnavailable):
+                await model.complete([prompt], on_token=lambda _: None)
+            assert await charged(ann) > 50, name
+
+        has_begun = asyncio.Event()
+        openai_server.replies(Reply(pieces=["word " * 40, Gate()]))
+        call = asyncio.create_task(model.complete([prompt], on_token=lambda _: has_begun.set()))
+        await has_begun.wait()
+        call.cancel()
+        await asyncio.wait([call])
+        assert call.cancelled()
+        assert await charged(ann) > 100
+        await model.aclose()
 
     play(scenario, place.open())
 

@@ -10,8 +10,8 @@ import queue
 import threading
 import uuid
 from collections import deque
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -56,11 +56,11 @@ def receiving() -> Iterator[Receiver]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
+            operator.requests.put((dict(self.headers), body))
             self.send_response(operator.statuses.popleft() if operator.statuses else 200)
             self.send_header("Location", "/elsewhere")
             self.send_header("Content-Length", "0")
             self.end_headers()
-            operator.requests.put((dict(self.headers), body))
 
         def log_message(self, *_: Any) -> None:
             """Write nothing."""
@@ -124,6 +124,69 @@ def test_nobody_there_is_given_up_and_too_many_are_dropped(
         sent(gone.url, *(f"event {number}" for number in range(102)))
     assert "dropped, because 100 wait: event 1" in caplog.text
     assert "not taken: event 101: ConnectError" in caplog.text
+
+
+Say = Callable[[asyncio.StreamWriter], Awaitable[None]]
+
+
+async def silent(_: asyncio.StreamWriter) -> None:
+    await asyncio.Event().wait()
+
+
+async def never_done(writer: asyncio.StreamWriter) -> None:
+    """Begin an answer whose head goes on for ever."""
+    writer.write(b"HTTP/1.1 200 OK\r\nX-Long: ")
+    while True:
+        writer.write(b"x")
+        await writer.drain()
+        await asyncio.sleep(0.01)
+
+
+async def garbage(writer: asyncio.StreamWriter) -> None:
+    writer.write(b"\x00\xff no HTTP at all\r\n\r\n")
+
+
+async def endless_body(writer: asyncio.StreamWriter) -> None:
+    writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+
+
+@asynccontextmanager
+async def saying(script: deque[Say]) -> AsyncIterator[str]:
+    """Serve connections by the script's ways, one each, the last again and again."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(ConnectionError, asyncio.CancelledError):
+            await reader.readuntil(b"\r\n\r\n")
+            await (script.popleft() if len(script) > 1 else script[0])(writer)
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
+
+
+@pytest.mark.parametrize(
+    ("way", "said"),
+    [(silent, "TimeoutError"), (never_done, "TimeoutError"), (garbage, "RemoteProtocolError")],
+)
+def test_a_receiver_that_gives_no_answer_holds_up_neither_events_nor_the_end(
+    way: Say, said: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def main() -> None:
+        async with saying(deque([way, endless_body, silent])) as url:
+            sender = WebhookSender(url, SECRET, pauses_s=(), timeout_s=0.2)
+            for event in ("first", "second"):
+                sender.send(event, {})
+            assert sender._sending is not None
+            await sender._sending
+            waiting = WebhookSender(url, SECRET, timeout_s=PATIENT_S)
+            waiting.send("third", {})
+            await asyncio.sleep(0)
+            async with asyncio.timeout(PATIENT_S / 2):
+                await waiting.aclose()
+
+    asyncio.run(main())
+    assert f"not taken: first: {said}" in caplog.text
+    assert "second" not in caplog.text
 
 
 def test_the_secret_and_the_address_are_checked() -> None:
