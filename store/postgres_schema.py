@@ -35,7 +35,7 @@ def _migrations() -> tuple[Migration, ...]:
 
 
 MIGRATIONS = _migrations()
-_LATEST = MIGRATIONS[-1].number
+LATEST = MIGRATIONS[-1].number
 
 # `citu.version` has a row for each migration. One that was made before migrations were files has a
 # single row with the last number, and gets the columns that say more when the next one is applied.
@@ -55,7 +55,7 @@ _RECORD = "INSERT INTO citu.version (version, name, applied_at) VALUES (%s, %s, 
 
 async def ensure_schema(connection: Connection) -> None:
     """Create or migrate the tables if needed; any number of processes may do so at once."""
-    if await _version(connection) >= _LATEST:
+    if await _version(connection) >= LATEST:
         return
 
     # Whoever gets the lock first applies the migrations; the others then find them applied.

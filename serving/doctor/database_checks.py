@@ -22,6 +22,8 @@ _ROLE_ADVICE = Text(
     "使用只有 SELECT 权限的账号：语句见 docs/security.md 的 The role 一节。",
     "Use a role that can only SELECT: docs/security.md has the statements (The role).",
 )
+_UNLIMITED = -1
+_CONNECTION_LIMIT = "SELECT rolconnlimit FROM pg_catalog.pg_roles WHERE rolname = current_user"
 _BYPASSES = """
 SELECT bool_or(rolsuper OR rolbypassrls) FROM pg_catalog.pg_roles
 WHERE pg_catalog.pg_has_role(oid, 'MEMBER')
@@ -42,8 +44,8 @@ def examine_database(name: str, url: str, options: DatabaseOptions) -> list[Chec
             return found
     except Unreachable as error:
         advice = Text(
-            "检查 DATABASE_URL 的主机、端口、账号和密码。",
-            "Check host, port, role and password of DATABASE_URL.",
+            "照这句话处理；主机、端口、账号和密码都在 DATABASE_URL 中。",
+            "Do what it says; host, port, role and password are those of DATABASE_URL.",
         )
         said = Text(f"不能使用：{error.text.zh}", error.text.en)
         return [failed(f"{check}.reachable", said, advice)]
@@ -60,6 +62,7 @@ def _database_findings(
     if options.row_context:
         yield _row_security(f"{check}.row_security", connection)
 
+    yield from _connections(f"{check}.connections", connection, options.pool_size)
     yield _grants(f"{check}.grants", connection)
     yield clock_state(f"{check}.clock", _clock_ahead_s(connection))
 
@@ -108,6 +111,29 @@ def _role(check: str, connection: Connection) -> Iterator[CheckResult]:
 
     if not dangers:
         yield passed(check, Text("账号只能读取。", "The role can only read."))
+
+
+def _connections(check: str, connection: Connection, pool_size: int) -> Iterator[CheckResult]:
+    """Find that the role may have fewer connections than one worker opens."""
+    with connection.cursor() as cursor:
+        cursor.execute(_CONNECTION_LIMIT)
+        row = cursor.fetchone()
+
+    most = row[0] if row else _UNLIMITED
+    if most == _UNLIMITED or most >= pool_size:
+        return
+
+    said = Text(
+        f"账号最多 {most} 个连接，少于每个工作进程的 DATABASE_POOL_SIZE（{pool_size}）。",
+        f"The role may have {most} connections, and a worker opens up to {pool_size} "
+        "(DATABASE_POOL_SIZE).",
+    )
+    advice = Text(
+        "提高账号的 CONNECTION LIMIT（至少为工作进程数 × DATABASE_POOL_SIZE），或调小后者。",
+        "Raise the role's CONNECTION LIMIT to workers × DATABASE_POOL_SIZE at least, or lower "
+        "the latter.",
+    )
+    yield warned(check, said, advice)
 
 
 def _row_security(check: str, connection: Connection) -> CheckResult:

@@ -26,8 +26,14 @@ from knowledge.semantic.problems import SemanticFileError
 from llm import InvalidEndpoint
 from llm.check_model import check_model
 from serving.doctor.database_checks import examine_database
+from serving.doctor.folder_checks import file_rights, folder_state, keys_state, log_state
 from serving.doctor.issuer_checks import issuer_state
-from serving.doctor.machine_checks import file_rights, port_state, python_version, room_for
+from serving.doctor.machine_checks import (
+    address_state,
+    metrics_port_state,
+    port_state,
+    python_version,
+)
 from serving.doctor.public_address_checks import public_address
 from serving.doctor.setting_checks import (
     contradictions,
@@ -35,7 +41,9 @@ from serving.doctor.setting_checks import (
     readable_settings,
     told_elsewhere,
     unknown_variables,
+    unread_lines,
 )
+from serving.doctor.store_checks import postgres_store_state, reason_of, redis_store_state
 from store.open_store import InvalidRedisUrl
 
 # What keeps the service from starting, by the check that reports it.
@@ -56,6 +64,8 @@ _MEND = Text(
     "按这句话修改后重试；各配置项见 docs/configuration.md。",
     "Mend what it names and try again; docs/configuration.md has every setting.",
 )
+_COLLECTOR = "OTEL_EXPORTER_OTLP_ENDPOINT"
+_LOCAL_COLLECTOR = "http://localhost:4318"  # OpenTelemetry's own default
 _NOT_MADE = Text(
     "内嵌服务器还没有建立，第一次启动时建立。",
     "The embedded server is not made yet; the first start makes it.",
@@ -76,20 +86,43 @@ def examine(
     """
     settings, found = readable_settings(environ)
     found += unknown_variables(environ, in_file)
+    found += unread_lines(Path(".env"))
     found += told_elsewhere(environ)
     found += contradictions(settings)
     found += exposure(settings, has_keys=_has_keys(settings) or settings.knows_callers)
     found += public_address(settings.public_url)
     found += issuer_state(settings.oauth_issuer, settings.oauth_jwks_url, _callback(settings))
     found.append(python_version())
-    found.append(port_state(settings.host, settings.port))
-    found.append(room_for(settings.data_path))
+    found += _machine_state(settings)
     found += file_rights(_secret_files(settings))
-    found += _check_services(settings)
+    found += keys_state(settings.api_keys_path)
+    found += address_state("webhook.reachable", "WEBHOOK_URL", settings.webhook_url)
+    if settings.traces:
+        found += address_state(
+            "traces.reachable", _COLLECTOR, environ.get(_COLLECTOR, _LOCAL_COLLECTOR)
+        )
+
+    try:
+        found += _check_services(settings)
+    except OSError as error:  # of the service's own files: those of databases are told apart
+        found.append(_not_opened(error))
+
     if with_model:
         found += asyncio.run(check_model(settings))
 
     return found
+
+
+def _machine_state(settings: Settings) -> Iterator[CheckResult]:
+    yield port_state(settings.host, settings.port)
+    if settings.metrics_port:
+        yield metrics_port_state(settings.metrics_host, settings.metrics_port)
+
+    yield from folder_state(settings.data_path)
+    if settings.audit_log not in ("", "off"):
+        yield from log_state("AUDIT_LOG", Path(settings.audit_log).expanduser())
+    if settings.model_log_path is not None:
+        yield from log_state("MODEL_LOG", settings.model_log_path)
 
 
 def _callback(settings: Settings) -> str | None:
@@ -141,6 +174,16 @@ def _check_services(settings: Settings) -> list[CheckResult]:
         services.sources.hold.release()
 
 
+def _not_opened(error: OSError) -> CheckResult:
+    reason = f"{error.filename or 'A file'}: {error.strerror or type(error).__name__}"
+    said = Text(f"服务不能启动：{reason}。", f"The service can't start. {reason}.")
+    advice = Text(
+        "以服务的用户运行，或把文件交给它（chown）。",
+        "Run as the service's user, or give it the file (chown).",
+    )
+    return failed("machine.files", said, advice)
+
+
 def _database(database: AskedDatabase, settings: Settings) -> list[CheckResult]:
     source = database.datasource.source
     if not isinstance(source, EmbeddedSource):
@@ -163,7 +206,7 @@ async def _store_and_semantic_files(
     """Look at the store, and at the files about databases that can be reached."""
     unreachable = {finding.check for finding in before if finding.status == "fail"}
     try:
-        found = [await _store(services, settings)]
+        found = await _store(services, settings)
         for database in services.asked.all():
             check = f"database.{database.name}.reachable"
             is_asked = database.name != FILES and check not in unreachable
@@ -180,24 +223,35 @@ def _is_made(database: AskedDatabase, settings: Settings) -> bool:
     return settings.data_path.exists() or not is_embedded
 
 
-async def _store(services: Services, settings: Settings) -> CheckResult:
+async def _store(services: Services, settings: Settings) -> list[CheckResult]:
     is_configured = settings.redis_url or settings.app_database_url
     if not is_configured and not settings.data_path.exists():
-        return passed("store.reachable", _NOT_MADE)
+        return [passed("store.reachable", _NOT_MADE)]
 
     try:
         await services.store.ping()
     except CituError as error:
+        reason = reason_of(error)
+        said = Text(f"{error.text.zh}（{reason}）", f"{error.text.en} ({reason})")
         advice = Text(
             "检查 REDIS_URL 或 APP_DATABASE_URL；在此之前对话不会保存。",
             "Check REDIS_URL or APP_DATABASE_URL; until then conversations are not kept.",
         )
-        return failed("store.reachable", error.text, advice)
+        return [failed("store.reachable", said, advice)]
 
     name = services.store.name
-    return passed(
-        "store.reachable", Text(f"对话保存在 {name}。", f"Conversations are kept in {name}.")
-    )
+    kept = Text(f"对话保存在 {name}。", f"Conversations are kept in {name}.")
+    return [passed("store.reachable", kept), *_store_state(settings)]
+
+
+def _store_state(settings: Settings) -> list[CheckResult]:
+    """Look closer at a store of the operator's own."""
+    if settings.redis_url:
+        return list(redis_store_state(settings.redis_url))
+    if settings.app_database_url:
+        return list(postgres_store_state(settings.app_database_url))
+
+    return []
 
 
 async def _meanings(services: Services, database: AskedDatabase) -> list[CheckResult]:

@@ -1,22 +1,21 @@
-"""Checks the machine: versions, the port, room on the disk, who may read files with secrets."""
+"""Checks the machine: the version of Python, the ports, and what has to be reached."""
 
-import shutil
-import stat
+import socket
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from http.client import HTTPConnection, HTTPException
-from pathlib import Path
+from urllib.parse import urlsplit
 
 from common.check_report import CheckResult, failed, passed, warned
 from common.text import Text
 from serving.listen_address import PortUnavailable, listen
 
 _TRIED_PYTHON = ((3, 11), (3, 13))
-_LITTLE_BYTES = 1_000_000_000
-_TOO_LITTLE_BYTES = 100_000_000
 _ANSWER_S = 2.0
-_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+_CONNECT_S = 5.0
+_MOST_READ = 1_000_000  # bytes of an answer
+_PORTS = {"https": 443}  # others: 80
 
 
 def python_version(version: tuple[int, int] = sys.version_info[:2]) -> CheckResult:
@@ -35,69 +34,66 @@ def python_version(version: tuple[int, int] = sys.version_info[:2]) -> CheckResu
 
 
 def port_state(host: str, port: int) -> CheckResult:
-    """Say whether the port is free, or Citu answers there already."""
+    """Say whether PORT is free, or Citu answers there already."""
+    return _port("machine.port", host, port, ("HOST", "PORT"), "/health", b'"alive"')
+
+
+def metrics_port_state(host: str, port: int) -> CheckResult:
+    """Say the same of METRICS_PORT."""
+    names = ("METRICS_HOST", "METRICS_PORT")
+    return _port("machine.metrics_port", host, port, names, "/metrics", b"citu_")
+
+
+def _port(
+    check: str, host: str, port: int, names: tuple[str, str], path: str, sign: bytes
+) -> CheckResult:
     try:
-        with closing(listen(host, port)):
-            said = Text(f"端口 {port} 空闲。", f"Port {port} is free.")
-            return passed("machine.port", said)
+        with closing(listen(host, port, names)):
+            return passed(check, Text(f"端口 {port} 空闲。", f"Port {port} is free."))
     except PortUnavailable as error:
-        if _answers(host, port):
-            said = Text(f"Citu 已在端口 {port} 上回答。", f"Citu answers on port {port} already.")
-            return passed("machine.port", said)
+        with closing(HTTPConnection(host, port, timeout=_ANSWER_S)) as connection:
+            if _answers(connection, path, sign):
+                said = Text(
+                    f"Citu 已在端口 {port} 上回答。", f"Citu answers on port {port} already."
+                )
+                return passed(check, said)
 
         said = Text(f"不能在 {host}:{port} 监听。", f"{host}:{port} can't be listened on.")
-        return failed("machine.port", said, Text(f"{error}（PORT、HOST）", str(error)))
+        advice = Text(f"{error}（{names[1]}、{names[0]}）", str(error))
+        return failed(check, said, advice)
 
 
-def _answers(host: str, port: int) -> bool:
-    with closing(HTTPConnection(host, port, timeout=_ANSWER_S)) as connection:
-        return citu_answers(connection)
+def address_state(check: str, setting: str, url: str) -> Iterator[CheckResult]:
+    """Find that nothing takes connections at the address that a setting names; empty: none does."""
+    parts = urlsplit(url)
+    if not parts.hostname:
+        return
+
+    port = parts.port or _PORTS.get(parts.scheme, 80)
+    try:
+        socket.create_connection((parts.hostname, port), _CONNECT_S).close()
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        said = Text(
+            f"{setting} 无法连接（{parts.hostname}:{port}）：{reason}。",
+            f"{setting} can't be reached at {parts.hostname}:{port}: {reason}.",
+        )
+        advice = Text(
+            f"检查 {setting}、防火墙和对方的服务。",
+            f"Check {setting}, firewalls between, and the service there.",
+        )
+        yield warned(check, said, advice)
 
 
 def citu_answers(connection: HTTPConnection, path: str = "") -> bool:
     """Tell whether Citu answers over a connection, below a path."""
+    return _answers(connection, f"{path}/health", b'"alive"')
+
+
+def _answers(connection: HTTPConnection, path: str, sign: bytes) -> bool:
     try:
-        connection.request("GET", f"{path}/health")
+        connection.request("GET", path)
         answer = connection.getresponse()
-        return answer.status == 200 and b'"alive"' in answer.read(1000)
+        return answer.status == 200 and sign in answer.read(_MOST_READ)
     except (OSError, HTTPException):
         return False
-
-
-def room_for(folder: Path) -> CheckResult:
-    """Say whether the disk of a folder, which need not exist, has room."""
-    existing = folder
-    while not existing.exists():
-        existing = existing.parent
-
-    return room_of(folder, shutil.disk_usage(existing).free)
-
-
-def room_of(folder: Path, free: int) -> CheckResult:
-    """Judge the free bytes of the disk of `folder`."""
-    megabytes = free // 1_000_000
-    said = Text(
-        f"{folder} 所在磁盘剩余 {megabytes} MB。", f"The disk of {folder} has {megabytes} MB left."
-    )
-    advice = Text(
-        "腾出空间，或用 DATA_DIR 换一个磁盘。", "Make room, or move DATA_DIR to another disk."
-    )
-    if free < _TOO_LITTLE_BYTES:
-        return failed("machine.disk", said, advice)
-    if free < _LITTLE_BYTES:
-        return warned("machine.disk", said, advice)
-
-    return passed("machine.disk", said)
-
-
-def file_rights(paths: Iterable[Path]) -> Iterator[CheckResult]:
-    """Find files with secrets that others than their owner may read or write."""
-    for path in paths:
-        if path.is_file() and path.stat().st_mode & _OTHERS:
-            yield warned(
-                "files.rights",
-                Text(
-                    f"{path} 可被其他用户访问。", f"{path} is open to other users of this machine."
-                ),
-                Text(f"执行 chmod 600 {path}", f"Run chmod 600 {path}"),
-            )

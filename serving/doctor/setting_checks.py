@@ -2,10 +2,15 @@
 or are unsafe for a public address.
 """
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields
 from difflib import get_close_matches
+from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from dotenv.parser import parse_stream
 
 from app_config import ConfigurationError, Settings
 from common.check_report import CheckResult, Status, failed, passed, warned
@@ -40,6 +45,7 @@ _FOREIGN_NAMES = ("TZ", "PATH", "WEB_CONCURRENCY")
 _FOREIGN_ENDING = "_PROXY"
 # A worker that computes, or that the machine holds up, gives no sign for about so long.
 _SHORTEST_LEASE_S = 2.0
+_MOST_BYTES_OF_A_CHARACTER = 4
 
 
 def readable_settings(environ: Mapping[str, str]) -> tuple[Settings, list[CheckResult]]:
@@ -83,6 +89,36 @@ def unknown_variables(environ: Iterable[str], in_file: Iterable[str]) -> Iterato
                     "Remove it: see docs/configuration.md.",
                 ),
             )
+
+
+def unread_lines(path: Path) -> Iterator[CheckResult]:
+    """Find lines of `.env` that say nothing, or are overruled by a later one."""
+    if not os.access(path, os.R_OK):
+        return
+
+    lines: dict[str, int] = {}
+    with path.open(encoding="utf-8") as file:
+        for binding in parse_stream(file):
+            number = binding.original.line
+            if binding.error or (binding.key is not None and binding.value is None):
+                yield warned(
+                    "settings.file",
+                    Text(f".env 第 {number} 行不起作用。", f"Line {number} of .env has no effect."),
+                    Text("写成 NAME=值。", "Write it as NAME=value."),
+                )
+            elif binding.key in lines:
+                first = lines[binding.key]
+                yield warned(
+                    "settings.file",
+                    Text(
+                        f".env 两次写了 {binding.key}（第 {first} 和 {number} 行），后者有效。",
+                        f"{binding.key} stands twice in .env, in lines {first} and {number}: "
+                        "the last one counts.",
+                    ),
+                    Text(f"删去第 {first} 行。", f"Remove line {first}."),
+                )
+            if binding.key is not None:
+                lines[binding.key] = number
 
 
 def _is_foreign(name: str) -> bool:
@@ -217,11 +253,7 @@ _RULES = (
     _Rule(
         "settings.metrics",
         "warn",
-        lambda settings: (
-            settings.metrics_port
-            and settings.metrics_host != "localhost"
-            and not is_loopback(settings.metrics_host)
-        ),
+        lambda settings: settings.metrics_port and _listens_to_others(settings.metrics_host),
         Text(
             "METRICS_HOST 对外开放：能连接 METRICS_PORT 的人不用密钥就能读指标。",
             "METRICS_HOST is open to others: who can connect to METRICS_PORT reads the metrics "
@@ -231,6 +263,58 @@ _RULES = (
             "设为 127.0.0.1，或用防火墙只让监控系统连接。",
             "Set it to 127.0.0.1, or let a firewall admit the monitoring system alone.",
         ),
+    ),
+    _Rule(
+        "settings.proxies",
+        "warn",
+        lambda settings: (
+            settings.public_url
+            and not settings.trusted_proxies
+            and not _listens_to_others(settings.host)
+            and _listens_to_others(urlsplit(settings.public_url).hostname or "localhost")
+        ),
+        Text(
+            "PUBLIC_URL 经反向代理到达本机，但 TRUSTED_PROXIES=0：所有访问者算作一个地址。",
+            "PUBLIC_URL leads here by a proxy, and TRUSTED_PROXIES is 0: all clients count as one "
+            "address.",
+        ),
+        Text(
+            "设 TRUSTED_PROXIES 为代理的层数，例如 1。",
+            "Set TRUSTED_PROXIES to the number of proxies, for example 1.",
+        ),
+    ),
+    _Rule(
+        "settings.webhook",
+        "warn",
+        lambda settings: settings.webhook_secret and not settings.webhook_url,
+        Text(
+            "设置了 WEBHOOK_SECRET，但没有 WEBHOOK_URL：不会通知任何人。",
+            "WEBHOOK_SECRET is set without WEBHOOK_URL: nobody is told anything.",
+        ),
+        Text("设 WEBHOOK_URL，或删去它。", "Set WEBHOOK_URL, or remove it."),
+    ),
+    _Rule(
+        "settings.questions",
+        "warn",
+        lambda settings: (
+            settings.max_body_bytes < settings.max_question_chars * _MOST_BYTES_OF_A_CHARACTER
+        ),
+        Text(
+            "MAX_BODY_BYTES 装不下 MAX_QUESTION_CHARS 个字符的问题：长问题得到 413。",
+            "MAX_BODY_BYTES has no room for a question of MAX_QUESTION_CHARS: long ones get 413.",
+        ),
+        Text("调大 MAX_BODY_BYTES。", "Raise MAX_BODY_BYTES."),
+    ),
+    _Rule(
+        "settings.lease",
+        "warn",
+        lambda settings: settings.store_timeout_s >= settings.run_lease_s,
+        Text(
+            "STORE_TIMEOUT_S 不小于 RUN_LEASE_S：会话存储一慢，正在回答的问题就算作中断。",
+            "STORE_TIMEOUT_S is not below RUN_LEASE_S: while the store is slow, questions count as "
+            "cut off.",
+        ),
+        Text("调小 STORE_TIMEOUT_S。", "Lower STORE_TIMEOUT_S."),
     ),
     _Rule(
         "settings.lease",
@@ -333,9 +417,13 @@ def contradictions(settings: Settings) -> Iterator[CheckResult]:
             yield CheckResult(rule.check, rule.status, rule.said, rule.advice)
 
 
+def _listens_to_others(host: str) -> bool:
+    return host != "localhost" and not is_loopback(host)
+
+
 def exposure(settings: Settings, *, has_keys: bool) -> Iterator[CheckResult]:
     """Find what is unsafe where other machines can connect."""
-    if is_loopback(settings.host) or settings.host == "localhost":
+    if not _listens_to_others(settings.host):
         said = Text(
             f"只在本机监听（{settings.host}）。",
             f"Only this machine can connect ({settings.host}).",

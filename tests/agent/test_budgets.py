@@ -243,7 +243,7 @@ def test_calls_of_which_no_tokens_are_told_are_charged_too(
         async def charged(of: OpenBudget) -> int:
             nonlocal left
             await budget.aclose()
-            before, left = left, of.left()["tokens_left"]
+            before, left = left, int(of.left()["tokens_left"])
             return before - left
 
         ann = await begun(budget, asked_by("ann"))

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+import redis
 from psycopg2.extensions import parse_dsn
 
 from api.access.key_file import KeyFile
@@ -16,20 +17,24 @@ from api.shared_key_store import use_shared_keys
 from app_config import Settings
 from common.check_report import CheckResult, language_of_environment
 from databases.demo.reader import READER
+from llm import openai_chat
 from serving.doctor.__main__ import main
 from serving.doctor.database_checks import clock_state
 from serving.doctor.examination import examine
+from serving.doctor.folder_checks import room_of
 from serving.doctor.issuer_checks import issuer_state
-from serving.doctor.machine_checks import python_version, room_of
+from serving.doctor.machine_checks import metrics_port_state, python_version
 from serving.doctor.public_address_checks import public_address
-from serving.doctor.setting_checks import contradictions
+from serving.doctor.setting_checks import contradictions, unread_lines
 from tests.support.databases import as_admin, execute
 from tests.support.openai_server import OpenAiServer, Reply, openai_server
+from tests.support.redis_server import redis_server
 from tests.support.tls_server import self_signed, tls_server
 from tests.support.token_issuer import TokenIssuer, issuing
 from tests.support.well_behaved_model import well_behaved
 
 __all__ = ["openai_server"]
+PATIENT_S = 60.0
 _NOWHERE = "postgresql://nobody@127.0.0.1:1/nothing"
 
 
@@ -52,6 +57,7 @@ def healthy(
 ) -> dict[str, str]:
     """The environment of an installation without faults but for its database, which is nowhere."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(openai_chat, "_PING_TIMEOUT_S", PATIENT_S)  # the machine may be busy
     return {
         "DATABASE_URL": _NOWHERE,
         "APP_DATABASE_URL": app_database_url,
@@ -137,7 +143,7 @@ FAULTS = {
     ),
     "no redis": Fault("store.url", "fail", "REDIS_URL", {"REDIS_URL": "localhost"}),
     "other engine": Fault("database.url", "fail", "mysql_fdw", {"DATABASE_URL": "mysql://u@h/d"}),
-    "no database": Fault("database.default.reachable", "fail", "Check host, port", {}),
+    "no database": Fault("database.default.reachable", "fail", "host, port", {}),
     "tool": Fault("settings.tool_groups", "fail", "TOOL_GROUPS", {"TOOL_GROUPS": "fly: everyone"}),
     "extension": Fault("settings.extensions", "fail", "no.such", {"LIFECYCLE_HOOKS": "no.such:x"}),
     "semantic": Fault(
@@ -156,6 +162,38 @@ FAULTS = {
         {"OAUTH_ISSUER": "http://127.0.0.1:1", "OAUTH_AUDIENCE": "x"},
     ),
     "no login": Fault("settings.contradiction", "fail", "Mend", {"OIDC_CLIENT_ID": "page"}),
+    "no folder": Fault(
+        "machine.folder", "fail", "another folder in DATA_DIR", {"DATA_DIR": "databases.yaml/var"}
+    ),
+    "no audit file": Fault("files.logs", "fail", "Let AUDIT_LOG name", {"AUDIT_LOG": "."}),
+    "no keys": Fault("files.keys", "fail", "make new keys", {"API_KEYS_FILE": "databases.yaml"}),
+    "nobody is told": Fault(
+        "webhook.reachable",
+        "warn",
+        "Check WEBHOOK_URL",
+        {"WEBHOOK_URL": "http://127.0.0.1:1/x", "WEBHOOK_SECRET": "sixteen letters or more"},
+    ),
+    "no secret's use": Fault(
+        "settings.webhook", "warn", "Set WEBHOOK_URL", {"WEBHOOK_SECRET": "sixteen letters or more"}
+    ),
+    "no collector": Fault(
+        "traces.reachable",
+        "warn",
+        "Check OTEL_EXPORTER_OTLP_ENDPOINT",
+        {"TRACES": "true", "OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1"},
+    ),
+    "one client": Fault(
+        "settings.proxies",
+        "warn",
+        "Set TRUSTED_PROXIES",
+        {"PUBLIC_URL": "https://citu.example.com"},
+    ),
+    "slow store": Fault(
+        "settings.lease", "warn", "Lower STORE_TIMEOUT_S", {"STORE_TIMEOUT_S": "30"}
+    ),
+    "small bodies": Fault(
+        "settings.questions", "warn", "Raise MAX_BODY_BYTES", {"MAX_BODY_BYTES": "5000"}
+    ),
     "rules": Fault("files.row_rules", "fail", "rules.yaml", {"ROW_RULES": "rules.yaml"}),
     "databases": Fault(
         "files.databases",
@@ -257,6 +295,65 @@ def test_keys_that_another_host_made_are_seen(
     assert not (tmp_path / "var").exists(), "it changes nothing here"
 
 
+def test_lines_of_the_file_that_say_nothing(healthy: dict[str, str], tmp_path: Path) -> None:
+    written = tmp_path / ".env"
+    written.write_text("# ours\nPORT=1\nDATABASE_URL\nMETRICS: true\nexport PORT=2\n")
+    said = [finding.said.en for finding in unread_lines(written)]
+    assert said == [
+        "Line 3 of .env has no effect.",
+        "Line 4 of .env has no effect.",
+        "PORT stands twice in .env, in lines 2 and 5: the last one counts.",
+    ]
+
+
+def test_stores_that_answer_and_keep_nothing(
+    healthy: dict[str, str], make_app_database: Callable[[], str], admin_url: str
+) -> None:
+    url = make_app_database()
+    settings = {**healthy, "APP_DATABASE_URL": url}
+    assert _of_store(settings) == {"store.reachable": "ok"}
+    admin = as_admin(url, admin_url)
+    newer = "INSERT INTO citu.version SELECT max(version) + 1 FROM citu.version"
+    execute(admin, newer)
+    owner = parse_dsn(url)["user"]
+    execute(
+        admin, "ALTER TABLE citu.run OWNER TO CURRENT_USER", f"GRANT SELECT ON citu.run TO {owner}"
+    )
+    assert _of_store(settings) == {
+        "store.reachable": "ok",
+        "store.writable": "fail",
+        "store.version": "warn",
+    }
+    execute(
+        admin,
+        "DROP SCHEMA citu CASCADE",
+        f"REVOKE CREATE ON DATABASE {parse_dsn(url)['dbname']} FROM {owner}, PUBLIC",
+    )
+    [finding] = [
+        one for one in examine(settings, with_model=False) if one.check == "store.reachable"
+    ]
+    assert "permission denied" in finding.said.en
+    forgetful = {"appendonly": "no", "maxmemory": "100mb", "maxmemory-policy": "allkeys-lru"}
+    with redis_server() as server, redis.Redis.from_url(server.url) as client:
+        given = {**healthy, "REDIS_URL": server.url}
+        assert _of_store(given) == {"store.reachable": "ok"}
+        for name, value in forgetful.items():
+            client.config_set(name, value)
+        said = [
+            one.said.en for one in examine(given, with_model=False) if one.check == "store.kept"
+        ]
+        assert "when its memory is full" in said[0]
+        assert "a restart loses" in said[1]
+        client.config_set("maxmemory", "1")
+        client.config_set("maxmemory-policy", "noeviction")
+        assert _of_store(given)["store.writable"] == "fail"
+
+
+def _of_store(environ: Mapping[str, str]) -> dict[str, str]:
+    findings = examine(environ, with_model=False)
+    return {one.check: one.status for one in findings if one.check.startswith("store.")}
+
+
 def test_files_with_secrets_that_others_may_read(healthy: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("")
     (tmp_path / ".env").chmod(0o644)
@@ -273,10 +370,24 @@ def test_files_with_secrets_that_others_may_read(healthy: dict[str, str], tmp_pa
     assert [finding for finding in again if finding.check == "files.rights"] == []
 
 
+@pytest.mark.skipif(os.getuid() == 0, reason="root may do anything")
+def test_folders_that_the_user_may_not_use(healthy: dict[str, str], tmp_path: Path) -> None:
+    folder = tmp_path / "var"
+    folder.mkdir()
+    folder.chmod(0o500)
+    findings = examine(healthy, with_model=False)
+    assert _named(findings, "machine.folder", "fail", f"this user can't write to {folder}")
+    folder.chmod(0o000)
+    findings = examine(healthy, with_model=False)
+    assert _named(findings, "files.rights", "fail", "Run as the service's user")
+
+
 def test_a_port_that_another_program_has(healthy: dict[str, str]) -> None:
     with _taken_port() as port:
         findings = examine({**healthy, "PORT": str(port)}, with_model=False)
+        metrics = metrics_port_state("127.0.0.1", port)
     assert _named(findings, "machine.port", "fail", "stop the other program")
+    assert _named([metrics], "machine.metrics_port", "fail", "choose another port with METRICS")
 
 
 @pytest.mark.parametrize(
