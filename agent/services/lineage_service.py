@@ -80,22 +80,25 @@ class LineageService:
         catalog = await database.catalog()
         found = _table_with_column(table, column, catalog)
         edges = await self._edges(catalog, actor)
-        reports = await self._readable_reports(database)
+        reports = [report for report in self._reports() if not report.is_broken]
         dependents = await asyncio.to_thread(impact_of, found, column, catalog, edges, reports)
+        readable = await _readable(dependents, database)
         return {
             "table": qualified(found),
             "column": column,
-            "dependents": [_dependent_json(dependent, lang) for dependent in dependents],
+            "dependents": [_dependent_json(dependent, lang) for dependent in readable],
         }
 
-    async def _readable_reports(self, database: Database) -> list[Report]:
-        """Return the reports that the actor may run; the others don't exist for them."""
-        readable = []
-        for report in self._reports():
-            if not report.is_broken and await _may_run(report.sql, database):
-                readable.append(report)
 
-        return readable
+async def _readable(dependents: Sequence[Dependent], database: Database) -> list[Dependent]:
+    """Return all but the reports that the actor may not run, which don't exist for them."""
+    readable = []
+    for dependent in dependents:
+        report = dependent.report
+        if report is None or await _may_run(report.sql, database):
+            readable.append(dependent)
+
+    return readable
 
 
 async def _may_run(sql: str, database: Database) -> bool:

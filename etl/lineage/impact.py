@@ -21,12 +21,18 @@ _CERTAIN, _LIKELY, _POSSIBLE = 1.0, 0.9, 0.6
 
 @dataclass(frozen=True)
 class Dependent:
-    """A use of the table or column; `confidence` is 1 where the server itself notes it."""
+    """A use of the table or column.
+
+    Attributes:
+        confidence: 1 where the server itself notes it.
+        report: the report of that kind.
+    """
 
     kind: DependentKind
     name: str
     why: Text
     confidence: float
+    report: Report | None = None
 
 
 def impact_of(
@@ -91,7 +97,7 @@ def _reports(
     for report in reports:
         confidence = _use(report.sql, table, column, catalog)
         if confidence is not None:
-            yield Dependent("report", report.name, why, confidence)
+            yield Dependent("report", report.name, why, confidence, report)
 
 
 def _use(sql: str, table: Table, column: str | None, catalog: Catalog) -> float | None:
