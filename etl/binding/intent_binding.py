@@ -252,7 +252,8 @@ class _IntentBinding:
         for operation in self._operations:
             if isinstance(operation.parameters, JoinParameters):
                 try:
-                    planned[operation.order] = planner.plan(operation, operation.parameters)
+                    joins = planner.plan(operation, operation.parameters)
+                    _place_joins(planned, operation.order, joins)
                 except NotBound:
                     is_open = True
                     planner.leave_open(operation.parameters.right)
@@ -507,6 +508,20 @@ def _is_about_one_table(operation: CheckedOperation) -> bool:
         return parameters.table is not None
 
     return False
+
+
+def _place_joins(
+    planned: dict[int, list[PlannedJoin]], order: int, joins: list[PlannedJoin]
+) -> None:
+    """Put the joins of an operation among those by order: before the lookup that they narrow."""
+    narrowed = joins[-1].left if joins and joins[-1].narrows_left else None
+    for earlier in planned.values():
+        for place, join in enumerate(earlier):
+            if join.right == narrowed:
+                earlier[place:place] = joins
+                return
+
+    planned[order] = joins
 
 
 def _names_of(source: IntentSource) -> tuple[str, ...]:

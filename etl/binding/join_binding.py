@@ -148,6 +148,8 @@ class JoinPlanner:
     def plan(self, operation: CheckedOperation, parameters: JoinParameters) -> list[PlannedJoin]:
         """Return the joins of an operation; several where it leads through other tables.
 
+        A table that is only looked up may be looked into further, which narrows it before that.
+
         Raises:
             NotBound
             InvalidRequest: the join does not fit those before it.
@@ -161,13 +163,19 @@ class JoinPlanner:
             left, right = right, left
 
         self._check_sides(left, right, given)
+        self._check_seen(left, how, order)
         if parameters.how is None:
             self._assume_left(left, right, order)
-        if parameters.on is not None:
-            on = self._given_pairs(parameters.on, left, right, operation)
-            return self._take_joins([PlannedJoin(order, left, right, how, on)])
+        if parameters.on is None:
+            return self._take_joins(self._find_joins(left, right, how, order))
 
-        return self._take_joins(self._find_joins(left, right, how, order))
+        on = self._given_pairs(parameters.on, left, right, operation)
+        for one, _ in on:
+            if one.source != left:
+                self._check_seen(one.source, "left", order)
+
+        is_looked_up = self._is_looked_up(left)
+        return self._take_joins([PlannedJoin(order, left, right, how, on, is_looked_up)])
 
     def plan_unsaid(self, right: str) -> list[PlannedJoin]:
         """Return the joins that bring in a source that no operation joins.
@@ -196,6 +204,24 @@ class JoinPlanner:
             f"{given}.right",
             f"表 {right} 已经连接；再次连接请使用另一个 alias。",
             f"{right} is joined already; use another `alias` to join it again.",
+        )
+
+    def _is_looked_up(self, name: str) -> bool:
+        """Tell whether a source is joined by lookups (semi, anti) alone."""
+        return any(join.right == name and join.how in _LOOKING_UP for join in self._taken)
+
+    def _check_seen(self, left: str, how: JoinHow, order: int) -> None:
+        """Refuse to join rows to those of a source that is only looked up."""
+        if how in _LOOKING_UP or not self._is_looked_up(left):
+            return
+
+        raise self._findings.refuse(
+            "unsupported",
+            Text(
+                f"操作 {order}：{left} 只用于 semi 或 anti 连接，只能再对它做 semi 或 anti 连接。",
+                f"Operation {order}: {left} is only looked up (semi, anti), so only lookups can "
+                f"be joined to it.",
+            ),
         )
 
     def _assume_left(self, left: str, right: str, order: int) -> None:
@@ -380,13 +406,15 @@ class JoinPlanner:
         """Return the lookup, behind those that narrow the tables on its way, the farthest first."""
         planned: list[PlannedJoin] = []
         here = left
+        narrows_left = self._is_looked_up(left)
         for place, link in enumerate(way):
             is_last = place == len(way) - 1
             name = right if is_last else self._added_source(link.right)
             own_how: JoinHow = how if place == 0 else "semi"
             on = _pairs(here, name, link)
-            planned.append(PlannedJoin(order, here, name, own_how, on, narrows_left=place > 0))
+            planned.append(PlannedJoin(order, here, name, own_how, on, narrows_left))
             here = name
+            narrows_left = True
 
         return planned[::-1]
 

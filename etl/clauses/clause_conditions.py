@@ -114,6 +114,9 @@ class ConditionReader:
                 self._take_condition(token, joint, is_negated=is_negated)
                 joint, is_negated = "and", False
                 continue
+            elif is_negated and self._ends_name(token):
+                self._uncovered.append(token.text)  # rows that another table has none for
+                is_negated = False
 
             self._at += 1
 
@@ -134,6 +137,11 @@ class ConditionReader:
 
         is_date = token.mark.date is not None
         return token.means(*_SKIPPED) and not is_date
+
+    def _ends_name(self, token: Token) -> bool:
+        """Tell whether a table stands alone, and not before one of its columns."""
+        after = self._token(1)
+        return token.table is not None and (after is NO_TOKEN or after.means("of", "and", "or"))
 
     def _is_behind_number(self) -> bool:
         before = token_at(self._tokens, self._at - 1)

@@ -369,6 +369,9 @@ class FigureReader:
         if table is not None:
             self._add_count(table)
             return
+        if token.text in self._names.asked:
+            self._functions = []
+            return
 
         named = self._names.column(token, self._order)
         if named is not None:

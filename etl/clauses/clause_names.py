@@ -158,6 +158,12 @@ class Names:
 
         return others
 
+    def with_table(self, table: Table) -> "Names":
+        """Return these names for words that may be about one more table."""
+        others = self.about([*self._sources, table.key])
+        others._called = dict(self._called)
+        return others
+
     def call(self, table: Table, name: str) -> None:
         """Set the name by which the intent calls a table."""
         self._called[table.key] = name
@@ -267,7 +273,10 @@ class Names:
     # tables
 
     def table(self, token: Token, order: int) -> Table | None:
-        """Return the table that the word names; None where it names none or the user is asked."""
+        """Return the table that the word names; None where it names none or the user is asked.
+
+        Tables of the request come before all others.
+        """
         best = 0.0
         tables: dict[TableKey, Table] = {}
         for link in token.links("table"):
@@ -281,7 +290,8 @@ class Names:
         if not tables:
             return None
 
-        return self.one_of_tables(token.text, list(tables.values()), order)
+        own = [table for key, table in tables.items() if key in self._sources]
+        return self.one_of_tables(token.text, own or list(tables.values()), order)
 
     def one_of_tables(self, said: str, tables: Sequence[Table], order: int) -> Table | None:
         """Return the only one of the tables, or the one that was chosen; None while it is asked."""

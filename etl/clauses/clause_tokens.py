@@ -19,6 +19,7 @@ _FIGURE = "figure:"
 # "total" is a column's name, and computes nothing, before words of these kinds or at an end.
 _COMPUTING = ("sum", "count", "avg", "max", "min", "median")
 _BEHIND_FIGURES = ("by", "each", "and", "cmp", "between", "null", "notnull", "sink", "or", "bucket")
+_SAYING_NOTHING = ("noise", "skipped", "verb")
 _BREAKS = frozenset(",;.。；，")
 _LEAST_TABLE = 0.6
 _SOURCE_END = re.compile(r"：|:(?=\s)")  # "orders: …"
@@ -102,6 +103,11 @@ class Token:
             return tables[0].table
 
         return None
+
+    def naming(self, table: TableKey) -> "Token":
+        """Return the word with what it may name of this table alone."""
+        links = tuple(link for link in self.mark.links if link.table == table)
+        return replace(self, mark=replace(self.mark, links=links))
 
     @property
     def is_value(self) -> bool:
@@ -246,13 +252,14 @@ def _words_of_name(
 
 
 def _is_figure(question: str, words: Sequence[re.Match[str]], identifiers: Collection[str]) -> bool:
-    """Tell whether a word that computes is a stored column here: "average total by city"."""
+    """Tell whether a word is a stored column here: "average total by city", "sum of paid by day".
+
+    It computes by itself, or stands behind a word that does.
+    """
     word = words[0][0].lower()
     if f"{_FIGURE}{word}" not in identifiers:
         return False
-
-    meant = clause_intents().get(word)
-    if meant is None or meant.kind not in _COMPUTING:
+    if not _computes(word) and not _is_computed(question[: words[0].start()]):
         return False
     if len(words) == 1:
         return True
@@ -266,6 +273,21 @@ def _is_figure(question: str, words: Sequence[re.Match[str]], identifiers: Colle
         return False
 
     return after.kind.removeprefix(CLAUSE) in _BEHIND_FIGURES
+
+
+def _computes(word: str) -> bool:
+    meant = clause_intents().get(word)
+    if meant is None:
+        return False
+
+    return meant.kind in _COMPUTING
+
+
+def _is_computed(before: str) -> bool:
+    """Tell whether a text ends with a word that computes what comes next: "… the sum of "."""
+    words = before.lower().split()
+    endings = (" ".join(words[-count:]) for count in (1, 2))
+    return any(map(_computes, endings))
 
 
 def _with_qualified_names(question: str, links: Mapping[str, Link]) -> str:
@@ -339,6 +361,8 @@ def tokens_of(
             mark = replace(mark, links=(link,), is_unknown=False, is_skippable=False)
 
         token = Token(mark, kind, start, end, is_apart=" " in gap)
+        if not token.names:
+            token = _as_stored_value(token, found, catalog)
         if token.means("verb") and _is_operand(token, found):
             token = replace(token, kind="")
 
@@ -349,11 +373,42 @@ def tokens_of(
 
 def _is_operand(token: Token, before: Sequence[Token]) -> bool:
     """Tell whether the word is the value of the column before it: "status is paid"."""
+    return is_value_of(token, _compared(before))
+
+
+def _compared(before: Sequence[Token]) -> Token:
+    """Return the word that the one behind these is compared with: "status" of "status is not"."""
     for name in reversed(before):
         if not name.means("noise", "not", "cmp"):
-            return is_value_of(token, name)
+            return name
 
-    return False
+    return NO_TOKEN
+
+
+def _as_stored_value(token: Token, before: Sequence[Token], catalog: Catalog) -> Token:
+    """Return a word of courtesy as the value that the column before it stores: "status done"."""
+    if not token.means(*_SAYING_NOTHING):
+        return token
+
+    links = []
+    for link in _compared(before).links("column"):
+        column = catalog.by_key[link.table].column(link.column or "")
+        for value in _spelled(token.text, column.values if column is not None else ()):
+            links.append(Link("value", link.table, link.column, value, 1.0, value))
+
+    if not links:
+        return token
+
+    mark = replace(token.mark, intent=None, links=tuple(links))
+    return replace(token, mark=mark, kind="")
+
+
+def _spelled(word: str, values: Sequence[str]) -> list[str]:
+    """Return the values that are this word: as it is written, else in another case."""
+    if word in values:
+        return [word]
+
+    return [value for value in values if value.casefold() == word.casefold()]
 
 
 def is_value_of(token: Token, name: Token) -> bool:

@@ -21,12 +21,13 @@ from etl.meaning.decisions import DroppedRows
 _NEGATIONS = ("not", "lacking", "exclude")
 # Words that tie rows wherever they stand; "exclude" does before a table only.
 _TYING = ("not", "lacking", "verb", "having")
-# Words of clauses that compare, group or compute, and therefore look nothing up.
-_OTHERWISE = (
-    *("cmp", "null", "notnull", "like", "between", "bucket", "by", "each", "aggregate", "fill"),
+# Words of clauses that group or compute, and therefore look nothing up.
+_COMPUTING = (
+    *("bucket", "by", "each", "aggregate", "fill"),
     *("sum", "avg", "max", "min", "median", "count", "distinct", "top", "running", "previous"),
     *("join", "left", "inner", "dedup", "instead", "split", "super"),
 )
+_COMPARING = ("cmp", "null", "notnull", "like", "between")
 _ROWS_WITHOUT = Text(
     "{one} 中在 {other} 里没有对应行的行", "rows of {one} without such a row of {other}"
 )
@@ -53,13 +54,18 @@ class _Lookup:
     Attributes:
         subject: the word for the table whose rows are selected, if it is said.
         objects: words behind the one that begins the lookup, but the subject.
+        own: words before it that say which rows of the subject are meant: "members of Ulm who".
+        adverbs: words before it that may be about either: 5月没有订单的会员.
         tables: those that are looked up.
         thing: a row of theirs by what it is called, if the words say one.
     """
 
     subject: Token | None
     objects: list[Token]
+    own: Sequence[Token]
+    adverbs: Sequence[Token]
     is_negated: bool
+    is_excluding: bool
     is_having: bool = False
     tables: list[Table] = field(default_factory=list)
     thing: _Thing | None = None
@@ -134,6 +140,9 @@ class LookupClauses(ClauseReader):
         if base is None:
             return said(lookup.objects) in self._names.asked
 
+        if not self._choose_tables(lookup, base):
+            return True
+
         lookup.tables = self._tables_of(lookup, base)
         if not self._find_thing(lookup, base):
             return said(lookup.unknown) in self._names.asked
@@ -143,8 +152,29 @@ class LookupClauses(ClauseReader):
             self._refuse(lookup, base)
             return True
 
+        self._keep_own(lookup, base)
         self._look_up(lookup, base)
         return True
+
+    def _keep_own(self, lookup: _Lookup, base: Table) -> None:
+        """Add the conditions on the rows that are selected: "members of Ulm who never booked"."""
+        for token in table_words(lookup.own):
+            if token.table != base.key:
+                self._reading.refuse_word(token.text)
+
+        found = self._reading.conditions(lookup.own)
+        self._keep(lookup, found.conditions)
+
+    def _keep(self, lookup: _Lookup, conditions: Sequence[Json]) -> None:
+        """Add conditions on rows that are selected; of those that go, nothing says how they tie."""
+        if not conditions:
+            return
+        if lookup.is_excluding:
+            self._reading.refuse_word(said([*lookup.own, *lookup.adverbs]))
+            return
+
+        self._reading.add_tables_of(conditions)
+        self._draft.add_row_filter(conditions)
 
     def _base(self, lookup: _Lookup) -> Table | None:
         if lookup.subject is None:
@@ -172,6 +202,20 @@ class LookupClauses(ClauseReader):
 
         words = said(lookup.objects)
         return self._names.one_of_tables(words, possible, self._reading.order)
+
+    def _choose_tables(self, lookup: _Lookup, base: Table) -> bool:
+        """Decide which tables words name that may name several; tell whether none is asked."""
+        for place, token in enumerate(lookup.objects):
+            if token.table in (None, base.key):
+                continue
+
+            table = self._names.table(token, self._reading.order)
+            if table is None:
+                return False
+
+            lookup.objects[place] = token.naming(table.key)
+
+        return True
 
     def _tables_of(self, lookup: _Lookup, base: Table) -> list[Table]:
         """Return the other tables that the words name, by themselves or by a value."""
@@ -295,7 +339,9 @@ class LookupClauses(ClauseReader):
         for table in (far, *lookup.tables):
             names.call(table, self._free_name(table))
 
-        for name, conditions in self._conditions_by_table(lookup, names).items():
+        by_table = self._conditions_by_table(lookup, names)
+        self._add_adverbs(lookup, names, base, by_table)
+        for name, conditions in by_table.items():
             self._draft.add_row_filter(conditions, name)
 
         for table in lookup.tables:
@@ -366,16 +412,31 @@ class LookupClauses(ClauseReader):
             by_table[names.name_of(table)] = [called]
 
         for one in reading.conditions:
-            owners = set()
-            for alternative in alternatives_in(one):
-                owners.add(alternative["column"].partition(".")[0])
-
-            if len(owners) == 1:
-                by_table.setdefault(owners.pop(), []).append(one)
+            owner = _owner(one)
+            if owner is not None:
+                by_table.setdefault(owner, []).append(one)
             else:
                 self._reading.refuse_word(said(tokens))
 
         return by_table
+
+    def _add_adverbs(
+        self, lookup: _Lookup, names: Names, base: Table, by_table: dict[str, list[Json]]
+    ) -> None:
+        """Add conditions of words that may be about the subject or what is looked up.
+
+        Columns and values tell; of a day the user is asked where several dates may be meant.
+        """
+        either = names.with_table(base)
+        own: list[Json] = []
+        for one in self._reading.conditions(lookup.adverbs, names=either).conditions:
+            owner = _owner(one)
+            if owner is None or owner == either.name_of(base):
+                own.append(one)
+            else:
+                by_table.setdefault(owner, []).append(one)
+
+        self._keep(lookup, own)
 
     def _assume(self, lookup: _Lookup, base: Table, far: Table) -> None:
         """Note as an assumption which rows are kept, and what a verb is taken for."""
@@ -393,6 +454,18 @@ class LookupClauses(ClauseReader):
         order = len(self._draft.operations)
         decides = DroppedRows(order, self._names.name_of(base))
         self._reading.findings.assume("looked_up", text, order, decides=decides)
+
+
+def _owner(one: Json) -> str | None:
+    """Return the table that a condition is about; None of alternatives about several."""
+    owners = set()
+    for alternative in alternatives_in(one):
+        owners.add(alternative["column"].partition(".")[0])
+
+    if len(owners) == 1:
+        return str(owners.pop())
+
+    return None
 
 
 def _is_unknown(token: Token) -> bool:
@@ -414,11 +487,16 @@ def _is_repeating(way: Way) -> bool:
 def _lookup_in(tokens: Sequence[Token]) -> _Lookup | None:
     """Return the parts of a lookup; None where the words say something else."""
     place = _place_of_relation(tokens)
-    if place is None or says(tokens, *_OTHERWISE):
+    if place is None or says(tokens, *_COMPUTING):
         return None
 
     before, behind = tokens[:place], tokens[place:]
     subject = _subject_of(before, behind)
+    is_chinese = not behind[0].text.isascii()
+    own, adverbs = _words_before(before, subject, is_chinese=is_chinese)
+    if says([*adverbs, *behind], *_COMPARING):
+        return None
+
     objects = [token for token in behind if token is not subject]
     if not says(tokens, *_TYING) and not table_words(objects):
         return None
@@ -426,7 +504,15 @@ def _lookup_in(tokens: Sequence[Token]) -> _Lookup | None:
     named = words_without(objects, "which", *_NEGATIONS)
     negations = len(tokens) - len(words_without(tokens, *_NEGATIONS))
     is_having = subject is not None and says(tokens, "having")
-    return _Lookup(subject, named, is_negated=negations % 2 == 1, is_having=is_having)
+    return _Lookup(
+        subject,
+        named,
+        own,
+        adverbs,
+        is_negated=negations % 2 == 1,
+        is_excluding=says(before, "exclude"),
+        is_having=is_having,
+    )
 
 
 def _place_of_relation(tokens: Sequence[Token]) -> int | None:
@@ -439,6 +525,23 @@ def _place_of_relation(tokens: Sequence[Token]) -> int | None:
         return own
 
     return place_of(tokens, "exclude")
+
+
+def _words_before(
+    before: Sequence[Token], subject: Token | None, *, is_chinese: bool
+) -> tuple[Sequence[Token], Sequence[Token]]:
+    """Return the words before a lookup about its subject, and those that may be about either.
+
+    In English all are about the subject. In Chinese those are that stand before the subject or
+    before 的; what stands next to the verb may say when that is done.
+    """
+    end = 0 if is_chinese else len(before)
+    for place, token in enumerate(before, 1):
+        if token is subject or token.means("of"):
+            end = max(end, place)
+
+    own = [token for token in before[:end] if token is not subject]
+    return own, before[end:]
 
 
 def _subject_of(before: Sequence[Token], behind: Sequence[Token]) -> Token | None:

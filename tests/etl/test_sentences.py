@@ -1,21 +1,27 @@
 """Sentences of both languages, read clause by clause as intents."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from common.values import Catalog, Column, Table
 from etl.binding.request_findings import RequestFindings
 from etl.clauses.sentence_reading import read_sentence
 from etl.schemas.requirement import Ambiguity, AnalysisResult, UserIntent
 from rules.schema.lexicon import lexicon_of
-from tests.support.sales_catalog import SALES
+from tests.support.sales_catalog import ORDERS, SALES
 
 
 def _read(question: str, **answers: str) -> AnalysisResult:
+    return _read_in(SALES, question, **answers)
+
+
+def _read_in(catalog: Catalog, question: str, **answers: str) -> AnalysisResult:
     findings = RequestFindings(answers, "en")
-    intent = read_sentence(question, SALES, lexicon_of(SALES), findings)
+    intent = read_sentence(question, catalog, lexicon_of(catalog), findings)
     return findings.analysis(intent, "rules")
 
 
@@ -87,6 +93,7 @@ def _said(reading: AnalysisResult) -> list[str]:
     return [*steps, f"into {reading.intent.data_target.table_name}"]
 
 
+_REGISTERED = "users.registered_on >= 2024-01-01 and users.registered_on < 2025-01-01"
 _SENTENCES: list[tuple[str, list[str]]] = [
     (
         "把订单表和用户表 JOIN，按月汇总销售额，写入销售汇总表",
@@ -350,6 +357,18 @@ _SENTENCES: list[tuple[str, list[str]]] = [
     ("没有订单的用户，写入闲置用户", ["join anti users orders", "into 闲置用户"]),
     ("users without orders, into idle", ["join anti users orders", "into idle"]),
     (
+        "注册日期在2024年的没有订单的用户，写入 idle",
+        [f"filter {_REGISTERED}", "join anti users orders", "into idle"],
+    ),
+    (
+        "没有订单的且注册日期在2024年的用户，写入 idle",
+        [f"filter {_REGISTERED} in users", "join anti users orders", "into idle"],
+    ),
+    (
+        "users registered in 2024 who never ordered, into idle",
+        [f"filter {_REGISTERED}", "join anti users orders", "into idle"],
+    ),
+    (
         "maximum and minimum amount per level from orders joined with users, for paid only, into x",
         [
             "join left orders users",
@@ -426,6 +445,43 @@ def test_conditions_are_turned_round_or_named(clause: str, expected: str | None)
 
 
 @pytest.mark.parametrize(
+    "question",
+    [
+        "exclude users registered in 2024 who never ordered, into x",  # both, or either?
+        "orders of users who never ordered, into x",
+    ],
+)
+def test_no_condition_beside_a_lookup_is_dropped(question: str) -> None:
+    reading = _read(question)
+    assert reading.intent is None
+    assert reading.impossible
+
+
+def test_stored_names_and_values_come_before_what_words_mean() -> None:
+    fees = Table(
+        "public",
+        "fees",
+        "table",
+        (Column("paid", "numeric(12,2)"), Column("state", "text", values=("done", "Done", "open"))),
+    )
+    reading = _read_in(Catalog((fees,)), "fees, keep only state done, sum of paid by state, into x")
+    assert _said(reading) == [
+        "filter fees.state = done",
+        "aggregate fees.state | sum(fees.paid)",
+        "into x",
+    ]
+
+
+def test_a_name_of_two_tables_is_that_of_the_request_or_asked() -> None:
+    archived = replace(ORDERS, schema="archive", comment=None)
+    catalog = Catalog((*SALES.tables, archived))
+    reading = _read_in(catalog, "archive.orders: number of orders by city, into x")
+    assert _said(reading) == ["aggregate archive_orders.city | count(*)", "into x"]
+    asked = _read_in(catalog, "users without orders, into x").ambiguities[0]
+    assert [choice.value for choice in asked.choices] == ["public.orders", "archive.orders"]
+
+
+@pytest.mark.parametrize(
     ("question", "kind", "choices"),
     [
         (
@@ -434,6 +490,11 @@ def test_conditions_are_turned_round_or_named(clause: str, expected: str | None)
             ["orders.created_at", "orders.paid_at"],
         ),
         ("从订单表里排除已取消的，按城市汇总订单金额", "column", ["orders.status", "orders.city"]),
+        (
+            "2024年5月没有订单的用户，写入 x",
+            "date_column",
+            ["orders.created_at", "orders.paid_at", "users.registered_on"],
+        ),
         ("从订单表按城市统计订单数，写入甲，存入乙", "target", ["甲", "乙"]),
         ("orders: number of orders by city, into 用户表", "target", ["用户表", "users"]),
         (

@@ -247,6 +247,18 @@ CASES = {
            GROUP BY city""",
         ("users", "orders", "items"),
     ),
+    "users without an order that has a pen, table by table": Case(
+        [
+            keep("product", "=", "pen", table="items"),
+            join("users", "orders", how="anti"),
+            join("orders", "items", how="semi"),
+            ("aggregate", {"group_by": [{"column": "city"}], "measures": [{"function": "count"}]}),
+        ],
+        """SELECT city, count(*) FROM users u WHERE NOT EXISTS (
+               SELECT FROM orders o JOIN items i ON i.order_id = o.id
+               WHERE o.user_id = u.id AND i.product = 'pen') GROUP BY city""",
+        ("users", "orders", "items"),
+    ),
     "users with orders of ink, each once": Case(
         [
             keep("product", "=", "ink", table="items"),
