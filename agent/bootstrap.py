@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import UTC
 from functools import partial
 from pathlib import Path
 from typing import Any, get_args
@@ -435,7 +436,8 @@ class _Adapters:
         self.extensions = load_extensions(provided)
         self._audit_delivery.deliver_to(self.extensions.audit_sinks)
         self.webhooks = _webhooks(settings)
-        self.events = OperatorEvents(self.webhooks.send) if self.webhooks else None
+        zone = plan.zone if plan else UTC
+        self.events = OperatorEvents(self.webhooks.send, zone) if self.webhooks else None
         own_hooks = (self.events,) if self.events else ()
         self.hooks = (*self.extensions.hooks, *own_hooks)
         self.observer = _both(measured, self.extensions.observer)

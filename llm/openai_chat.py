@@ -84,8 +84,9 @@ class OpenAiChat:
 
         most = max_tokens or self._max_tokens
         call = CallRequest(self.name, messages, tokens, most, offer, self._endpoint.thinking)
-        started = monotonic()
         with _translated():
+            await self._client_here()  # loading it is no part of the endpoint's time
+            started = monotonic()
             async with asyncio.timeout(self._timeout_s):
                 completion = await self._try_repeatedly(call, started + self._timeout_s)
 
@@ -100,8 +101,8 @@ class OpenAiChat:
 
     async def ping(self) -> None:
         with _translated():
+            client = await self._client_here()
             async with asyncio.timeout(min(self._timeout_s, _PING_TIMEOUT_S)):
-                client = await self._client_here()
                 await client.ping()
 
     async def model_names(self) -> tuple[str, ...]:
@@ -111,8 +112,8 @@ class OpenAiChat:
             LlmUnavailable: it does not answer within a few seconds, or refuses the key.
         """
         with _translated():
+            client = await self._client_here()
             async with asyncio.timeout(min(self._timeout_s, _PING_TIMEOUT_S)):
-                client = await self._client_here()
                 return await client.model_names()
 
     @property

@@ -2,6 +2,7 @@
 
 from collections import Counter, deque
 from collections.abc import Mapping
+from datetime import UTC, date, datetime, tzinfo
 from typing import Any, Protocol
 
 from agent.extensions.points import EndedRun
@@ -34,10 +35,15 @@ class _Send(Protocol):
 
 
 class OperatorEvents:
-    """`LifecycleHook` that tells operators by `send`. Each worker looks at its own questions."""
+    """`LifecycleHook` that tells operators by `send`. Each worker looks at its own questions.
 
-    def __init__(self, send: _Send) -> None:
+    Args:
+        zone: where the days of budgets begin at midnight.
+    """
+
+    def __init__(self, send: _Send, zone: tzinfo = UTC) -> None:
         self._send = send
+        self._zone = zone
         self.start_anew()
         restart_after_fork(self)
 
@@ -45,7 +51,7 @@ class OperatorEvents:
         """Forget the questions of the parent process."""
         self._latest: deque[str | None] = deque(maxlen=_LOOKED_AT)
         self._is_alarmed = False
-        self._today = ""
+        self._today: date | None = None
         self._spent_out: set[str] = set()  # users of whom was told today
 
     async def before_question(self, question: Question) -> None:
@@ -97,8 +103,9 @@ class OperatorEvents:
 
     def _tell_once_a_day(self, question: Question) -> None:
         """Tell that the budget of the question's user is spent, unless it was told today."""
-        today = question.asked_at[:10]
-        if today != self._today:
+        today = datetime.fromisoformat(question.asked_at).astimezone(self._zone).date()
+        is_new_day = self._today is None or today > self._today
+        if is_new_day:
             self._today = today
             self._spent_out.clear()
 
