@@ -1045,6 +1045,15 @@ OPERATIONS = (
         errors=(400, 401, 403, 503),
     ),
     Operation(
+        "get",
+        "/v1/models/{name}",
+        "readModel",
+        "completions",
+        "One agent, as a model",
+        replies=(OperationReply(200, "As OpenAI describes a model"),),
+        errors=(400, 401, 403, 404, 503),
+    ),
+    Operation(
         "post",
         "/v1/chat/completions",
         "completeChat",

@@ -1,4 +1,4 @@
-"""`GET /v1/models` and `POST /v1/chat/completions`."""
+"""`GET /v1/models`, one of them by name, and `POST /v1/chat/completions`."""
 
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection
@@ -13,7 +13,12 @@ from agent.runs.run_service import RunService
 from api.access.admission import Admission
 from api.access.callers import acting_as, current_caller
 from api.access.rights import speaks_for_themselves
-from api.chat_completions.completion_replies import ChatCompletion, error_object, model_list
+from api.chat_completions.completion_replies import (
+    ChatCompletion,
+    error_object,
+    model_list,
+    model_object,
+)
 from api.chat_completions.completion_requests import (
     AGENTS,
     CONVERSATION_HEADERS,
@@ -38,9 +43,10 @@ from common.errors import (
     Cancelled,
     CituError,
     InternalError,
+    NotFound,
 )
 from common.runtime import NoItem
-from common.text import language_of
+from common.text import Text, language_of
 
 _log = logging.getLogger(__name__)
 _DONE = sse.data(b"[DONE]")
@@ -56,13 +62,19 @@ def chat_completions_blueprint(
     max_question_chars: int,
     ping_interval_s: float,
 ) -> Blueprint:
-    """Return both endpoints. A question takes one of the `slots`."""
+    """Return the endpoints. A question takes one of the `slots`."""
     blueprint = Blueprint("chat_completions", __name__, url_prefix="/v1")
     offered = [name for name, agent in AGENTS.items() if agent in agents]
 
     @blueprint.get("/models")
     def list_models() -> Response:
         return _json(model_list(offered))
+
+    @blueprint.get("/models/<name>")
+    def read_model(name: str) -> Response:
+        if name not in offered:
+            raise NotFound(_no_model(offered), suggestions=offered)
+        return _json(model_object(name))
 
     @blueprint.post("/chat/completions")
     def complete_chat() -> Response:
@@ -90,6 +102,11 @@ def chat_completions_blueprint(
 
     blueprint.register_error_handler(Exception, _refused)
     return blueprint
+
+
+def _no_model(offered: Collection[str]) -> Text:
+    listed = ", ".join(offered)
+    return Text(f"没有这个模型。有：{listed}。", f"There is no such model. There are: {listed}.")
 
 
 async def _frames(

@@ -154,8 +154,12 @@ def error_object(error: Mapping[str, Any]) -> Json:
 
 def model_list(names: Iterable[str]) -> Json:
     """Return the models that there are."""
-    listed = [{"id": name, "object": "model", "created": 0, "owned_by": "citu"} for name in names]
-    return {"object": "list", "data": listed}
+    return {"object": "list", "data": [model_object(name) for name in names]}
+
+
+def model_object(name: str) -> Json:
+    """Return one model."""
+    return {"id": name, "object": "model", "created": 0, "owned_by": "citu"}
 
 
 def _question_text(event: Mapping[str, Any], lang: Lang) -> str:

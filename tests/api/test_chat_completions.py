@@ -70,7 +70,11 @@ def asked(asking: Asking, *said: str, model: str = "citu", **more: Any) -> dict[
 
 
 def test_agents_are_models(client: openai.OpenAI) -> None:
-    assert [one.id for one in client.models.list()] == ["citu", "citu-tool-loop", "citu-tool-graph"]
+    names = [model.id for model in client.models.list()]
+    assert names == ["citu", "citu-tool-loop", "citu-tool-graph"]
+    assert [client.models.retrieve(name).id for name in names] == names
+    with pytest.raises(openai.NotFoundError, match="citu-tool-loop"):
+        client.models.retrieve("gpt-5")
 
 
 @pytest.mark.parametrize("question", [RANKING, "revenue by service area", "你好", "xyzzy of plugh"])
