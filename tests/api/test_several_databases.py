@@ -152,9 +152,11 @@ def test_where_two_fit_the_user_is_asked_and_the_answer_goes_on(asking: Asking) 
 
 
 def test_a_stored_value_tells_which_database_is_meant(
-    make_database: Callable[[str], str], tmp_path: Path
+    make_database: Callable[[str], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The values are too many for the catalogue to know them all."""
+    # However busy the machine is, both catalogues are read before the question is compared.
+    monkeypatch.setattr("agent.database_choice._READING_S", 60.0)
     made = """CREATE TABLE supply (supply_id int PRIMARY KEY, label text, price numeric);
     INSERT INTO supply SELECT n, '{} ' || n, n FROM generate_series(1, 3000) n; ANALYZE;"""
     file = {

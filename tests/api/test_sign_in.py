@@ -210,6 +210,7 @@ def test_id_tokens_that_may_not_be_believed_sign_nobody_in(
     make_client: MakeClient, issuer: TokenIssuer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = make_client(oauth_audience=AUDIENCE)
+    rsa_key("foreign")  # made now, because a token has 5 s to arrive
     with all_cases() as cases:
         for name, claims in hostile_answers(issuer).items():
             with cases.case(name):

@@ -104,6 +104,7 @@ class Stream:
 
     def events(self) -> Iterator[dict[str, Any]]:
         """Yield the envelopes of the frames still to come, comments left out."""
+        assert self.status == 200, f"{self.status}: {self.next_block()}"
         while block := self.next_block():
             data = [
                 line[len("data: ") :] for line in block.split("\n") if line.startswith("data: ")
