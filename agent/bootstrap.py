@@ -976,14 +976,14 @@ def _read_databases(settings: Settings, path: Path) -> DatabasesFile:
     Raises:
         DatabasesFileError: it is not valid, or one of them has the name of people's files.
     """
-    found = read_databases(path, database_options(settings))
-    if settings.files and any(entry.name == FILES for entry in found.entries):
+    databases_file = read_databases(path, database_options(settings))
+    if settings.files and any(entry.name == FILES for entry in databases_file.entries):
         raise DatabasesFileError(
             f"{path}: {FILES!r} is the name of the files that people bring: give the database "
             "another one, or set FILES=false."
         )
 
-    return found
+    return databases_file
 
 
 def _refuse_settings_beside_file(settings: Settings) -> None:

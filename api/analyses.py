@@ -36,7 +36,7 @@ def analyses_blueprint(service: AnalysisService, slots: QuestionSlots) -> Bluepr
         )
         actor = acting_as(reader.user_id)
         wanted = WantedAnalysis(parse_run_id(run_id), actor, analysis, fields.conversation_id)
-        found = result_of(service.analyze(wanted), slots, request.environ)
-        return reply(success(found, _DONE.to(reader.lang)))
+        findings = result_of(service.analyze(wanted), slots, request.environ)
+        return reply(success(findings, _DONE.to(reader.lang)))
 
     return blueprint

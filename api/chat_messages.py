@@ -5,12 +5,12 @@ from typing import Any, TypeGuard
 
 def texts_of(messages: object, role: str) -> list[str]:
     """Return the texts of the messages of a role, the oldest first; of anything else, none."""
-    found = []
+    texts = []
     for message in messages if isinstance(messages, list) else ():
         if is_object(message) and message.get("role") == role:
-            found.append(_content_text(message.get("content")))
+            texts.append(_content_text(message.get("content")))
 
-    return found
+    return texts
 
 
 def _content_text(content: object) -> str:

@@ -25,7 +25,7 @@ def databases_blueprint(databases: ServedDatabases, slots: QuestionSlots) -> Blu
     def list_databases() -> Response:
         reader = parse_reader(request.args, request.headers.get("Accept-Language"))
         listing = databases.listed(acting_as(reader.user_id), reader.lang)
-        found = result_of(listing, slots, request.environ)
-        return reply(success({"databases": found}, _DONE.to(reader.lang)))
+        listed = result_of(listing, slots, request.environ)
+        return reply(success({"databases": listed}, _DONE.to(reader.lang)))
 
     return blueprint

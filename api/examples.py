@@ -31,8 +31,8 @@ def examples_blueprint(
         reader = parse_reader(request.args, request.headers.get("Accept-Language"))
         lang, actor = reader.lang, acting_as(reader.user_id)
         examples = databases.of(parse_database(request.args), actor).examples
-        found = result_of(_example_questions(examples, lang, actor), slots, request.environ)
-        return reply(success({"examples": found, "lang": lang}, _DONE.to(lang)))
+        questions = result_of(_example_questions(examples, lang, actor), slots, request.environ)
+        return reply(success({"examples": questions, "lang": lang}, _DONE.to(lang)))
 
     @blueprint.get("/api/v0/completions")
     def complete() -> Response:
@@ -41,8 +41,8 @@ def examples_blueprint(
         actor = acting_as(reader.user_id)
         service = databases.of(parse_database(request.args), actor).completions
         work = service.completions(query.q, query.limit, actor)
-        found = result_of(work, slots, request.environ)
-        return reply(success({"completions": found}, _DONE.to(reader.lang)))
+        completions = result_of(work, slots, request.environ)
+        return reply(success({"completions": completions}, _DONE.to(reader.lang)))
 
     return blueprint
 

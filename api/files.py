@@ -83,8 +83,8 @@ class _FileRequests:
 
     def read_file(self, file_id: str) -> Response:
         reader, actor = _reader()
-        found = self._service().found(actor, file_id, reader.lang)
-        return self._response_of(found, _DONE, reader.lang)
+        file = self._service().found(actor, file_id, reader.lang)
+        return self._response_of(file, _DONE, reader.lang)
 
     def change_file(self, file_id: str) -> Response:
         body = FileChangesBody.read(json_object(request, _EXAMPLE))

@@ -59,9 +59,9 @@ class Readiness:
         return self._looking
 
     async def _look_at_all(self) -> Found:
-        found = await asyncio.gather(*map(_look_at, self._checks.values()))
+        states = await asyncio.gather(*map(_look_at, self._checks.values()))
         self._looked_at = time.monotonic()
-        return dict(zip(self._checks, found, strict=True))
+        return dict(zip(self._checks, states, strict=True))
 
 
 async def _look_at(check: Check) -> dict[str, Any]:
@@ -98,10 +98,10 @@ def health_blueprint(
             return reply(failure(503, "stopping", {"service": {"status": "stopping"}}))
 
         limits.count(NOBODY, request.remote_addr)
-        found = run(readiness.found(), 2 * _CHECK_TIMEOUT_S)
-        if any(found[name]["status"] == "unavailable" for name in required):
-            return reply(failure(503, "not ready", dict(shown(found))))
+        states = run(readiness.found(), 2 * _CHECK_TIMEOUT_S)
+        if any(states[name]["status"] == "unavailable" for name in required):
+            return reply(failure(503, "not ready", dict(shown(states))))
 
-        return reply(success(dict(shown(found)), "ready"))
+        return reply(success(dict(shown(states)), "ready"))
 
     return blueprint

@@ -132,12 +132,12 @@ def _attributes(given: Sequence[str]) -> Attributes:
 
 
 def _list(keys: KeyFile, given: argparse.Namespace) -> KeyOutput:  # noqa: ARG001 - as the others
-    found = keys.all()
-    if not found:
+    all_keys = keys.all()
+    if not all_keys:
         state = "a key is needed all the same" if keys.is_needed() else "no key is needed"
         return KeyOutput(f"No API keys in {keys.path}; {state}.\n")
 
-    rows = [_HEADINGS, *map(_row, found)]
+    rows = [_HEADINGS, *map(_row, all_keys)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = []
     for row in rows:

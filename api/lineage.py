@@ -23,9 +23,9 @@ def lineage_blueprint(databases: ServedDatabases, slots: QuestionSlots) -> Bluep
     blueprint = Blueprint("lineage", __name__, url_prefix="/api/v0/etl")
 
     def reader() -> tuple[Actor, LineageService, Lang]:
-        found = parse_reader(request.args, request.headers.get("Accept-Language"))
-        actor = acting_as(found.user_id)
-        return actor, databases.of(parse_database(request.args), actor).lineage, found.lang
+        parsed = parse_reader(request.args, request.headers.get("Accept-Language"))
+        actor = acting_as(parsed.user_id)
+        return actor, databases.of(parse_database(request.args), actor).lineage, parsed.lang
 
     @blueprint.get("/lineage")
     def lineage() -> Response:
@@ -38,12 +38,12 @@ def lineage_blueprint(databases: ServedDatabases, slots: QuestionSlots) -> Bluep
         if query.format == "cypher":
             return Response(as_cypher(part), mimetype="text/plain")
 
-        found = {
+        answer = {
             "nodes": list(part.nodes),
             "edges": [edge.model_dump() for edge in part.edges],
             "truncated": part.is_truncated,
         }
-        return reply(success(found, _DONE.to(lang)))
+        return reply(success(answer, _DONE.to(lang)))
 
     @blueprint.get("/impact")
     def impact() -> Response:

@@ -138,10 +138,10 @@ def _components() -> dict[str, Any]:
     """Return the schemas of all models by the names of their components."""
     mode: JsonSchemaMode = "validation"
     models = dict.fromkeys(_models())
-    _, found = models_json_schema(
+    _, definitions = models_json_schema(
         [(model, mode) for model in models], ref_template=_COMPONENT, schema_generator=_Schemas
     )
-    text = json.dumps(found["$defs"], ensure_ascii=False)
+    text = json.dumps(definitions["$defs"], ensure_ascii=False)
     named = json.loads(re.sub(r'(#/components/schemas/\w+?)(?:Model|Body)"', r'\1"', text))
     for schema in named.values():
         for field in schema.get("properties", {}).values():

@@ -32,16 +32,16 @@ def schema_blueprint(
     blueprint = Blueprint("schema", __name__, url_prefix="/api/v0/schema")
 
     def reader() -> tuple[Actor, SchemaService, Lang]:
-        found = parse_reader(request.args, request.headers.get("Accept-Language"))
-        actor = acting_as(found.user_id)
-        return actor, databases.of(parse_database(request.args), actor).schema, found.lang
+        parsed = parse_reader(request.args, request.headers.get("Accept-Language"))
+        actor = acting_as(parsed.user_id)
+        return actor, databases.of(parse_database(request.args), actor).schema, parsed.lang
 
     @blueprint.get("/search")
     def search_schema() -> Response:
         actor, service, lang = reader()
         query = SearchQuery.read(request.args, max_chars=max_question_chars)
-        found = result_of(service.search(query.q, query.limit, actor), slots, request.environ)
-        return reply(success(found, _DONE.to(lang)))
+        tables = result_of(service.search(query.q, query.limit, actor), slots, request.environ)
+        return reply(success(tables, _DONE.to(lang)))
 
     @blueprint.get("/tables")
     def list_tables() -> Response:
@@ -69,7 +69,7 @@ def schema_blueprint(
     @blueprint.get("/tables/<name>")
     def describe_table(name: str) -> Response:
         actor, service, lang = reader()
-        found = result_of(service.table(parse_table_name(name), actor), slots, request.environ)
-        return reply(success(found, _DONE.to(lang)))
+        table = result_of(service.table(parse_table_name(name), actor), slots, request.environ)
+        return reply(success(table, _DONE.to(lang)))
 
     return blueprint

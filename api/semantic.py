@@ -45,14 +45,14 @@ def semantic_blueprint(
     @blueprint.get("")
     def read_semantic_file() -> Response:
         reader = _reader()
-        found = result_of(service(reviewer(reader)).file(), slots, request.environ)
-        return reply(success(found, _DONE.to(reader.lang)))
+        semantic_file = result_of(service(reviewer(reader)).file(), slots, request.environ)
+        return reply(success(semantic_file, _DONE.to(reader.lang)))
 
     @blueprint.get("/proposals")
     def list_proposals() -> Response:
         reader = _reader()
-        found = from_store(service(reviewer(reader)).listed())
-        return reply(success({"proposals": found}, _DONE.to(reader.lang)))
+        proposals = from_store(service(reviewer(reader)).listed())
+        return reply(success({"proposals": proposals}, _DONE.to(reader.lang)))
 
     @blueprint.post("/proposals")
     def propose_change() -> Response:

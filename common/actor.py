@@ -18,13 +18,13 @@ Attributes = tuple[tuple[str, tuple[str, ...]], ...]
 
 def attributes_of(values: Mapping[str, Iterable[str]]) -> Attributes:
     """Return these attributes without those that have no values; an empty text is none."""
-    found = []
+    attributes = []
     for name in sorted(values):
         of_name = tuple(value for value in values[name] if value)
         if of_name:
-            found.append((name, of_name))
+            attributes.append((name, of_name))
 
-    return tuple(found)
+    return tuple(attributes)
 
 
 @dataclass(frozen=True)
@@ -105,13 +105,13 @@ def _network(address: str) -> str:
         bare = with_port[1].strip("[]")
 
     try:
-        found = ipaddress.ip_address(bare.partition("%")[0])
+        parsed = ipaddress.ip_address(bare.partition("%")[0])
     except ValueError:
         return address
 
-    if found.version == 4:
-        return str(found)
-    if found.ipv4_mapped is not None:  # as a socket for both versions shows IPv4
-        return str(found.ipv4_mapped)
+    if parsed.version == 4:
+        return str(parsed)
+    if parsed.ipv4_mapped is not None:  # as a socket for both versions shows IPv4
+        return str(parsed.ipv4_mapped)
 
-    return str(ipaddress.ip_network((int(found), 64), strict=False))
+    return str(ipaddress.ip_network((int(parsed), 64), strict=False))

@@ -60,7 +60,7 @@ _UNSEEN = re.compile(
 
 def to_log_line(value: Any) -> str:
     """Return JSON for a log on a terminal: control and invisible characters as `\\uXXXX`."""
-    return _UNSEEN.sub(lambda found: f"\\u{ord(found.group()):04x}", to_json(value))
+    return _UNSEEN.sub(lambda match: f"\\u{ord(match.group()):04x}", to_json(value))
 
 
 def to_bytes(value: Any) -> bytes:

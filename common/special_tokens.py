@@ -38,11 +38,11 @@ def broken_up(text: str, kept: frozenset[str] = frozenset()) -> str:
         kept: names of tags that stay as they are.
     """
 
-    def replaced(found: re.Match[str]) -> str:
-        if found["tag"] is None:
-            return _INSTEAD[str(found.lastgroup)]
-        if found["name"] in kept:
-            return found[0]
+    def replaced(match: re.Match[str]) -> str:
+        if match["tag"] is None:
+            return _INSTEAD[str(match.lastgroup)]
+        if match["name"] in kept:
+            return match[0]
 
         return _INSTEAD["tag"]
 

@@ -113,12 +113,12 @@ class Words:
     def under(self, table: str) -> dict[str, tuple[str, ...]]:
         """Return the words of a table by their names in it, in the order of the file."""
         begin = f"{table}."
-        found = {}
+        entries = {}
         for place, phrases in self._lists.items():
             if place.startswith(begin):
-                found[place.removeprefix(begin)] = phrases
+                entries[place.removeprefix(begin)] = phrases
 
-        return found
+        return entries
 
 
 def _phrases(text: str) -> list[str]:

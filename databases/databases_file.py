@@ -163,11 +163,11 @@ def read_databases(
         raise DatabasesFileError(f"{path}:{error.line}: {error.text}") from error
 
     reading = _Reading(path, options, os.environ if environ is None else environ)
-    found = reading.file(tree)
-    if reading.mistakes or found is None:
+    databases_file = reading.file(tree)
+    if reading.mistakes or databases_file is None:
         raise DatabasesFileError("\n".join(_mistake_lines(path, reading.mistakes)))
 
-    return found
+    return databases_file
 
 
 def _mistake_lines(path: Path, mistakes: Sequence[_Mistake]) -> Iterator[str]:
@@ -258,7 +258,7 @@ class _Reading:
         if isinstance(node, YamlItems):
             return [self._with_variables(one) for one in node.nodes]
         if isinstance(node.value, str):
-            return _VARIABLE.sub(lambda found: self._variable(found[1], node.line), node.value)
+            return _VARIABLE.sub(lambda match: self._variable(match[1], node.line), node.value)
 
         return node.value
 

@@ -135,12 +135,12 @@ class Datasources:
 
     def names(self, actor: Actor) -> tuple[str, ...]:
         """Return the names of the databases that the actor may ask."""
-        found = []
+        open_names = []
         for name, shared in self._shared.items():
             if shared.datasource.is_open_to(actor):
-                found.append(name)
+                open_names.append(name)
 
-        return tuple(found)
+        return tuple(open_names)
 
     def open(self, name: str, actor: Actor, occasion: Occasion | None = None) -> Database:
         """Return the database as the actor may see it; calling it again costs nothing.
@@ -192,12 +192,12 @@ class Datasources:
         """
         shared = self._found_for(actor, name)
         catalog = await shared.asked_by(actor).catalog()
-        found = []
+        open_views = []
         for view in await shared.inner.view_sources():
             if view.view in catalog.by_key:
-                found.append(view.among(catalog))
+                open_views.append(view.among(catalog))
 
-        return tuple(found)
+        return tuple(open_views)
 
     async def reread(self, name: str) -> None:
         """Read the database's catalogue again in this process.

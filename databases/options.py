@@ -201,12 +201,12 @@ def by_group(text: str) -> Mapping[str, tuple[str, ...]]:
     """Return the parts of a setting such as `clerks: hr, public.person.salary; guests:
     public.visitor`, by group.
     """
-    found: defaultdict[str, list[str]] = defaultdict(list)
+    names_by_group: defaultdict[str, list[str]] = defaultdict(list)
     for entry in map(_ENTRY.fullmatch, text.split(";")):
         if entry is not None:
-            found[entry[1]] += listed(entry[2])
+            names_by_group[entry[1]] += listed(entry[2])
 
-    return {group: tuple(objects) for group, objects in found.items()}
+    return {group: tuple(objects) for group, objects in names_by_group.items()}
 
 
 def _rules(objects: Collection[str]) -> tuple[Name, ...]:

@@ -28,11 +28,11 @@ def other_engine(url: str) -> Text | None:
     None: it begins like one of PostgreSQL, or like none that is known. The text never holds the
     address, which may hold a password.
     """
-    found = _SCHEME.match(url.lstrip())
-    if found is None:
+    scheme_match = _SCHEME.match(url.lstrip())
+    if scheme_match is None:
         return None
 
-    prefix, scheme, driver = found[1], found[2].lower(), found[3]
+    prefix, scheme, driver = scheme_match[1], scheme_match[2].lower(), scheme_match[3]
     if scheme in _POSTGRESQL:
         return _SPELLED if prefix or driver else None
     if scheme not in _engines():

@@ -321,12 +321,12 @@ def readable_tables(url: str) -> ReadableTables | None:
 
 def _missing_connect(said: str, url: str) -> Text | None:
     """Return what to do when the server says that the role may not connect."""
-    found = re.search(r'permission denied for database "(.+?)"', said)
-    if found is None:
+    match = re.search(r'permission denied for database "(.+?)"', said)
+    if match is None:
         return None
 
     role = psycopg2.extensions.parse_dsn(url).get("user", "ROLE")
-    grant = connect_grant(found[1], role)
+    grant = connect_grant(match[1], role)
     return Text(f"请以所有者执行 {grant}", f"run as its owner {grant}")
 
 

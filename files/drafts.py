@@ -76,13 +76,13 @@ def reading_options(said: Mapping[str, Said]) -> dict[str, dict[str, Any]]:
     """Return what users said as the worker takes it, by the sheets' keys."""
     options = {}
     for sheet, one in said.items():
-        found = {name: one[name] for name in _READING if one.get(name) is not None}
+        given_options = {name: one[name] for name in _READING if one.get(name) is not None}
         types = {}
         for place, column in one.get("columns", {}).items():
             if column.get("type"):
                 types[place] = column["type"]
 
-        options[sheet] = {**found, "types": types}
+        options[sheet] = {**given_options, "types": types}
 
     return options
 

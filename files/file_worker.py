@@ -62,8 +62,8 @@ def _peak_bytes() -> int:
     except OSError:
         return 0
 
-    found = re.search(r"VmHWM:\s+(\d+) kB", status)
-    return 1024 * int(found[1]) if found else 0
+    match = re.search(r"VmHWM:\s+(\d+) kB", status)
+    return 1024 * int(match[1]) if match else 0
 
 
 def _send_line(**said: Any) -> None:
@@ -83,8 +83,8 @@ def _draft(task: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the drafts of all sheets that are not empty."""
     limits = ReadingLimits(**task["limits"])
     drafts = []
-    for found in _upload(task, limits).sheets():
-        said = task["options"].get(found.key, {})
+    for found_sheet in _upload(task, limits).sheets():
+        said = task["options"].get(found_sheet.key, {})
         types = {int(place): type_ for place, type_ in said.get("types", {}).items()}
         options = ReadingOptions(
             said.get("header_row"),
@@ -92,9 +92,9 @@ def _draft(task: Mapping[str, Any]) -> list[dict[str, Any]]:
             keeps_totals=bool(said.get("keeps_totals")),
             types=types,
         )
-        draft = sheet_draft(found.sheet, options, limits)
+        draft = sheet_draft(found_sheet.sheet, options, limits)
         if draft is not None:
-            drafts.append(_draft_json(found, draft, keeps_totals=options.keeps_totals))
+            drafts.append(_draft_json(found_sheet, draft, keeps_totals=options.keeps_totals))
         if len(drafts) > limits.tables:
             raise UnreadableFile(
                 Text(f"超过 {limits.tables} 张表。", f"There are more than {limits.tables} tables.")
@@ -106,13 +106,15 @@ def _draft(task: Mapping[str, Any]) -> list[dict[str, Any]]:
     return drafts
 
 
-def _draft_json(found: FoundSheet, draft: SheetDraft, *, keeps_totals: bool) -> dict[str, Any]:
+def _draft_json(
+    found_sheet: FoundSheet, draft: SheetDraft, *, keeps_totals: bool
+) -> dict[str, Any]:
     layout = draft.layout
     return {
-        "sheet": found.key,
-        "title": found.title,
-        "encoding": found.encoding,
-        "delimiter": found.delimiter,
+        "sheet": found_sheet.key,
+        "title": found_sheet.title,
+        "encoding": found_sheet.encoding,
+        "delimiter": found_sheet.delimiter,
         "header_row": layout.header_row,
         "header_rows": layout.header_rows,
         "header_reason": layout.reason,
@@ -138,7 +140,7 @@ def _load(task: Mapping[str, Any]) -> list[dict[str, Any]]:
     from files.loading.table_loading import load
 
     limits = ReadingLimits(**task["limits"])
-    sheets = {found.key: found.sheet for found in _upload(task, limits).sheets()}
+    sheets = {found_sheet.key: found_sheet.sheet for found_sheet in _upload(task, limits).sheets()}
     try:
         loaded = load(plan_of(task["plan"]), sheets, lambda rows: _send_line(rows=rows))
     except psycopg.Error as error:

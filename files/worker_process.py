@@ -73,8 +73,8 @@ class FileWorker:
             InvalidRequest: it can't be read; says why.
             QueryTimeout: it takes too long.
         """
-        found: list[dict[str, Any]] = await self._run(upload, {"do": "draft"}, _ignored)
-        return found
+        drafts: list[dict[str, Any]] = await self._run(upload, {"do": "draft"}, _ignored)
+        return drafts
 
     async def load(self, upload: UploadSource, plan: LoadPlan, told: Told) -> list[dict[str, Any]]:
         """Carry out a plan; return what became of its tables.

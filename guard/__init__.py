@@ -261,36 +261,36 @@ class Guard:
 
     def _judge(self, sql: str) -> Inspection:
         statement = _only_query(parse(sql))
-        found = walk(statement.kind, statement.node)
-        self._joins.refuse_many(found)
+        findings = walk(statement.kind, statement.node)
+        self._joins.refuse_many(findings)
         if 0 < self._facts.version < NUMBERS_SINCE * 10_000:
             refuse_new_numbers(statement.text)
 
-        found.calls = self._functions.as_read(found.calls, found.syntax)
+        findings.calls = self._functions.as_read(findings.calls, findings.syntax)
         refusal = None
         if self._forbidden_check:
-            refusal = self._first_refusal(found, statement)
+            refusal = self._first_refusal(findings, statement)
 
         refusal = refusal or next(
-            chain(self._readings.refusals(found), self._access.refusals(found)), None
+            chain(self._readings.refusals(findings), self._access.refusals(findings)), None
         )
         if refusal is not None:
             raise _located(refusal, statement)
 
-        growth = self._growth_of(found, statement)
-        sent = self._sent(statement, found, growth)
+        growth = self._growth_of(findings, statement)
+        sent = self._sent(statement, findings, growth)
         return Inspection(
             statement=statement.text,
             sent=sent,
-            tables=_sorted_names(relation.parts for relation in found.relations),
-            functions=_sorted_names(call.parts for call in found.calls),
-            columns=_sorted_names(found.columns),
+            tables=_sorted_names(relation.parts for relation in findings.relations),
+            functions=_sorted_names(call.parts for call in findings.calls),
+            columns=_sorted_names(findings.columns),
             growth=growth,
         )
 
-    def _sent(self, statement: ParsedStatement, found: Findings, growth: Growth) -> str:
+    def _sent(self, statement: ParsedStatement, findings: Findings, growth: Growth) -> str:
         """Return the text to send; it is parsed again only if something may have to change."""
-        may_change = growth.is_proven_later or self._qualifier.concerns(found)
+        may_change = growth.is_proven_later or self._qualifier.concerns(findings)
         is_as_written = not self._forbidden_check or not may_change
         if is_as_written:
             return statement.text
@@ -302,28 +302,28 @@ class Guard:
 
         return statement.text
 
-    def _growth_of(self, found: Findings, statement: ParsedStatement) -> Growth:
+    def _growth_of(self, findings: Findings, statement: ParsedStatement) -> Growth:
         """Return what the query builds; refuses too much."""
-        is_short = not self._forbidden_check or not lengths.may_grow(found, statement.text)
+        is_short = not self._forbidden_check or not lengths.may_grow(findings, statement.text)
         if is_short:
             return NO_GROWTH
 
-        return lengths.growth_of(statement.node, statement.text, found, self._facts.builtins)
+        return lengths.growth_of(statement.node, statement.text, findings, self._facts.builtins)
 
     def _first_refusal(
-        self, found: Findings, statement: ParsedStatement
+        self, findings: Findings, statement: ParsedStatement
     ) -> StatementRejected | None:
         """Return the refusal of steps 4 to 7 that is reported."""
         rules = (
-            self._objects.refusals(found),
-            self._closed.refusals(found),
-            self._qualifier.refusals(found, self._closed.columns),
+            self._objects.refusals(findings),
+            self._closed.refusals(findings),
+            self._qualifier.refusals(findings, self._closed.columns),
         )
         for refusal in chain.from_iterable(rules):
             return refusal
 
-        refused: list[StatementRejected] = list(self._field_refusals(found, statement.text))
-        for call in found.calls:
+        refused: list[StatementRejected] = list(self._field_refusals(findings, statement.text))
+        for call in findings.calls:
             call_refusal = self._functions.judge(call)
             if call_refusal is not None:
                 refused.append(call_refusal)
@@ -335,13 +335,13 @@ class Guard:
 
         return None
 
-    def _field_refusals(self, found: Findings, text: str) -> Iterator[StatementRejected]:
+    def _field_refusals(self, findings: Findings, text: str) -> Iterator[StatementRejected]:
         """Yield refusals of functions that are written like fields.
 
         The text is parsed again only if there may be one.
         """
         refusals: dict[str, StatementRejected] = {}
-        for name in found.fields:
+        for name in findings.fields:
             called = self._functions.judge_field(name)
             refusal = called or self._closed.judge_call((name,))
             if refusal is not None:
@@ -362,9 +362,10 @@ def _only_query(statements: list[ParsedStatement]) -> ParsedStatement:
 
     operations = [operation_of(statement.kind, statement.node) for statement in statements]
     if len(statements) > 1:
-        found = ", ".join(operations[:10])
+        named_operations = ", ".join(operations[:10])
         hint = Text(
-            f"一次只能执行一条语句，收到：{found}。", f"Send one statement at a time; got: {found}."
+            f"一次只能执行一条语句，收到：{named_operations}。",
+            f"Send one statement at a time; got: {named_operations}.",
         )
         raise ForbiddenStatement("multiple statements", hint=hint)
 

@@ -169,12 +169,12 @@ class AccessCheck(ColumnCheck):
 
         try:
             (statement,) = parse(definition)
-            found = walk(statement.kind, statement.node)
-            is_unseen = any(reads_unseen(call, self.facts) for call in found.calls)
+            findings = walk(statement.kind, statement.node)
+            is_unseen = any(reads_unseen(call, self.facts) for call in findings.calls)
             if is_unseen:
                 return False
 
-            refusals = chain(self._readings.refusals(found), check.refusals(found))
+            refusals = chain(self._readings.refusals(findings), check.refusals(findings))
             first = next(refusals, None)
             return first is None
         except (
@@ -198,17 +198,17 @@ class AccessCheck(ColumnCheck):
     # --------------------------------------------------------------------------
     # statements
 
-    def refusals(self, found: Findings) -> Iterator[StatementRejected]:
+    def refusals(self, findings: Findings) -> Iterator[StatementRejected]:
         """Yield every refusal; those of relations that do not exist come last."""
         if not self.rules:
             return
 
-        blocks = self.blocks(found)
+        blocks = self.blocks(findings)
         tables = chain.from_iterable(block.tables for block in blocks)
         reads = {read for _, read in tables}
         yield from filter(None, map(self.refusal, sorted(reads)))
-        yield from self._type_refusals(found)
-        yield from self.column_refusals(found, blocks)
+        yield from self._type_refusals(findings)
+        yield from self.column_refusals(findings, blocks)
         unknown = [block.unknown for block in blocks]
         for relation, place in chain.from_iterable(unknown):
             yield missing(relation, place)
@@ -219,16 +219,16 @@ class AccessCheck(ColumnCheck):
     def closed_row(self, read: Read) -> ForbiddenObject:
         return refused(_dotted(read.key), texts.WHOLE_ROW)
 
-    def _type_refusals(self, found: Findings) -> Iterator[ForbiddenObject]:
+    def _type_refusals(self, findings: Findings) -> Iterator[ForbiddenObject]:
         """Yield refusals of row types, which show the columns of their tables.
 
         `json_populate_record(NULL::t, '{}')` is one.
         """
-        for name in found.types:
+        for name in findings.types:
             schema = qualifier_of(name)
             yield from self._row_type_refusals(schema, name[-1])
 
-        probed = map(probed_types, found.calls)
+        probed = map(probed_types, findings.calls)
         for word in chain.from_iterable(probed):
             yield from self._row_type_refusals(None, word)
 

@@ -194,39 +194,39 @@ class ClosureRule:
             if (_SYSTEM, type_name) in closure.types:
                 self._system_columns.add(column)
 
-    def refusals(self, found: Findings) -> Iterator[ForbiddenObject]:
+    def refusals(self, findings: Findings) -> Iterator[ForbiddenObject]:
         has_types = self._types or self._targets or self._catalog_types
         if has_types:
-            yield from self._type_refusals(found)
+            yield from self._type_refusals(findings)
         if self._closure.casts:
-            yield from self._builtin_cast_refusals(found)
+            yield from self._builtin_cast_refusals(findings)
         if self._closure.makers:
-            yield from self._maker_refusals(found)
-            yield from self._syntax_refusals(found)
+            yield from self._maker_refusals(findings)
+            yield from self._syntax_refusals(findings)
 
         blocks: list[Block] = []
         if self.columns.is_needed:
-            blocks = self.columns.blocks(found)
-            yield from self.columns.refusals(found, blocks)
+            blocks = self.columns.blocks(findings)
+            yield from self.columns.refusals(findings, blocks)
 
         if self._facts.catalog_columns:
-            blocks = blocks or self.columns.blocks(found)
-            shown = replace(found, columns=found.used_columns)
+            blocks = blocks or self.columns.blocks(findings)
+            shown = replace(findings, columns=findings.used_columns)
             yield from self._catalog_columns.column_refusals(shown, blocks)
 
-    def _type_refusals(self, found: Findings) -> Iterator[ForbiddenObject]:
+    def _type_refusals(self, findings: Findings) -> Iterator[ForbiddenObject]:
         """Refuse types that are named, cast to or called like a function."""
-        named = list(found.types)
-        for call in found.calls:
+        named = list(findings.types)
+        for call in findings.calls:
             words = probed_types(call)
             named += [(word,) for word in words]
 
         yield from filter(None, map(self._named, named))
-        for name, source in found.casts:
+        for name, source in findings.casts:
             if self._is_risky_cast(name, source):
                 yield refused(name[-1], texts.RISKY_CAST)
 
-        for call in found.calls:
+        for call in findings.calls:
             if call.name in self._facts.builtins:
                 continue
 
@@ -234,14 +234,14 @@ class ClosureRule:
             if refusal is not None:
                 yield refusal
 
-    def _builtin_cast_refusals(self, found: Findings) -> Iterator[ForbiddenObject]:
+    def _builtin_cast_refusals(self, findings: Findings) -> Iterator[ForbiddenObject]:
         """Refuse casts between built-in types where a value of the first may be at hand."""
-        used = _used_names(found)
-        at_hand = types_at_hand(found, self._facts)
-        for name in _builtin_types_at_hand(found):
+        used = _used_names(findings)
+        at_hand = types_at_hand(findings, self._facts)
+        for name in _builtin_types_at_hand(findings):
             at_hand.add((_SYSTEM, name))
 
-        targets = _cast_targets(found)
+        targets = _cast_targets(findings)
         for (source, target), makers in self._closure.casts.items():
             if target not in targets:
                 continue
@@ -297,27 +297,27 @@ class ClosureRule:
 
         return None
 
-    def _maker_refusals(self, found: Findings) -> Iterator[ForbiddenObject]:
+    def _maker_refusals(self, findings: Findings) -> Iterator[ForbiddenObject]:
         """Refuse calls and operators that give values of a type that may not be named."""
-        for call in found.calls:
+        for call in findings.calls:
             dotted = ".".join(call.parts)
             is_builtin = call.name in self._facts.builtins
             if self._may_make(call.name, is_builtin=is_builtin):
                 yield refused(dotted, texts.RISKY_RESULT)
 
-        for operator in filter(None, found.operators):
+        for operator in filter(None, findings.operators):
             symbol = operator[-1]
             is_builtin = symbol in self._facts.builtin_operators
             if self._may_make(symbol, is_builtin=is_builtin):
                 yield refused(symbol, texts.RISKY_RESULT)
 
-    def _syntax_refusals(self, found: Findings) -> Iterator[ForbiddenObject]:
+    def _syntax_refusals(self, findings: Findings) -> Iterator[ForbiddenObject]:
         """Refuse syntax and system columns of a type that may not be named."""
-        for word in found.made_types:
+        for word in findings.made_types:
             if (_SYSTEM, word) in self._closure.types:
                 yield refused(word, texts.RISKY_TYPE)
 
-        for column in found.columns:
+        for column in findings.columns:
             name = column[-1]
             if name in self._system_columns:
                 yield refused(name, texts.RISKY_VALUE)
@@ -331,17 +331,17 @@ class ClosureRule:
         return bool(made)
 
 
-def types_at_hand(found: Findings, facts: ServerFacts) -> set[Key]:
+def types_at_hand(findings: Findings, facts: ServerFacts) -> set[Key]:
     """Return the types that a statement names, and those of the relations that it reads."""
     types: set[Key] = set()
-    for relation in found.relations:
+    for relation in findings.relations:
         key = facts.key(relation.schema, relation.name)
         for column in facts.attributes.get(key, ()):
             types.add(column.type)
             if column.row:
                 types.add(column.row)
 
-    for name in found.types:
+    for name in findings.types:
         last = name[-1]
         schema = qualifier_of(name)
         schemas: Sequence[str] = (_SYSTEM, *facts.search_path)
@@ -356,26 +356,26 @@ def types_at_hand(found: Findings, facts: ServerFacts) -> set[Key]:
     return types | elements
 
 
-def _builtin_types_at_hand(found: Findings) -> set[str]:
+def _builtin_types_at_hand(findings: Findings) -> set[str]:
     """Return the types of constants, of system columns and of what syntax makes."""
-    types = {*_CONSTANTS, *found.made_types}
-    for column in found.columns:
+    types = {*_CONSTANTS, *findings.made_types}
+    for column in findings.columns:
         name = column[-1]
         types.add(_SYSTEM_COLUMNS.get(name, ""))
 
     return types
 
 
-def _used_names(found: Findings) -> set[str]:
+def _used_names(findings: Findings) -> set[str]:
     """Return the names of the functions and operators that are used."""
-    return found.called | found.symbols
+    return findings.called | findings.symbols
 
 
-def _cast_targets(found: Findings) -> set[str]:
+def _cast_targets(findings: Findings) -> set[str]:
     """Return the names of types that values are cast to, in either way of writing it."""
-    casts = [name for name, source in found.casts if source != "text"]
+    casts = [name for name, source in findings.casts if source != "text"]
     written = last_names(casts)
-    called_like_functions = found.called
+    called_like_functions = findings.called
     return called_like_functions | written
 
 
@@ -406,13 +406,13 @@ class RunningColumns(ColumnCheck):
         )
         return any(reasons)
 
-    def refusals(self, found: Findings, blocks: list[Block]) -> Iterator[ForbiddenObject]:
+    def refusals(self, findings: Findings, blocks: list[Block]) -> Iterator[ForbiddenObject]:
         """Return every refusal of what the statement reads."""
         for block in blocks:
             reads = [read for _, read in block.tables]
             yield from filter(None, map(self.refusal, reads))
 
-        yield from self.column_refusals(found, blocks)
+        yield from self.column_refusals(findings, blocks)
 
     def refusal(self, read: Read) -> ForbiddenObject | None:
         """Return why nothing of the relation may be read, or None."""
@@ -441,8 +441,8 @@ class RunningColumns(ColumnCheck):
     def _is_risky(self, query: str) -> bool:
         try:
             (statement,) = parse(query)
-            found = walk(statement.kind, statement.node)
-            return next(self._rule.refusals(found), None) is not None
+            findings = walk(statement.kind, statement.node)
+            return next(self._rule.refusals(findings), None) is not None
         except (StatementRejected, ValueError, RecursionError):
             return True
 

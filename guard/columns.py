@@ -95,16 +95,16 @@ class ColumnCheck(ABC):
         """Return the refusal of `t.*`: of all columns (`is_expanded`) or of the row as a value."""
         return self.closed_row(read)
 
-    def blocks(self, found: Findings) -> list[Block]:
+    def blocks(self, findings: Findings) -> list[Block]:
         """Return what each SELECT of the statement reads from, the outermost first."""
-        blocks = [self._block(select, scope) for select, scope in found.selects]
+        blocks = [self._block(select, scope) for select, scope in findings.selects]
         if blocks:
             outermost = blocks[0]
             outermost.is_outermost = outermost.select.get("op") == "SETOP_NONE"
 
         return blocks
 
-    def column_refusals(self, found: Findings, blocks: list[Block]) -> Iterator[ForbiddenObject]:
+    def column_refusals(self, findings: Findings, blocks: list[Block]) -> Iterator[ForbiddenObject]:
         """Yield every refusal of the columns that `found` refers to."""
         exposed: defaultdict[str, set[Read]] = defaultdict(set)
         for block in blocks:
@@ -121,9 +121,9 @@ class ColumnCheck(ABC):
         if not exposed:
             return
 
-        for column in found.columns:
+        for column in findings.columns:
             if column[-1] == "*":
-                yield from self._star_refusals(column, exposed, found)
+                yield from self._star_refusals(column, exposed, findings)
             else:
                 yield from self._reference_refusals(column, exposed)
 
@@ -142,12 +142,12 @@ class ColumnCheck(ABC):
                 yield self.closed_column(read, column)
 
     def _star_refusals(
-        self, column: Name, exposed: dict[str, set[Read]], found: Findings
+        self, column: Name, exposed: dict[str, set[Read]], findings: Findings
     ) -> Iterator[ForbiddenObject]:
         """Yield the refusals of `t.*`; `*` alone is judged by block."""
         qualifier = folded(qualifier_of(column) or "")
         readers = exposed.get(qualifier, ())
-        is_expanded = found.columns.count(column) == found.stars.count(column)
+        is_expanded = findings.columns.count(column) == findings.stars.count(column)
         refusals = [self.row_refusal(read, is_expanded=is_expanded) for read in readers]
         yield from filter(None, refusals)
 
@@ -194,13 +194,13 @@ class ColumnCheck(ABC):
     def _columns_above(self) -> dict[Key, frozenset[str]]:
         columns = self.facts.columns
         unlisted = self.facts.parents.keys() - columns.keys()
-        found = {}
+        columns_by_table = {}
         for key in unlisted:
             parents = self.facts.parents[key]
             of_parents = [columns.get(parent, ()) for parent in parents]
-            found[key] = frozenset(chain.from_iterable(of_parents))
+            columns_by_table[key] = frozenset(chain.from_iterable(of_parents))
 
-        return found
+        return columns_by_table
 
     # --------------------------------------------------------------------------
     # blocks

@@ -139,16 +139,16 @@ def json_path_degree(path: str) -> int | None:
         return None
 
     marks = ["", *_JSON_MARK.findall(path), "", ""]
-    found = _JsonPath()
+    parsed = _JsonPath()
     for place in range(1, len(marks) - 2):
-        found.read(marks[place - 1], marks[place])
+        parsed.read(marks[place - 1], marks[place])
         is_comparison = marks[place] in _JSON_COMPARISONS
         if not is_comparison:
             continue
         if not _has_constant_side(marks, place):
-            found.pairs += 1
+            parsed.pairs += 1
 
-    return found.degree
+    return parsed.degree
 
 
 def _has_constant_side(marks: list[str], place: int) -> bool:

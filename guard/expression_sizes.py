@@ -108,11 +108,11 @@ class Expressions(ABC):
 
     def each(self, nodes: Iterable[Node], place: Place) -> list[Size]:
         """Return the bound of each expression's value."""
-        found = []
+        sizes = []
         for node in nodes:
-            found.append(self.value(node, place))
+            sizes.append(self.value(node, place))
 
-        return found
+        return sizes
 
     def value(self, node: Node, place: Place) -> Size:
         """Return the bound of the expression's value."""
@@ -148,17 +148,17 @@ class Expressions(ABC):
 
     def _fields(self, node: Node, place: Place) -> list[Size]:
         """Return the bounds of a node's fields; what is neither a node nor a list has none."""
-        found = []
+        sizes = []
         for key, child in node.items():
             handler = _handler(key)
             if handler is not None:
                 size = handler(self, child, place)
-                found.append(size)
+                sizes.append(size)
             elif isinstance(child, (dict, list)):
                 size = self.anything(child, place)
-                found.append(size)
+                sizes.append(size)
 
-        return found
+        return sizes
 
     # --------------------------------------------------------------------------
     # limits
@@ -235,12 +235,12 @@ class Expressions(ABC):
 
     def _column(self, node: Node, place: Place) -> Size:
         parts = strings(node["fields"])
-        found: list[Size] = []
+        sizes: list[Size] = []
         for around in place.outward():
-            found += columns_of(parts, around.sources)
+            sizes += columns_of(parts, around.sources)
 
-        if found:
-            return one_of(found)
+        if sizes:
+            return one_of(sizes)
 
         return STORED
 
@@ -305,12 +305,12 @@ class Expressions(ABC):
         if is_any_path:
             raise TooLong(name)
 
-        found = _as_type(size, name)
+        converted = _as_type(size, name)
         is_computed = size.text is None and not is_column
         if is_computed:
-            return self._respelled(size, found, name)
+            return self._respelled(size, converted, name)
 
-        return found
+        return converted
 
     def _respelled(self, size: Size, found: Size, name: str) -> Size:
         """Return the bound of a computed value whose text may be longer once it is converted."""
@@ -391,14 +391,14 @@ class Expressions(ABC):
         return _value_of(rows)
 
     def _subquery(self, node: Node, place: Place) -> Size:
-        found = self.query(node["subselect"]["SelectStmt"], place)
+        subquery_rows = self.query(node["subselect"]["SelectStmt"], place)
         self.anything(node.get("testexpr"), place)
         kind = node["subLinkType"]
-        size = _value_of(found)
+        size = _value_of(subquery_rows)
         if kind == "EXPR_SUBLINK":
             return size
         if kind == "ARRAY_SUBLINK":
-            rows = Place(place, sources=[("", found)], rows=found.rows)
+            rows = Place(place, sources=[("", subquery_rows)], rows=subquery_rows.rows)
             return self._called("array_agg", [size], rows, shown="array")
 
         return TRUTH
@@ -426,10 +426,10 @@ class Expressions(ABC):
         """
         arguments = node.get("args", ())
         sizes = self.each(arguments, place)
-        found = one_of(sizes)
+        extreme = one_of(sizes)
         pairs = zip(arguments, sizes, strict=True)
         written = [size for argument, size in pairs if _is_written(argument)]
-        low, high = found.low, found.high
+        low, high = extreme.low, extreme.high
         if node.get("op") == "IS_LEAST":
             highs = [size.high for size in written]
             high = min([high, *highs])
@@ -437,7 +437,7 @@ class Expressions(ABC):
             lows = [size.low for size in written]
             low = max([low, *lows])
 
-        return between(low, high, found)
+        return between(low, high, extreme)
 
     # --------------------------------------------------------------------------
     # put together
@@ -445,8 +445,8 @@ class Expressions(ABC):
     def _array(self, node: Node, place: Place) -> Size:
         sizes = self.each(node.get("elements", ()), place)
         either = one_of(sizes)
-        found = replace(together(sizes), item=either.length, text=None, is_number=False)
-        return between(either.low, either.high, found)
+        array = replace(together(sizes), item=either.length, text=None, is_number=False)
+        return between(either.low, either.high, array)
 
     def _row(self, node: Node, place: Place) -> Size:
         """Return the bound of a row; its text has each quote twice, also those of rows in it."""
@@ -478,9 +478,9 @@ class Expressions(ABC):
 
     def _json_list(self, node: Node, place: Place) -> Size:
         """Return the bound of `JSON_ARRAY(SELECT …)`."""
-        found = self.query(node["query"]["SelectStmt"], place)
-        size = _value_of(found)
-        rows = Place(place, sources=[("", found)], rows=found.rows)
+        subquery_rows = self.query(node["query"]["SelectStmt"], place)
+        size = _value_of(subquery_rows)
+        rows = Place(place, sources=[("", subquery_rows)], rows=subquery_rows.rows)
         return self._called("json_agg", [size], rows)
 
     def _element(self, node: Node, place: Place) -> Size:
@@ -787,8 +787,8 @@ _HANDLERS: dict[str, Callable[[Expressions, Any, Place], Size]] = {
 
 
 def _handler(kind: str) -> Callable[[Expressions, Any, Place], Size] | None:
-    found = _HANDLERS.get(kind)
-    if found is None and kind.startswith(("Json", "Xml")):
+    handler = _HANDLERS.get(kind)
+    if handler is None and kind.startswith(("Json", "Xml")):
         return Expressions._document
 
-    return found
+    return handler

@@ -122,8 +122,8 @@ def _numbered(name: str, sizes: Sequence[Size], place: Place, like: Size) -> Siz
     if name in NUMBERS_OF["length"]:
         return _length(sizes, like)
     if name in NUMBERS_OF["all"]:
-        found = one_of(sizes)
-        return between(found.low, found.high, like)
+        number = one_of(sizes)
+        return between(number.low, number.high, like)
 
     is_like_first = name in NUMBERS_OF["first"]
     if sizes and is_like_first:
@@ -340,11 +340,11 @@ def _size_of_cut(sizes: list[Size]) -> Size:
         return _text_of(sizes, whole)
 
     length = min(whole, amount or 0.0)
-    found = _text_of(sizes, length)
+    text = _text_of(sizes, length)
     if length < GATHERED_CHARS:
-        return replace(found, is_gathered=False)
+        return replace(text, is_gathered=False)
 
-    return found
+    return text
 
 
 def _substring(sizes: list[Size]) -> Size:
@@ -389,14 +389,14 @@ def _factorial(sizes: list[Size]) -> Size:
 def _rounded(sizes: list[Size]) -> Size:
     """Bound a number with as many digits after its point as it is told to have."""
     like = inexact(together(sizes))
-    found = _bound_of_first(sizes[0], like, is_positive=False)
+    bound = _bound_of_first(sizes[0], like, is_positive=False)
     places = 0.0
     has_places = len(sizes) > 1 and not sizes[1].is_stored
     if has_places:
         places = max(sizes[1].high, 0.0)
 
-    length = found.length + min(places, _MOST_SCALE)
-    return replace(found, length=length)
+    length = bound.length + min(places, _MOST_SCALE)
+    return replace(bound, length=length)
 
 
 def _series(sizes: list[Size]) -> Size:

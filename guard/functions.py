@@ -146,9 +146,9 @@ class FunctionRule:
         if not version:
             return list(calls)
 
-        found = [_as_read_by(version, call) for call in calls]
-        found += [call for call in syntax if _is_newer(call.name, version)]
-        return found
+        as_read = [_as_read_by(version, call) for call in calls]
+        as_read += [call for call in syntax if _is_newer(call.name, version)]
+        return as_read
 
     def judge(self, call: Call) -> StatementRejected | None:
         """Return the refusal of `call`, or None when it may be called."""
@@ -311,9 +311,9 @@ def probed_types(call: Call) -> list[str]:
         return []
 
     names = []
-    for found in _TYPE_NAME.finditer(call.arguments[1] or ""):
-        quoted = found["quoted"]
-        name = found[0].lower()
+    for type_name in _TYPE_NAME.finditer(call.arguments[1] or ""):
+        quoted = type_name["quoted"]
+        name = type_name[0].lower()
         if quoted:
             name = quoted.replace('""', '"')
 

@@ -79,20 +79,20 @@ def limit_gathered(select: Node, copies: float) -> bool:
     Raises:
         ValidationFailed: it gathers too deep within what it gathers.
     """
-    found = _gatherings(select)
+    gatherings = _gatherings(select)
     scale = sys.float_info.max / MEMORY * max(copies, 1.0)
-    for gathering in reversed(found):  # those within others first
+    for gathering in reversed(gatherings):  # those within others first
         if gathering.depth > _MOST_NESTED:
             raise ValidationFailed(TOO_DEEP)
 
         _limit(gathering.node, f"'{scale:.6g}'::pg_catalog.float8")
 
-    return bool(found)
+    return bool(gatherings)
 
 
 def _gatherings(select: Node) -> list[_Gathering]:
     """Return all that gathers, each before what is within it."""
-    found = []
+    gatherings = []
     pending: list[tuple[Any, int]] = [(select, 0)]
     while pending:
         value, depth = pending.pop()
@@ -101,13 +101,13 @@ def _gatherings(select: Node) -> list[_Gathering]:
             children = value.values()
             if _gathers(value):
                 depth += 1
-                found.append(_Gathering(value, depth))
+                gatherings.append(_Gathering(value, depth))
 
         for child in children:
             if isinstance(child, (dict, list)):
                 pending.append((child, depth))
 
-    return found
+    return gatherings
 
 
 def _gathers(node: Node) -> bool:
@@ -206,8 +206,8 @@ def _sum_of(
         total = _DISTINCT.format(", ".join(names)) + total
 
     template = _parse_template(_CALL.format(total))["targetList"][0]["ResTarget"]["val"]
-    found: Node = _filled(template, dict(enumerate(values, 1)))
-    return found
+    sum_node: Node = _filled(template, dict(enumerate(values, 1)))
+    return sum_node
 
 
 def _size_expression(measured: str, names: Sequence[str], scale: str) -> str:

@@ -43,30 +43,30 @@ class JoinRule:
         self._facts = facts
         self._views: dict[Key, int] = {}
 
-    def refuse_many(self, found: Findings) -> None:
+    def refuse_many(self, findings: Findings) -> None:
         """Return when PostgreSQL plans at most `MAX_JOINED` relations together.
 
         Raises:
             ValidationFailed: there are more.
         """
-        if self._are_surely_few(found):
+        if self._are_surely_few(findings):
             return
 
-        count = _Count(found, self._width_of)
-        for select, _ in found.selects:
+        count = _Count(findings, self._width_of)
+        for select, _ in findings.selects:
             if count.of(select) > MAX_JOINED:
                 raise ValidationFailed(_TOO_MANY_JOINED)
 
-    def _are_surely_few(self, found: Findings) -> bool:
+    def _are_surely_few(self, findings: Findings) -> bool:
         """Tell whether the statement has few relations, and each stands for one alone."""
-        if found.cte_names or len(found.selects) > MAX_JOINED:
+        if findings.cte_names or len(findings.selects) > MAX_JOINED:
             return False
 
-        read = map(self._key_of, found.relations)
+        read = map(self._key_of, findings.relations)
         if not self._facts.view_definitions.keys().isdisjoint(read):
             return False
 
-        widths = [len(joined_items(select)) for select, _ in found.selects]
+        widths = [len(joined_items(select)) for select, _ in findings.selects]
         total = sum(widths)
         return total <= MAX_JOINED
 
@@ -93,11 +93,11 @@ class JoinRule:
 
         try:
             (statement,) = parse(definition)
-            found = walk(statement.kind, statement.node)
+            findings = walk(statement.kind, statement.node)
         except (StatementRejected, ValueError, RecursionError):
             return 1  # it can't be followed
 
-        count = _Count(found, self._width_of)
+        count = _Count(findings, self._width_of)
         return count.of_query(statement.node)
 
 
@@ -108,12 +108,12 @@ class _Count:
         width_of: counts the relations that stand in the place of a named one.
     """
 
-    def __init__(self, found: Findings, width_of: Callable[[Relation], int]) -> None:
+    def __init__(self, findings: Findings, width_of: Callable[[Relation], int]) -> None:
         self._width_of = width_of
-        self._scopes = {id(select): scope for select, scope in found.selects}
+        self._scopes = {id(select): scope for select, scope in findings.selects}
         self._counts: dict[int, int] = {}
         self._readers: Counter[int] = Counter()
-        for select, scope in found.selects:
+        for select, scope in findings.selects:
             tables = [item["RangeVar"] for item in joined_items(select) if "RangeVar" in item]
             for table in tables:
                 read = cte_of(table, scope)

@@ -104,7 +104,7 @@ class Growth:
 NO_GROWTH = Growth()
 
 
-def may_grow(found: Findings, text: str) -> bool:
+def may_grow(findings: Findings, text: str) -> bool:
     """Tell whether a query may build something longer than itself, or evaluate a path.
 
     For the others, `growth_of` need not be called.
@@ -112,22 +112,22 @@ def may_grow(found: Findings, text: str) -> bool:
     if len(text) > LONG_CHARS:
         return True
 
-    has_growing_syntax = found.gathers_rows or found.has_json_syntax
+    has_growing_syntax = findings.gathers_rows or findings.has_json_syntax
     if has_growing_syntax:
         return True
-    if _GROWING_OPERATORS & found.symbols:
+    if _GROWING_OPERATORS & findings.symbols:
         return True
-    if PADDED_TYPES & last_names(found.types):
+    if PADDED_TYPES & last_names(findings.types):
         return True
-    if _calls_grow(found):
+    if _calls_grow(findings):
         return True
 
     return _HUGE_NUMBER.search(text) is not None
 
 
-def _calls_grow(found: Findings) -> bool:
+def _calls_grow(findings: Findings) -> bool:
     """Tell whether a function that is called may give something long."""
-    names = found.called
+    names = findings.called
     if not names:
         return False
 
@@ -139,7 +139,9 @@ def _calls_grow(found: Findings) -> bool:
     return any(map(is_gathering, names))
 
 
-def growth_of(select: Node, text: str, found: Findings, builtins: Collection[str] = ()) -> Growth:
+def growth_of(
+    select: Node, text: str, findings: Findings, builtins: Collection[str] = ()
+) -> Growth:
     """Return what the query builds.
 
     Args:
@@ -162,16 +164,16 @@ def growth_of(select: Node, text: str, found: Findings, builtins: Collection[str
     if refusal is not None:
         raise refusal
     if bounds.gathered_copies:
-        _refuse_unsortable(found)
+        _refuse_unsortable(findings)
 
     amounts = frozenset(bounds.amounts)
     return Growth(bounds.gathered_copies, amounts)
 
 
-def _refuse_unsortable(found: Findings) -> None:
+def _refuse_unsortable(findings: Findings) -> None:
     """Refuse types by which PostgreSQL can't sort groups, so that it would gather all at once."""
-    names = last_names([*found.types, *found.columns])
-    unsortable = _UNSORTABLE & (names | found.called)
+    names = last_names([*findings.types, *findings.columns])
+    unsortable = _UNSORTABLE & (names | findings.called)
     if unsortable:
         raise refused(min(unsortable), texts.TOO_LONG)
 
@@ -200,14 +202,14 @@ class Bounds(Expressions):
         place = Place(outer)
         self._ctes(select.get("withClause"), place)
         if "larg" in select:
-            found = self._set_operation(select, place)
+            rows = self._set_operation(select, place)
         elif "valuesLists" in select:
-            found = self._values(select, place)
+            rows = self._values(select, place)
         else:
-            found = self._plain(select, place)
+            rows = self._plain(select, place)
 
         self._rest(select, place)
-        return self._limited(found, select, place)
+        return self._limited(rows, select, place)
 
     def _values(self, select: Node, place: Place) -> Rows:
         lists = []
@@ -222,21 +224,21 @@ class Bounds(Expressions):
 
         return Rows(columns, len(lists))
 
-    def _limited(self, found: Rows, select: Node, place: Place) -> Rows:
+    def _limited(self, unlimited: Rows, select: Node, place: Place) -> Rows:
         """Return the rows that the query's LIMIT leaves."""
         if "limitCount" not in select:
-            return found
+            return unlimited
 
         most = self.value(select["limitCount"], place).constant
         if most is None:
-            return found
+            return unlimited
 
-        rows = min(found.rows, most)
-        is_cut = found.is_open and most <= LONG_CHARS
+        rows = min(unlimited.rows, most)
+        is_cut = unlimited.is_open and most <= LONG_CHARS
         if is_cut:
-            return Rows(found.columns, max(rows, most))
+            return Rows(unlimited.columns, max(rows, most))
 
-        return Rows(found.columns, rows, found.is_open)
+        return Rows(unlimited.columns, rows, unlimited.is_open)
 
     def _plain(self, select: Node, place: Place) -> Rows:
         for item in select.get("fromClause", ()):
@@ -319,11 +321,11 @@ class Bounds(Expressions):
         names = strings(cte.get("aliascolnames", ()))
         is_recursive = may_recur and "larg" in query
         if is_recursive:
-            found = self._recursive(name, query, names, place)
+            rows = self._recursive(name, query, names, place)
         else:
-            found = self.query(query, place)
+            rows = self.query(query, place)
 
-        place.ctes[name] = renamed(found, names)
+        place.ctes[name] = renamed(rows, names)
         return place.ctes[name]
 
     def _recursive(self, name: str, query: Node, names: Sequence[str], place: Place) -> Rows:
@@ -395,9 +397,9 @@ class Bounds(Expressions):
             return stored
 
         for around in place.outward():
-            found = self._cte(node["relname"], around)
-            if found is not None:
-                return found
+            rows = self._cte(node["relname"], around)
+            if rows is not None:
+                return rows
 
         return stored
 
@@ -406,27 +408,27 @@ class Bounds(Expressions):
 
         A long chain makes a deep tree, so it is followed in a loop.
         """
-        found: list[tuple[str, Rows]] = []
+        sources: list[tuple[str, Rows]] = []
         conditions = []
         while True:
-            right = self._source(node["rarg"], Place(place, sources=found))
-            found += right
+            right = self._source(node["rarg"], Place(place, sources=sources))
+            sources += right
             conditions.append(node.get("quals"))
             ((kind, left),) = node["larg"].items()
             is_chained = kind == "JoinExpr" and "alias" not in left
             if not is_chained:
-                found += self._source(node["larg"], place)
+                sources += self._source(node["larg"], place)
                 break
 
             node = left
 
         for condition in conditions:
-            self.anything(condition, Place(place, sources=found))
+            self.anything(condition, Place(place, sources=sources))
 
         if alias:
-            return [(alias, _all_of(found))]
+            return [(alias, _all_of(sources))]
 
-        return found
+        return sources
 
     def _function_rows(self, node: Node, alias: str, place: Place) -> tuple[str, Rows]:
         """Return what functions in FROM give, and the name they go by."""
@@ -440,18 +442,18 @@ class Bounds(Expressions):
 
         longest = max((counted.rows for counted in counts), default=1.0)
         is_open = any(counted.is_open for counted in counts)
-        found = Rows({}, max(longest, 1.0), is_open)
+        rows = Rows({}, max(longest, 1.0), is_open)
         size = one_of(sizes)
         if node.get("ordinality"):
-            size = one_of([size, _ordinal(found)])
+            size = one_of([size, _ordinal(rows)])
 
         called = next(filter(None, map(name_of, calls)), "")
         columns: dict[str, Size] = Everything(inexact(size))
         is_one_column = called in _OF_ONE_COLUMN and len(calls) == 1
         if is_one_column:
-            columns = {alias or called: inexact(size), "ordinality": _ordinal(found)}
+            columns = {alias or called: inexact(size), "ordinality": _ordinal(rows)}
 
-        return (alias or called, replace(found, columns=columns))
+        return (alias or called, replace(rows, columns=columns))
 
     def _row_count(self, call: Node, place: Place) -> Rows:
         """Return how many rows a function gives in FROM."""

@@ -43,34 +43,34 @@ class ObjectRule:
 
     facts: ServerFacts
 
-    def refusals(self, found: Findings) -> Iterator[ForbiddenObject]:
+    def refusals(self, findings: Findings) -> Iterator[ForbiddenObject]:
         """Yield every refusal, the most serious first."""
-        for text, name in self._refused(found):
+        for text, name in self._refused(findings):
             yield refused(name, text)
 
-    def _refused(self, found: Findings) -> Iterator[tuple[Text, str]]:
+    def _refused(self, findings: Findings) -> Iterator[tuple[Text, str]]:
         """Yield the name of everything that is refused, with the text that says why."""
-        for relation in filter(self._is_system, found.relations):
+        for relation in filter(self._is_system, findings.relations):
             dotted = ".".join(relation.parts)
             yield texts.SYSTEM_RELATION, dotted
 
-        for name in filterfalse(_CLOCK.__contains__, found.value_functions):
+        for name in filterfalse(_CLOCK.__contains__, findings.value_functions):
             yield texts.SPECIAL_VALUE, name.upper()
 
-        for type_name in filter(self._is_catalog_type, found.types):
+        for type_name in filter(self._is_catalog_type, findings.types):
             yield texts.CATALOG_TYPE, type_name[-1]
 
-        for value in found.mixed_values:
+        for value in findings.mixed_values:
             yield texts.MIXED_VALUE, value
 
-        if found.has_table_names:
-            yield from self._refused_table_names(found)
+        if findings.has_table_names:
+            yield from self._refused_table_names(findings)
 
-        yield from _refused_methods(found)
+        yield from _refused_methods(findings)
 
-    def _refused_table_names(self, found: Findings) -> Iterator[tuple[Text, str]]:
+    def _refused_table_names(self, findings: Findings) -> Iterator[tuple[Text, str]]:
         """Yield `tableoid::regclass` where another column may be meant by `tableoid`."""
-        is_renamed = found.renames_tableoid or "tableoid" in self.facts.column_names
+        is_renamed = findings.renames_tableoid or "tableoid" in self.facts.column_names
         if is_renamed:
             yield texts.RISKY_VALUE, "tableoid::regclass"
 
@@ -120,13 +120,13 @@ class ObjectRule:
         return element not in own_relations
 
 
-def _refused_methods(found: Findings) -> Iterator[tuple[Text, str]]:
+def _refused_methods(findings: Findings) -> Iterator[tuple[Text, str]]:
     """Yield XPaths that may take for ever, and sampling methods of extensions."""
-    for function, path in found.xml_paths:
+    for function, path in findings.xml_paths:
         is_plain = path is not None and is_plain_xpath(path)
         if not is_plain:
             yield texts.ENDLESS_PATH, function
 
-    for name in filterfalse(_SAMPLING.__contains__, found.sampling_methods):
+    for name in filterfalse(_SAMPLING.__contains__, findings.sampling_methods):
         method = ".".join(name)
         yield texts.SAMPLING_METHOD, method

@@ -128,22 +128,22 @@ class Qualifier:
     # --------------------------------------------------------------------------
     # judging
 
-    def concerns(self, found: Findings) -> bool:
+    def concerns(self, findings: Findings) -> bool:
         """Tell whether the statement uses a contested name."""
-        contested_symbols = self._symbols.keys() & found.symbols
-        contested_calls = self._names.keys() & found.called
+        contested_symbols = self._symbols.keys() & findings.symbols
+        contested_calls = self._names.keys() & findings.called
         return bool(contested_symbols or contested_calls)
 
-    def refusals(self, found: Findings, columns: ColumnCheck) -> Iterator[ForbiddenObject]:
-        for name in found.operators:
+    def refusals(self, findings: Findings, columns: ColumnCheck) -> Iterator[ForbiddenObject]:
+        for name in findings.operators:
             yield from self._refused_operator(name)
 
-        if not self.concerns(found):
+        if not self.concerns(findings):
             return
 
-        at_hand = types_at_hand(found, self._facts)
+        at_hand = types_at_hand(findings, self._facts)
         symbols = []
-        for name in found.operators:
+        for name in findings.operators:
             is_unqualified = len(name) == 1
             if is_unqualified:
                 symbols.append(name[0])
@@ -151,14 +151,14 @@ class Qualifier:
         for symbol in symbols:
             yield from self._symbol_refusals(symbol, at_hand)
 
-        yield from self._call_refusals(found, at_hand)
+        yield from self._call_refusals(findings, at_hand)
         if "=" not in self._symbols:
             return
         if "=" in symbols:
-            yield from self._merging_refusals(columns.blocks(found))
+            yield from self._merging_refusals(columns.blocks(findings))
 
-    def _call_refusals(self, found: Findings, at_hand: set[Key]) -> Iterator[ForbiddenObject]:
-        for call in found.calls:
+    def _call_refusals(self, findings: Findings, at_hand: set[Key]) -> Iterator[ForbiddenObject]:
+        for call in findings.calls:
             if call.schema is not None:
                 continue
 
@@ -272,20 +272,20 @@ class Qualifier:
         if not version:
             return set()
 
-        found = set()
+        words = set()
         for word, since in SYNTAX_SINCE.items():
             if version < since:
-                found.add(word)
+                words.add(word)
 
-        return found
+        return words
 
 
 def _operands(operators: list[UserOperator]) -> frozenset[Key]:
-    found: set[Key] = set()
+    operands: set[Key] = set()
     for each in operators:
-        found.update(each.operands)
+        operands.update(each.operands)
 
-    return frozenset(found)
+    return frozenset(operands)
 
 
 def _is_system(key: Key) -> bool:
@@ -436,9 +436,9 @@ class _Rewriting:
 
         value = node["lexpr"]
         low, high = node["rexpr"]["List"]["items"]
-        found = self._range_test(value, low, high, is_not=is_not)
+        test = self._range_test(value, low, high, is_not=is_not)
         if not node["kind"].endswith("_SYM"):
-            return found
+            return test
 
         swapped = [self._copy(part) for part in (value, high, low)]
         other = self._range_test(*swapped, is_not=is_not)
@@ -446,7 +446,7 @@ class _Rewriting:
         if is_not:
             operator = "AND_EXPR"
 
-        return _chain(operator, [found, other])
+        return _chain(operator, [test, other])
 
     def _range_test(self, value: Node, low: Node, high: Node, *, is_not: bool) -> Node:
         first, second, chain = ">=", "<=", "AND_EXPR"

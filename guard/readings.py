@@ -64,16 +64,16 @@ class ReadNames:
         Empty when every server reads exactly `written`.
         """
         spellings = {written, folded(written)}
-        found = self._all & spellings
+        spellings_used = self._all & spellings
         if _may_be_cut(written):
             pairs = product(self._long, spellings)
-            return found.union(name for name, spelling in pairs if _is_cut(name, spelling))
+            return spellings_used.union(name for name, spelling in pairs if _is_cut(name, spelling))
 
         is_read_alike = len(spellings) == 1
         if is_read_alike:
             return frozenset()
 
-        return found
+        return spellings_used
 
     def is_misread(self, name: str) -> bool:
         """Tell whether the server may read another name than the tree's, or one of the system."""
@@ -91,15 +91,15 @@ class ReadingRule:
     def __init__(self, facts: ServerFacts) -> None:
         self._facts = facts
 
-    def refusals(self, found: Findings) -> Iterator[ForbiddenObject]:
+    def refusals(self, findings: Findings) -> Iterator[ForbiddenObject]:
         """Yield every refusal; a server with UTF-8 reads as the parser does, so none there."""
         if self._facts.reads_as_parsed:
             return
 
-        for name in filter(self._is_misread_cte, sorted(found.cte_names)):
+        for name in filter(self._is_misread_cte, sorted(findings.cte_names)):
             yield refused(name, OTHER_READING)
 
-        relations = {(relation.schema, relation.name) for relation in found.relations}
+        relations = {(relation.schema, relation.name) for relation in findings.relations}
         for schema, name in sorted(relations, key=str):
             yield from _refusals_if_misread(self._schemas, schema)
             yield from _refusals_if_misread(self._relations, name)

@@ -49,10 +49,10 @@ class Row:
 
     def value(self, name: str) -> "Row | None":
         """Return the row that the column holds; None when it holds none or that isn't sure."""
-        found = [row for column, row in self.columns if column == name]
-        is_sure = len(found) == 1
+        rows = [row for column, row in self.columns if column == name]
+        is_sure = len(rows) == 1
         if is_sure:
-            return found[0]
+            return rows[0]
 
         return None
 
@@ -91,16 +91,16 @@ class FieldCheck:
 
         These are all of them when the tree is nested too deeply to tell.
         """
-        found: list[str] = []
+        doubtful_names: list[str] = []
         try:
             self._visit(tree, NOWHERE)
             self._gather()
             for node in self._dotted:
-                found += self._doubtful_in(node)
+                doubtful_names += self._doubtful_in(node)
         except RecursionError:
             return [name for node in _dotted(tree) for name in _fields(node)]
 
-        return found
+        return doubtful_names
 
     def _visit(self, value: Any, scope: Scope) -> None:
         """Note the items of every FROM with their scopes, and everything with a dot."""
@@ -127,15 +127,15 @@ class FieldCheck:
                 self._visit(child, scope)
 
     def _gather(self) -> None:
-        found: list[tuple[str, Row]] = []
+        exposed: list[tuple[str, Row]] = []
         for item, scope in self._items:
-            found += self._exposed(item, scope)
+            exposed += self._exposed(item, scope)
 
-        for name, row in found:
+        for name, row in exposed:
             self.tables[name].append(row)
 
         self._is_gathered = True
-        self._is_sure = all(row.is_sure for _, row in found)
+        self._is_sure = all(row.is_sure for _, row in exposed)
 
     # --------------------------------------------------------------------------
     # what FROM offers
@@ -197,9 +197,9 @@ class FieldCheck:
         return _UNKNOWN
 
     def _relation(self, node: Node, scope: Scope) -> Row:
-        found = cte_of(node, scope)
-        if found is not None:
-            cte, inner = found
+        known_cte = cte_of(node, scope)
+        if known_cte is not None:
+            cte, inner = known_cte
             return self._cte(cte, inner)
 
         key = self.facts.key(node.get("schemaname"), node["relname"])
@@ -215,16 +215,16 @@ class FieldCheck:
         if is_too_deep or columns is None:
             return _UNKNOWN
 
-        found: list[tuple[str | None, Row | None]] = []
+        row_columns: list[tuple[str | None, Row | None]] = []
         for column in columns:
             inner = None
             if column.row:
                 row = self._stored(column.row, depth=depth + 1)
                 inner = Row(row.columns, row.is_open, column.is_array)
 
-            found.append((column.name, inner))
+            row_columns.append((column.name, inner))
 
-        return Row(tuple(found))
+        return Row(tuple(row_columns))
 
     def _cte(self, cte: Node, scope: Scope) -> Row:
         if id(cte) in self._rows:
@@ -460,14 +460,14 @@ class FieldCheck:
             return None
         if len(names) > 1:
             table, name = names[-2:]
-            found = [row.value(name) for row in self.tables.get(table, ())]
+            rows = [row.value(name) for row in self.tables.get(table, ())]
         else:
-            found = self._meanings_of_name(names[0])
+            rows = self._meanings_of_name(names[0])
 
-        if not found:
+        if not rows:
             return None
 
-        first, *others = found
+        first, *others = rows
         are_equal = all(row == first for row in others)
         if are_equal:
             return first

@@ -136,24 +136,24 @@ TODAY = Size(10_000, 10_001)
 
 def one_of(sizes: Iterable[Size]) -> Size:
     """Return the bound of a value that is one of several."""
-    found = list(sizes)
-    if len(found) == 1:
-        return found[0]
-    if not found:
+    all_sizes = list(sizes)
+    if len(all_sizes) == 1:
+        return all_sizes[0]
+    if not all_sizes:
         return EMPTY
 
-    lows = [size.low for size in found]
-    highs = [size.high for size in found]
-    lengths = [size.length for size in found]
+    lows = [size.low for size in all_sizes]
+    highs = [size.high for size in all_sizes]
+    lengths = [size.length for size in all_sizes]
     return Size(
         min(lows),
         max(highs),
         max(lengths),
-        is_stored=any(size.is_stored for size in found),
-        is_gathered=any(size.is_gathered for size in found),
-        is_number=all(size.is_number for size in found),
-        is_float=all(size.is_float for size in found),
-        item=_longest_item(found),
+        is_stored=any(size.is_stored for size in all_sizes),
+        is_gathered=any(size.is_gathered for size in all_sizes),
+        is_number=all(size.is_number for size in all_sizes),
+        is_float=all(size.is_float for size in all_sizes),
+        item=_longest_item(all_sizes),
     )
 
 
@@ -180,14 +180,14 @@ def element_of(size: Size) -> Size:
 
 def together(sizes: Iterable[Size]) -> Size:
     """Return the bound of several values put together into one, of which no number is known."""
-    found = list(sizes)
-    if len(found) == 1:
-        return found[0]
+    all_sizes = list(sizes)
+    if len(all_sizes) == 1:
+        return all_sizes[0]
 
     return Size(
-        length=sum(size.length for size in found),
-        is_stored=any(size.is_stored for size in found),
-        is_gathered=any(size.is_gathered for size in found),
+        length=sum(size.length for size in all_sizes),
+        is_stored=any(size.is_stored for size in all_sizes),
+        is_gathered=any(size.is_gathered for size in all_sizes),
     )
 
 
@@ -259,10 +259,10 @@ def _of_spelled_number(value: str, plain: str) -> Size:
 
 def of_digits(value: str) -> Size:
     """Return the bound of a number that is written with a point or an exponent."""
-    found = of_text(value)
-    digits = _digits(found.magnitude)
-    length = max(found.length, digits)
-    return replace(found, length=length, text=None, is_number=True)
+    size = of_text(value)
+    digits = _digits(size.magnitude)
+    length = max(size.length, digits)
+    return replace(size, length=length, text=None, is_number=True)
 
 
 def days_of(size: Size) -> Size:

@@ -187,9 +187,9 @@ class _Walk:
 
     def read_cte(self, table: Node, scope: Scope, query: int) -> None:
         """Note that the query reads a CTE's, where the table's name is one of a CTE."""
-        found = cte_of(table, scope)
-        if found is not None:
-            cte, _ = found
+        known_cte = cte_of(table, scope)
+        if known_cte is not None:
+            cte, _ = known_cte
             self.inner[query].add(id(cte["ctequery"].get("SelectStmt")))
 
     def enter_select(self, select: Node, scope: Scope, depth: int) -> Scope:
@@ -415,13 +415,13 @@ _SHOWN_BY_KIND: Mapping[str, Callable[[Node], Iterator[Node | None]]] = {
 }
 
 
-def _subquery(node: Node, scope: Scope, found: Findings) -> None:
-    found.gathers_rows |= node.get("subLinkType") == "ARRAY_SUBLINK"
-    _equal(node, scope, found)
+def _subquery(node: Node, scope: Scope, findings: Findings) -> None:
+    findings.gathers_rows |= node.get("subLinkType") == "ARRAY_SUBLINK"
+    _equal(node, scope, findings)
 
 
-def _json_syntax(_node: Node, _: Scope, found: Findings) -> None:
-    found.has_json_syntax = True
+def _json_syntax(_node: Node, _: Scope, findings: Findings) -> None:
+    findings.has_json_syntax = True
 
 
 def strings(items: Iterable[Node]) -> Name:
@@ -472,37 +472,37 @@ def cte_of(node: Node, scope: Scope) -> tuple[Node, Scope] | None:
     return scope.find(node["relname"])
 
 
-def _relation(node: Node, scope: Scope, found: Findings) -> None:
+def _relation(node: Node, scope: Scope, findings: Findings) -> None:
     relation = relation_of(node, scope)
     if relation is None:
-        found.cte_names.add(node["relname"])
+        findings.cte_names.add(node["relname"])
     else:
-        found.relations.append(relation)
+        findings.relations.append(relation)
 
 
-def _call(node: Node, _: Scope, found: Findings) -> None:
+def _call(node: Node, _: Scope, findings: Findings) -> None:
     arguments = node.get("args", ())
     constants = [argument.get("A_Const", {}) for argument in arguments]
     literals = [constant.get("sval", {}).get("sval") for constant in constants]
     location = node.get("location", 0)
     call = Call(strings(node["funcname"]), tuple(literals), location)
-    found.calls.append(call)
+    findings.calls.append(call)
     if call.name in XPATH_FUNCTIONS:
         path = next(iter(literals), None)
-        found.xml_paths.append((call.name, path))
+        findings.xml_paths.append((call.name, path))
 
 
-def _column(node: Node, _: Scope, found: Findings) -> None:
+def _column(node: Node, _: Scope, findings: Findings) -> None:
     name = strings(node["fields"])
-    found.columns.append(name)
-    found.fields.extend(name[1:])
+    findings.columns.append(name)
+    findings.fields.extend(name[1:])
 
 
-def _indirection(node: Node, _: Scope, found: Findings) -> None:
-    found.fields.extend(field_names(node["indirection"]))
+def _indirection(node: Node, _: Scope, findings: Findings) -> None:
+    findings.fields.extend(field_names(node["indirection"]))
 
 
-def _cast(node: Node, _: Scope, found: Findings) -> None:
+def _cast(node: Node, _: Scope, findings: Findings) -> None:
     """Note the type and what is cast to it.
 
     Casts to catalogue types are left out: `look_at_value` notes them.
@@ -511,10 +511,10 @@ def _cast(node: Node, _: Scope, found: Findings) -> None:
     if value is None:
         target = _type_name(node)
         source = _cast_from(node)
-        found.casts.append((target, source))
+        findings.casts.append((target, source))
         return
 
-    found.has_table_names |= value == "tableoid::regclass"
+    findings.has_table_names |= value == "tableoid::regclass"
     node.pop("typeName")
 
 
@@ -537,51 +537,51 @@ def _cast_from(node: Node) -> str:
     return "value"
 
 
-def _made(node: Node, _: Scope, found: Findings) -> None:
+def _made(node: Node, _: Scope, findings: Findings) -> None:
     """Note a type that JSON or XML is turned into."""
     if "typeName" in node:
         made = _type_name(node)
-        found.casts.append((made, "value"))
+        findings.casts.append((made, "value"))
 
 
-def _type(node: Node, _: Scope, found: Findings) -> None:
+def _type(node: Node, _: Scope, findings: Findings) -> None:
     if "names" in node:
         name = strings(node["names"])
-        found.types.append(name)
+        findings.types.append(name)
 
 
-def _named(node: Node, _: Scope, found: Findings) -> None:
+def _named(node: Node, _: Scope, findings: Findings) -> None:
     """Note whether something is called like the system column that tells a row's table, and
     whether all columns are selected.
     """
     if "val" in node:
         selected = column_parts(node["val"])
         if selected[-1:] == ("*",):
-            found.stars.append(selected)
+            findings.stars.append(selected)
 
     names = {node.get("aliasname"), node.get("colname"), node.get("name")}
     names.update(strings(node.get("colnames", ())), strings(node.get("aliascolnames", ())))
-    found.renames_tableoid |= "tableoid" in names
+    findings.renames_tableoid |= "tableoid" in names
 
 
-def _json_column(node: Node, scope: Scope, found: Findings) -> None:
-    _made(node, scope, found)
-    _named(node, scope, found)
+def _json_column(node: Node, scope: Scope, findings: Findings) -> None:
+    _made(node, scope, findings)
+    _named(node, scope, findings)
 
 
-def _operator(items: Any, _: Scope, found: Findings) -> None:
-    found.operators.append(strings(items))
+def _operator(items: Any, _: Scope, findings: Findings) -> None:
+    findings.operators.append(strings(items))
 
 
-def _expression(node: Node, scope: Scope, found: Findings) -> None:
+def _expression(node: Node, scope: Scope, findings: Findings) -> None:
     symbols = _BETWEEN.get(node["kind"])
     if symbols is None:
-        _operator(node.get("name", ()), scope, found)
+        _operator(node.get("name", ()), scope, findings)
     else:
-        found.operators += symbols
+        findings.operators += symbols
 
 
-def _equal(node: Node, _: Scope, found: Findings) -> None:
+def _equal(node: Node, _: Scope, findings: Findings) -> None:
     """Note the operator that compares, in syntax that doesn't spell it."""
     if "testexpr" in node:
         is_comparing = "operName" not in node
@@ -591,14 +591,14 @@ def _equal(node: Node, _: Scope, found: Findings) -> None:
         is_comparing = "usingClause" in node or bool(node.get("isNatural"))
 
     if is_comparing:
-        found.operators.append(("=",))
+        findings.operators.append(("=",))
 
 
-def _value_function(node: Node, _: Scope, found: Findings) -> None:
-    found.value_functions.append(node["op"].removeprefix("SVFOP_").lower())
+def _value_function(node: Node, _: Scope, findings: Findings) -> None:
+    findings.value_functions.append(node["op"].removeprefix("SVFOP_").lower())
 
 
-def _xml_rows(node: Node, _: Scope, found: Findings) -> None:
+def _xml_rows(node: Node, _: Scope, findings: Findings) -> None:
     """Note XMLTABLE's path to the rows, and those to the columns that name one."""
     columns = [item.get("RangeTableFuncCol", {}) for item in node.get("columns", ())]
     column_paths = [column.get("colexpr") for column in columns]
@@ -606,11 +606,11 @@ def _xml_rows(node: Node, _: Scope, found: Findings) -> None:
     for path in (row_path, *filter(None, column_paths)):
         constant = path.get("A_Const", {})
         text = constant.get("sval", {}).get("sval")
-        found.xml_paths.append(("xmltable", text))
+        findings.xml_paths.append(("xmltable", text))
 
 
-def _sampling(node: Node, _: Scope, found: Findings) -> None:
-    found.sampling_methods.append(strings(node["method"]))
+def _sampling(node: Node, _: Scope, findings: Findings) -> None:
+    findings.sampling_methods.append(strings(node["method"]))
 
 
 _BETWEEN: Mapping[str, tuple[Name, ...]] = {

@@ -99,24 +99,24 @@ class CatalogIndex:
             return tuple(self._parts)
 
     def part(self, part: IndexPart[T]) -> T:
-        found, is_new = self._found(part)
+        future, is_new = self._found(part)
         if is_new:
-            self._make(part, found)
+            self._make(part, future)
 
-        return found.result()
+        return future.result()
 
     async def ready(self, part: IndexPart[T]) -> T:
-        found, is_new = self._found(part)
+        future, is_new = self._found(part)
         if is_new:
             # A thread of its own: those of the loop's pool may all be busy, and the process would
             # wait for them to end.
             threading.Thread(
-                target=self._make, args=(part, found), name="catalog-index", daemon=True
+                target=self._make, args=(part, future), name="catalog-index", daemon=True
             ).start()
-        if found.done():
-            return found.result()
+        if future.done():
+            return future.result()
 
-        return await asyncio.wrap_future(found)
+        return await asyncio.wrap_future(future)
 
     def take(self, other: "CatalogIndex") -> None:
         """Use the finished parts of `other`, whose catalogue differs only in numbers of rows."""
@@ -134,22 +134,22 @@ class CatalogIndex:
     def _found(self, part: IndexPart[T]) -> tuple[Future[T], bool]:
         """Return the part's future, and whether the caller has to make it."""
         with self._turn:
-            found = self._parts.get(part)
-            if found is not None:
-                return found, False
+            future = self._parts.get(part)
+            if future is not None:
+                return future, False
 
-            found = self._parts[part] = Future()
-            found.set_running_or_notify_cancel()  # from now on, who waits for it can't cancel it
-            return found, True
+            future = self._parts[part] = Future()
+            future.set_running_or_notify_cancel()  # from now on, who waits for it can't cancel it
+            return future, True
 
-    def _make(self, part: IndexPart[T], found: Future[T]) -> None:
+    def _make(self, part: IndexPart[T], future: Future[T]) -> None:
         try:
-            found.set_result(self._make_part(part))
+            future.set_result(self._make_part(part))
         except BaseException as exc:  # noqa: BLE001 - whoever waits gets it
             with self._turn:
                 self._parts.pop(part, None)  # the next who asks tries again
 
-            found.set_exception(exc)
+            future.set_exception(exc)
 
     def _make_part(self, part: IndexPart[T]) -> T:
         for elsewhere in _ELSEWHERE if part.address else ():

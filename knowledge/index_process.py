@@ -250,8 +250,8 @@ def _version() -> bytes:
     for room in _ROOMS:
         for path in sorted(room.rglob("*")):
             if path.suffix in (".py", ".toml"):
-                found = path.stat()
-                stamps.append(f"{path} {found.st_mtime_ns} {found.st_size}")
+                status = path.stat()
+                stamps.append(f"{path} {status.st_mtime_ns} {status.st_size}")
 
     return "\n".join(stamps).encode()
 

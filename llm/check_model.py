@@ -151,22 +151,22 @@ class _Check:
 
     async def findings(self) -> tuple[CheckResult, ...]:
         """Return one finding for each step; where chat fails, the rest is not tried."""
-        found = [self._endpoint_result()]
-        found += await self._reach_model()
-        if worst(found) == _FAILS_FROM:
-            return tuple(found)
+        results = [self._endpoint_result()]
+        results += await self._reach_model()
+        if worst(results) == _FAILS_FROM:
+            return tuple(results)
 
         chat = await self._chat()
-        found.append(chat)
+        results.append(chat)
         if chat.status == "fail":
-            return tuple(found)
+            return tuple(results)
 
-        found.append(await self._json_reply())
-        found.append(await self._tools())
-        found += await self._stream()
-        found.append(await self._long_prompt())
-        found.append(self._thinking())
-        return tuple(found)
+        results.append(await self._json_reply())
+        results.append(await self._tools())
+        results += await self._stream()
+        results.append(await self._long_prompt())
+        results.append(self._thinking())
+        return tuple(results)
 
     def _endpoint_result(self) -> CheckResult:
         known = known_endpoint(self._endpoint.url)

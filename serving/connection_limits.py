@@ -67,13 +67,13 @@ class ConnectionLimits:
 def network_of(address: str) -> str:
     """Return an IPv4 address, or the network of an IPv6 address, which one client owns."""
     try:
-        found = ipaddress.ip_address(address.partition("%")[0])
+        parsed = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
         return address
 
-    if isinstance(found, ipaddress.IPv4Address):
-        return str(found)
-    if found.ipv4_mapped is not None:
-        return str(found.ipv4_mapped)
+    if isinstance(parsed, ipaddress.IPv4Address):
+        return str(parsed)
+    if parsed.ipv4_mapped is not None:
+        return str(parsed.ipv4_mapped)
 
-    return str(ipaddress.ip_network((found, _IPV6_PREFIX), strict=False))
+    return str(ipaddress.ip_network((parsed, _IPV6_PREFIX), strict=False))

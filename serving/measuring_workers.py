@@ -27,7 +27,9 @@ _listening: socket.socket | None = None
 
 
 def begin_measuring(settings: MeasuringSettings) -> None:
-    """Begin a service without measurements, in its master process, if it measures at all.
+    """Clear what an earlier start measured, and serve new measurements on `METRICS_PORT` if set.
+
+    Called once, in the master process. A service that does not measure does nothing.
 
     Raises:
         PortUnavailable: the service can't listen on `METRICS_PORT`.

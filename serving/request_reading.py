@@ -355,11 +355,11 @@ def _check_host(request: Any) -> None:
 
 
 def _is_host(value: str) -> bool:
-    found = _HOST.fullmatch(value)
-    if found is None or int(found["port"] or 0) > _MOST_PORT:
+    host = _HOST.fullmatch(value)
+    if host is None or int(host["port"] or 0) > _MOST_PORT:
         return False
 
-    return found["ipv6"] is None or _is_ipv6(found["ipv6"])
+    return host["ipv6"] is None or _is_ipv6(host["ipv6"])
 
 
 def _is_ipv6(text: str) -> bool:

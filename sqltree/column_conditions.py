@@ -64,13 +64,13 @@ def restriction_of(sql: str, catalog: Catalog) -> Restriction:
     of_times = 0
     plain = []
     for node in conjuncts(select["whereClause"]) if "whereClause" in select else ():
-        found = reading.read(node)
+        condition = reading.read(node)
         if reading.is_of_time(node):
             of_times += 1
-        elif found is None:
+        elif condition is None:
             others += 1
         else:
-            plain.append(found)
+            plain.append(condition)
 
     return Restriction(tuple(plain), of_times, others)
 
@@ -98,8 +98,8 @@ class _Conditions:
 
     def is_of_time(self, node: Node) -> bool:
         """Tell whether the node reads a column of dates or times."""
-        found = [self._column(column_name(reference)) for reference in references_in(node)]
-        types = [column.type for _, column in filter(None, found)]
+        columns = [self._column(column_name(reference)) for reference in references_in(node)]
+        types = [column.type for _, column in filter(None, columns)]
         return any(one.startswith(_TIMES) for one in types)
 
     def _read_not(self, node: Node) -> ColumnCondition | None:
@@ -107,11 +107,13 @@ class _Conditions:
             return None
 
         (argument,) = node["args"]
-        found = self.read(argument)
-        if found is None or found.operator not in _NEGATED:
+        condition = self.read(argument)
+        if condition is None or condition.operator not in _NEGATED:
             return None
 
-        return ColumnCondition(found.table, found.column, _NEGATED[found.operator], found.values)
+        return ColumnCondition(
+            condition.table, condition.column, _NEGATED[condition.operator], condition.values
+        )
 
     def _read_comparison(self, node: Node) -> ColumnCondition | None:
         operator = last_name(node.get("name", ()))
@@ -137,24 +139,24 @@ class _Conditions:
         if count is not None and len(values) != count:
             return None
 
-        found = self._column(column_name(without_casts(node)))
-        if found is None:
+        table_and_column = self._column(column_name(without_casts(node)))
+        if table_and_column is None:
             return None
 
-        return ColumnCondition(*found, operator, values)
+        return ColumnCondition(*table_and_column, operator, values)
 
     def _column(self, parts: Sequence[str]) -> tuple[Table, Column] | None:
         """Return the column that a reference leads to, if that is certain."""
         if not parts:
             return None
 
-        found = []
+        candidates = []
         for table in self._tables(parts[:-1]):
             column = table.column(parts[-1])
             if column is not None:
-                found.append((table, column))
+                candidates.append((table, column))
 
-        return found[0] if len(found) == 1 else None
+        return candidates[0] if len(candidates) == 1 else None
 
     def _tables(self, qualifier: Sequence[str]) -> Iterator[Table]:
         for source in self._sources:

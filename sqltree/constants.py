@@ -92,16 +92,16 @@ def constants_of(sql: str) -> tuple[Constant, ...] | None:
 
     ends = {token.start: token.end for token in scan(sql).tokens}
     places = _Places(sql, ends)
-    found = []
+    constants = []
     for node, place in _constants_in({statement.kind: statement.node}):
         constant = places.constant(node, place)
         if constant is None:
             return None
 
-        found.append(constant)
+        constants.append(constant)
 
-    found.sort(key=lambda one: one.start)
-    return tuple(found)
+    constants.sort(key=lambda one: one.start)
+    return tuple(constants)
 
 
 def identifiers_of(sql: str) -> frozenset[str]:
@@ -139,11 +139,11 @@ def with_constants(sql: str, changes: Mapping[Constant, str]) -> str | None:
         value = changes.get(constant, constant.value)
         wanted.append(replace(constant, value=value, start=0, end=0))
 
-    found = []
+    pieces = []
     for constant in after:
-        found.append(replace(constant, start=0, end=0))
+        pieces.append(replace(constant, start=0, end=0))
 
-    has_changed_only_values = found == wanted and _outline(sql) == _outline(changed)
+    has_changed_only_values = pieces == wanted and _outline(sql) == _outline(changed)
     return changed if has_changed_only_values else None
 
 

@@ -230,16 +230,16 @@ class _Reading:
         if not parts:
             return None
 
-        found = []
+        columns = []
         for table in self._tables(parts[:-1]):
             column = table.column(parts[-1])
             if column is not None:
-                found.append(column)
+                columns.append(column)
 
-        if len(found) != 1:
+        if len(columns) != 1:
             return None
 
-        return found[0]
+        return columns[0]
 
     def _tables(self, qualifier: Sequence[str]) -> list[Table]:
         """Return the tables that a column with this qualifier may be of."""

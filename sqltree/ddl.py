@@ -56,12 +56,12 @@ def read_ddl(sql: str) -> tuple[list[TableText], list[UnreadStatement]]:
     unread = []
     for line, text in _statements(sql):
         try:
-            found = parse(text)
+            parsed = parse(text)
         except StatementRejected as error:
             unread.append(UnreadStatement(line, error))
             continue
 
-        for statement in found:
+        for statement in parsed:
             name = _table_of(statement)
             if name is not None:
                 tables.setdefault(name, TableText(name)).statements.append(text.strip())

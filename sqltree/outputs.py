@@ -110,14 +110,14 @@ class OutputColumn:
 def outputs(sql: str, columns: Sequence[str], catalog: Catalog) -> tuple[OutputColumn, ...]:
     """Describe the columns of the result of `sql`, which PostgreSQL names `columns`."""
     query = parse_query(sql, _MAX_CHARS)
-    found: tuple[OutputColumn, ...] = ()
+    columns_of_query: tuple[OutputColumn, ...] = ()
     if query is not None:
-        found = _Reader(catalog).select(query, _Names())
-    if len(found) != len(columns):
+        columns_of_query = _Reader(catalog).select(query, _Names())
+    if len(columns_of_query) != len(columns):
         return tuple(map(_unknown_output, columns))
 
     described = []
-    for column, name in zip(found, columns, strict=True):
+    for column, name in zip(columns_of_query, columns, strict=True):
         described.append(replace(column, name=name))
 
     return tuple(described)
@@ -146,15 +146,15 @@ class _Names:
             return None
 
         *qualifier, name = parts
-        found = []
+        columns = []
         for column in self.all(qualifier):
             if column.name == name:
-                found.append(column)
+                columns.append(column)
 
-        if len(found) != 1:
+        if len(columns) != 1:
             return None
 
-        return found[0]
+        return columns[0]
 
     def all(self, parts: Sequence[str]) -> tuple[OutputColumn, ...]:
         """Return the columns of `*` or `name.*`."""
@@ -182,15 +182,15 @@ class _Reader:
         from_clause = select.get("fromClause", [])
         sources = dict(self._sources(from_clause, names))
         names = replace(names, sources=sources)
-        found: list[OutputColumn] = []
+        output_columns: list[OutputColumn] = []
         for target in select.get("targetList", []):
             columns = self._targeted(target.get("ResTarget", {}), names)
-            found.extend(columns)
+            output_columns.extend(columns)
 
         if any("GroupingSet" in group for group in select.get("groupClause", ())):
-            return _not_added(found)
+            return _not_added(output_columns)
 
-        return tuple(found)
+        return tuple(output_columns)
 
     def _targeted(self, target: Node, names: _Names) -> tuple[OutputColumn, ...]:
         """Describe the columns that an entry of a SELECT's list gives: `*` gives several."""
@@ -388,13 +388,13 @@ class _Reader:
 
     def _sides(self, node: Node, names: _Names) -> list[OutputColumn]:
         """Describe the operands that aren't constants."""
-        found = []
+        sides = []
         for operand in operands_of(node):
             is_constant = "A_Const" in without_casts(operand)
             if not is_constant:
-                found.append(self._described(operand, names))
+                sides.append(self._described(operand, names))
 
-        return found
+        return sides
 
 
 def _with_constant(node: Node, operator: str, column: OutputColumn) -> OutputColumn:
@@ -417,11 +417,11 @@ def _multiple(column: OutputColumn, *, is_percent: bool) -> OutputColumn:
 def _referred(node: Node, names: _Names) -> OutputColumn:
     """Return the column that the reference leads to."""
     fields = node.get("fields", ())
-    found = names.column(names_in(fields))
-    if found is None:
+    column = names.column(names_in(fields))
+    if column is None:
         return _unknown_output(last_name(fields))
 
-    return replace(found, is_named=False)
+    return replace(column, is_named=False)
 
 
 def _quotient(left: OutputColumn, right: OutputColumn) -> OutputColumn:

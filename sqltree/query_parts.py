@@ -65,7 +65,7 @@ def differences(wrong: str, right: str) -> tuple[Difference, ...]:
     """Compare two queries part by part, in the order of `QueryParts`."""
     wrong_parts = parts_of(wrong)
     right_parts = parts_of(right)
-    found = []
+    differing = []
     for field in fields(QueryParts):
         before = getattr(wrong_parts, field.name)
         after = getattr(right_parts, field.name)
@@ -74,9 +74,9 @@ def differences(wrong: str, right: str) -> tuple[Difference, ...]:
 
         only_before = tuple(sorted(before - after))
         only_after = tuple(sorted(after - before))
-        found.append(Difference(field.name, only_before, only_after))
+        differing.append(Difference(field.name, only_before, only_after))
 
-    return tuple(found)
+    return tuple(differing)
 
 
 class _Reading:
@@ -112,12 +112,12 @@ class _Reading:
         )
 
     def _nodes_of_kind(self, kind: str) -> list[Node]:
-        found = []
+        nodes = []
         for each, node in self._nodes:
             if each == kind:
-                found.append(node)
+                nodes.append(node)
 
-        return found
+        return nodes
 
     def _conditions(self, selects: Iterable[Node]) -> Iterator[Node]:
         for select in selects:
@@ -238,8 +238,8 @@ def _shown_at(key: Node, select: Node) -> Node:
         return key
 
     target = shown[number - 1]["ResTarget"]
-    found: Node = target.get("val")
-    return found
+    expression: Node = target.get("val")
+    return expression
 
 
 def _shown_as(key: Node, select: Node) -> Node:
@@ -248,8 +248,8 @@ def _shown_as(key: Node, select: Node) -> Node:
     for each in select.get("targetList", ()):
         target = each["ResTarget"]
         if (target.get("name"),) == names:
-            found: Node = target["val"]
-            return found
+            expression: Node = target["val"]
+            return expression
 
     return _shown_at(key, select)
 

@@ -108,7 +108,7 @@ def references(sql: str, catalog: Catalog) -> ColumnReferences:
     for statement in statements:
         reader.read({statement.kind: statement.node})
 
-    comparisons = sorted(reader.comparisons, key=lambda found: found.start)
+    comparisons = sorted(reader.comparisons, key=lambda comparison: comparison.start)
     return ColumnReferences(
         sources=reader.sources,
         labels=frozenset(reader.labels),
@@ -179,11 +179,11 @@ class _Scope:
         scope: _Scope | None = self
         while scope is not None:
             tables = scope.tables(name[:-1])
-            found = _columns_named(name[-1], tables)
-            if len(found) == 1:
-                return found[0]
+            columns = _columns_named(name[-1], tables)
+            if len(columns) == 1:
+                return columns[0]
 
-            is_ambiguous = len(found) > 1
+            is_ambiguous = len(columns) > 1
             may_be_unread = None in tables
             is_qualified = len(name) > 1 and bool(tables)
             if is_ambiguous or may_be_unread or is_qualified:
@@ -204,16 +204,16 @@ class _Scope:
 
 
 def _columns_named(name: str, tables: Iterable[Table | None]) -> list[tuple[Table, Column]]:
-    found = []
+    columns = []
     for table in tables:
         if table is None:
             continue
 
         column = table.column(name)
         if column is not None:
-            found.append((table, column))
+            columns.append((table, column))
 
-    return found
+    return columns
 
 
 @dataclass(frozen=True)
@@ -303,11 +303,11 @@ class _Reader:
         if not name:
             return
 
-        found = scope.column(name)
-        if found is None:
+        compared_column = scope.column(name)
+        if compared_column is None:
             return
 
-        table, column = found
+        table, column = compared_column
         for item in _items(right):
             literal = self._literal(without_casts(item))
             if literal is not None:

@@ -159,14 +159,14 @@ def _positions(item: Example | Lesson, kind: str) -> dict[bytes, int]:
     }
 
 
-def item_of(found: KeptRecord) -> Item:
+def item_of(record: KeptRecord) -> Item:
     """Read the item that a record keeps."""
-    values = plain_from_text(found.text)
+    values = plain_from_text(record.text)
     kind = _KINDS[values["item"]]
     item_fields = _known_fields(kind, values)
     if issubclass(kind, Example):
         item_fields["tables"] = tuple((schema, name) for schema, name in item_fields["tables"])
-        item_fields["uses"] = found.uses
+        item_fields["uses"] = record.uses
 
     if kind is EtlExample:
         item_fields["code"] = tuple((node, sql) for node, sql in item_fields["code"])
@@ -185,9 +185,9 @@ def note_record(noted: Noted) -> Record:
     return Record(note_key(said.user_id, said.run_id), text, {notes_set(said.user_id): at})
 
 
-def note_of(found: KeptRecord) -> Noted:
+def note_of(record: KeptRecord) -> Noted:
     """Read the feedback that a record keeps."""
-    values = plain_from_text(found.text)
+    values = plain_from_text(record.text)
     feedback = Feedback(**_known_fields(Feedback, values["feedback"]))
     return Noted(feedback, values["example_id"], values["lesson_id"])
 

@@ -72,8 +72,8 @@ class LearnedRepository:
 
     async def feedback(self, user_id: str, run_id: str) -> Feedback | None:
         key = note_key(user_id, run_id)
-        found = (await self._record_sets.find([key])).get(key)
-        return note_of(found).feedback if found else None
+        record = (await self._record_sets.find([key])).get(key)
+        return note_of(record).feedback if record else None
 
     async def keep(self, learning: Learning) -> Kept:
         """Keep feedback with what is learnt from it."""
@@ -99,7 +99,7 @@ class LearnedRepository:
         own_lessons = own_set(datasource, of_lessons, feedback.user_id)
         examples, lessons = await self._record_sets.read([own_examples, own_lessons])
         own = [*examples.records, *lessons.records]
-        there |= {found.key: found for found in own}
+        there |= {record.key: record for record in own}
         items = {item_id(item): item for item in map(item_of, there.values())}
         noted_before = note_of(before) if before else None
         noted, changed = learnt(learning, noted_before, _decidable(map(item_of, own)), items)
@@ -193,7 +193,7 @@ class LearnedRepository:
         record_set = shared_set(datasource, "document")
         for _ in range(_TRIES):
             (read,) = await self._record_sets.read([record_set])
-            there = {found.key: found for found in read.records}
+            there = {record.key: record for record in read.records}
             gone = _documents_of(source, there.values()) - new.keys()
             # The new ones come last and in their order, which decides on their positions.
             changed: dict[str, Item | None] = {**dict.fromkeys(sorted(gone)), **new}
@@ -338,9 +338,9 @@ class LearnedRepository:
     ) -> LearnedPage:
         """Return one page of examples or lessons, the newest first."""
         before = _NEWEST if cursor is None else parse_place_cursor(cursor)
-        found = await self._candidates(datasource, kind, wanted, limit, before)
+        candidates = await self._candidates(datasource, kind, wanted, limit, before)
         items: dict[tuple[int, bytes], Example | Lesson] = {}
-        for record in found:
+        for record in candidates:
             item = item_of(record)
             if not isinstance(item, Document) and _is_wanted(item, wanted):
                 items[listed_at(item), record.key] = item
@@ -363,24 +363,24 @@ class LearnedRepository:
         if wanted.seen_by is not None:
             trusts = [trust for trust in trusts if trust in SHARED]
 
-        found: list[KeptRecord] = []
+        records: list[KeptRecord] = []
         record_sets = lists(datasource, kind, trusts, wanted.states)
         if record_sets:
-            found += await self._record_sets.page(record_sets, limit + 1, before)
+            records += await self._record_sets.page(record_sets, limit + 1, before)
         if wanted.seen_by is not None:
             own_sets = [own_set(datasource, name, wanted.seen_by) for name in LISTED_KINDS[kind]]
             for own in await self._record_sets.read(own_sets):
-                found += own.records
+                records += own.records
 
-        return found
+        return records
 
     async def _records_of(self, ids: Iterable[str]) -> Mapping[bytes, KeptRecord]:
         return await self._record_sets.find([item_key(known) for known in ids])
 
 
 def _item(there: Mapping[bytes, KeptRecord], known: str) -> Item | None:
-    found = there.get(item_key(known))
-    return item_of(found) if found else None
+    record = there.get(item_key(known))
+    return item_of(record) if record else None
 
 
 def _decidable(items: Iterable[Item]) -> list[Example | Lesson]:
@@ -449,8 +449,8 @@ def _changes(
     now = time.time_ns() // 1000
     for number, (known, item) in enumerate(changed.items()):
         key = item_key(known)
-        found = there.get(key)
-        before = found.text if found else None
+        record = there.get(key)
+        before = record.text if record else None
         after = record_of(item, now - number) if item else None
         changes.append(RecordChange(key, before, after))
 

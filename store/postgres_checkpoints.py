@@ -208,13 +208,13 @@ class PostgresCheckpoints(Checkpoints):
         token = deadline.set(ends_at)
         try:
             try:
-                found = await self._attempt(operation, held)
+                result = await self._attempt(operation, held)
             except (psycopg.OperationalError, psycopg.InterfaceError, psycopg.ProgrammingError):
                 if clock() >= ends_at:
                     raise
 
                 await self._begin_anew()
-                found = await self._attempt(operation, held)
+                result = await self._attempt(operation, held)
         except TimeoutError as exc:
             self._trouble.fails("no answer in time")
             raise StoreUnavailable(SLOW) from exc
@@ -229,7 +229,7 @@ class PostgresCheckpoints(Checkpoints):
             deadline.reset(token)
 
         self._trouble.works()
-        return found
+        return result
 
     async def _attempt(self, operation: "Callable[[Saver], Awaitable[T]]", held: Held | None) -> T:
         from store.psycopg_saver import Saver
@@ -334,10 +334,10 @@ class CheckpointSweep:
 
     async def _next_idle(self) -> dict[bytes, str]:
         """Return the idle ones of the next threads, by the keys of their runs."""
-        found = await self._access.rows(_IDLE, (self._idle_s, self._after, _SWEPT_AT_ONCE))
+        idle_threads = await self._access.rows(_IDLE, (self._idle_s, self._after, _SWEPT_AT_ONCE))
         self._after = ""
-        if len(found) == _SWEPT_AT_ONCE:
-            self._after, _ = found[-1]
+        if len(idle_threads) == _SWEPT_AT_ONCE:
+            self._after, _ = idle_threads[-1]
 
-        idle = [thread for thread, is_idle in found if is_idle == "t"]
+        idle = [thread for thread, is_idle in idle_threads if is_idle == "t"]
         return {key(thread): thread for thread in idle}

@@ -89,12 +89,14 @@ class PostgresConversations:
     async def page(self, user_id: str, limit: int, cursor: str | None = None) -> ConversationPage:
         updated_us, after = _LATEST if cursor is None else parse_place_cursor(cursor)
         rows = await self._access.rows(_PAGE, (key(user_id), updated_us, after, limit + 1))
-        found = tuple(map(_conversation, rows[:limit]))
+        conversations = tuple(map(_conversation, rows[:limit]))
         if len(rows) <= limit:
-            return ConversationPage(found, None)
+            return ConversationPage(conversations, None)
 
         *_, last_updated_us, _, last_key = rows[limit - 1]
-        return ConversationPage(found, place_cursor(int(last_updated_us), read_bytes(last_key)))
+        return ConversationPage(
+            conversations, place_cursor(int(last_updated_us), read_bytes(last_key))
+        )
 
     async def turns(
         self, user_id: str, conversation_id: str, limit: int, cursor: str | None = None
@@ -105,10 +107,12 @@ class PostgresConversations:
             return None
 
         conversation = _conversation(rows[0])
-        found = [row[-2:] for row in rows if row[-1] is not None]  # a NULL row stands for no turns
-        shown = found[:limit]
+        turn_rows = [
+            row[-2:] for row in rows if row[-1] is not None
+        ]  # a NULL row stands for no turns
+        shown = turn_rows[:limit]
         turns = tuple(turn_from_text(data) for _, data in reversed(shown))
-        if len(found) <= limit:
+        if len(turn_rows) <= limit:
             return TurnPage(conversation, turns, None)
 
         earliest_shown, _ = shown[-1]

@@ -49,8 +49,8 @@ class PostgresRecords:
 
     async def revisions(self, record_sets: Sequence[bytes]) -> tuple[str, ...]:
         rows = await self._access.rows(_REVISIONS, (list(record_sets),))
-        found = {read_bytes(record_set): revision for record_set, revision in rows}
-        return tuple(found.get(record_set, "") for record_set in record_sets)
+        revision_by_set = {read_bytes(record_set): revision for record_set, revision in rows}
+        return tuple(revision_by_set.get(record_set, "") for record_set in record_sets)
 
     async def read(self, record_sets: Sequence[bytes]) -> tuple[RecordSet, ...]:
         revisions: dict[bytes, str] = {}
@@ -68,8 +68,8 @@ class PostgresRecords:
 
     async def find(self, keys: Sequence[bytes]) -> Mapping[bytes, KeptRecord]:
         rows = await self._access.rows(_FIND, (list(keys),))
-        found = [_record_of([*row, "0"]) for row in rows]
-        return {record.key: record for record in found}
+        records = [_record_of([*row, "0"]) for row in rows]
+        return {record.key: record for record in records}
 
     async def page(
         self, record_sets: Collection[bytes], limit: int, before: tuple[int, bytes]

@@ -256,15 +256,15 @@ class PostgresRuns:
         self, user_id: str, run_id: str, after: int, limit: int
     ) -> tuple[EventFrame, ...]:
         rows = await self._access.rows(_FRAMES, (key(run_id), key(user_id), after, limit))
-        found: list[EventFrame] = []
+        later_frames: list[EventFrame] = []
         last_seq = after
         for (page,) in rows:
             for frame in unpack(read_bytes(page)):
                 if frame.seq > last_seq:  # pages may overlap
-                    found.append(frame)
+                    later_frames.append(frame)
                     last_seq = frame.seq
 
-        return tuple(found[:limit])
+        return tuple(later_frames[:limit])
 
     async def renew(self, run_ids: Collection[str], worker_id: str) -> Collection[str]:
         if not run_ids:
@@ -283,12 +283,14 @@ class PostgresRuns:
     async def resume(
         self, user_id: str, run_id: str, interrupt_id: str, answer: Any, worker_id: str
     ) -> Resumption:
-        retention, interrupt_key, text = self._retention, key(interrupt_id), to_text(answer)
-        held_by = (key(worker_id), to_text(worker_id), text, retention.lease_s, retention.run_ttl_s)
-        which = (key(run_id), key(user_id), interrupt_key)
-        rows = await self._access.rows(
-            _RESUME, (*held_by, *which, key(worker_id), text, *which, interrupt_key)
-        )
+        worker_key, answer_text = key(worker_id), to_text(answer)
+        lease_s, ttl_s = self._retention.lease_s, self._retention.run_ttl_s
+        new_values = (worker_key, to_text(worker_id), answer_text, lease_s, ttl_s)
+        interrupt_key = key(interrupt_id)
+        of_run = (key(run_id), key(user_id), interrupt_key)
+        to_repeat = (worker_key, answer_text)  # the same answer again, by the same worker
+        parameters = (*new_values, *of_run, *to_repeat, *of_run, interrupt_key)
+        rows = await self._access.rows(_RESUME, parameters)
         if not rows:
             return "unknown"
 

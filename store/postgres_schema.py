@@ -59,8 +59,8 @@ async def ensure_schema(connection: Connection) -> None:
         return
 
     # Whoever gets the lock first applies the migrations; the others then find them applied.
-    found = await connection.query(_BEGIN + _VERSION)
-    version = int(found.rows[0][0] or 0)
+    results = await connection.query(_BEGIN + _VERSION)
+    version = int(results.rows[0][0] or 0)
     for migration in MIGRATIONS:
         if migration.number > version:
             await connection.query(migration.sql())
@@ -72,8 +72,8 @@ async def ensure_schema(connection: Connection) -> None:
 async def _version(connection: Connection) -> int:
     """Return the number of the last migration that was applied; 0 for none."""
     try:
-        found = await connection.query(_VERSION)
+        rows = await connection.query(_VERSION)
     except (errors.UndefinedTable, errors.InvalidSchemaName):
         return 0
 
-    return int(found.rows[0][0] or 0)
+    return int(rows.rows[0][0] or 0)

@@ -45,5 +45,5 @@ class PostgresSpending:
 
 
 def _in_order(keys: Sequence[bytes], rows: Sequence[Row]) -> Sequence[Expense]:
-    found = {name: Expense(int(tokens), int(micros)) for name, tokens, micros in rows}
-    return [found.get(one.hex(), Expense()) for one in keys]
+    expense_by_name = {name: Expense(int(tokens), int(micros)) for name, tokens, micros in rows}
+    return [expense_by_name.get(one.hex(), Expense()) for one in keys]

@@ -66,7 +66,7 @@ class PostgresVectors:
         self._type = ""  # how it is written; empty until it is known to be there
 
     async def read(self, keys: Sequence[bytes]) -> Mapping[bytes, "array[float]"]:
-        found: dict[bytes, array[float]] = {}
+        vectors: dict[bytes, array[float]] = {}
         try:
             if not await self._is_there():
                 return {}
@@ -74,11 +74,11 @@ class PostgresVectors:
             for start in range(0, len(keys), _AT_ONCE):
                 some = list(keys[start : start + _AT_ONCE])
                 rows = await self._access.rows(_READ, (some, some))
-                found |= {bytes.fromhex(key): array("f", json.loads(text)) for key, text in rows}
+                vectors |= {bytes.fromhex(key): array("f", json.loads(text)) for key, text in rows}
         except StoreUnavailable:
             _log.info("kept vectors can't be read")
 
-        return found
+        return vectors
 
     async def write(self, vectors: Mapping[bytes, "array[float]"]) -> None:
         texts = [f"[{','.join(map(repr, vector))}]" for vector in vectors.values()]

@@ -32,22 +32,22 @@ class ProposalRepository:
         await self._records.apply([change], limits)
 
     async def all(self, datasource: str) -> tuple[SemanticProposal, ...]:
-        (found,) = await self._records.read([_set(datasource)])
-        return tuple(map(_proposal, found.records))
+        (records,) = await self._records.read([_set(datasource)])
+        return tuple(map(_proposal, records.records))
 
     async def find(self, datasource: str, proposal_id: str) -> SemanticProposal | None:
         record_key = _key(datasource, proposal_id)
-        found = (await self._records.find([record_key])).get(record_key)
-        return _proposal(found) if found is not None else None
+        record = (await self._records.find([record_key])).get(record_key)
+        return _proposal(record) if record is not None else None
 
     async def settle(self, datasource: str, settled: SemanticProposal) -> bool:
         record_key = _key(datasource, settled.proposal_id)
         for _ in range(_TRIES):
-            found = (await self._records.find([record_key])).get(record_key)
-            if found is None or _proposal(found).state != "open":
+            record = (await self._records.find([record_key])).get(record_key)
+            if record is None or _proposal(record).state != "open":
                 return False
 
-            change = RecordChange(record_key, found.text, _record(datasource, settled))
+            change = RecordChange(record_key, record.text, _record(datasource, settled))
             if await self._records.apply([change], RecordLimits()) == "done":
                 return True
 
@@ -69,8 +69,8 @@ def _record(datasource: str, proposal: SemanticProposal) -> Record:
     return Record(record_key, to_text(asdict(proposal)), {_set(datasource): position})
 
 
-def _proposal(found: KeptRecord) -> SemanticProposal:
+def _proposal(record: KeptRecord) -> SemanticProposal:
     """Return the proposal, without fields that a newer version may have added."""
-    values: Mapping[str, Any] = plain_from_text(found.text)
+    values: Mapping[str, Any] = plain_from_text(record.text)
     names = {field.name for field in fields(SemanticProposal)}
     return SemanticProposal(**{name: values[name] for name in values.keys() & names})

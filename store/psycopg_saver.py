@@ -127,11 +127,11 @@ class Saver(AsyncPostgresSaver):
         kept = dict(value["checkpoint"])
         # An older version did not write them.
         channels = kept.pop(_CHANNELS, ())
-        found = await super()._load_checkpoint_tuple({**value, "checkpoint": kept})
-        if not found.checkpoint["channel_values"].keys() >= set(channels):
+        checkpoint_tuple = await super()._load_checkpoint_tuple({**value, "checkpoint": kept})
+        if not checkpoint_tuple.checkpoint["channel_values"].keys() >= set(channels):
             raise StateLost
 
-        return found
+        return checkpoint_tuple
 
     async def setup(self) -> None:
         """Create the tables if needed; any number of processes may do so at once.

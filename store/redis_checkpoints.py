@@ -215,12 +215,14 @@ class RedisCheckpoints(Checkpoints):
     async def _tuple(
         self, thread_id: str, namespace: str, checkpoint_id: str, fields: Sequence[_Field]
     ) -> CheckpointTuple | None:
-        found = await self._values(thread_id, [("checkpoint", namespace, checkpoint_id)])
-        if not found:  # deleted meanwhile, or never there
+        checkpoint_values = await self._values(
+            thread_id, [("checkpoint", namespace, checkpoint_id)]
+        )
+        if not checkpoint_values:  # deleted meanwhile, or never there
             return None
 
         checkpoint: Checkpoint
-        checkpoint, metadata, parent_id, channels = found[0]
+        checkpoint, metadata, parent_id, channels = checkpoint_values[0]
         versions = checkpoint["channel_versions"]
         values = {
             channel: ("value", namespace, channel, str(versions[channel])) for channel in channels
@@ -250,8 +252,8 @@ class RedisCheckpoints(Checkpoints):
         if not fields:
             return []
 
-        found = await self._access.reply(("HMGET", _key(thread_id), *map(to_text, fields)))
-        return [self.serde.loads_typed(("msgpack", data))[0] for data in found if data is not None]
+        reply = await self._access.reply(("HMGET", _key(thread_id), *map(to_text, fields)))
+        return [self.serde.loads_typed(("msgpack", data))[0] for data in reply if data is not None]
 
 
 def _listed(
@@ -264,7 +266,7 @@ def _listed(
     """
     only_id = get_checkpoint_id(config)
     only_namespace = config["configurable"].get("checkpoint_ns")
-    found = []
+    listed = []
     for kind, namespace, *rest in fields:
         if kind != "checkpoint":
             continue
@@ -275,9 +277,9 @@ def _listed(
         if only_namespace not in (None, namespace):
             continue
         if before is None or checkpoint_id < before:
-            found.append((checkpoint_id, namespace))
+            listed.append((checkpoint_id, namespace))
 
-    return sorted(found, reverse=True)
+    return sorted(listed, reverse=True)
 
 
 def _key(thread_id: str) -> str:

@@ -124,8 +124,8 @@ class RedisConversations:
 
     async def recent(self, user_id: str, conversation_id: str, limit: int) -> tuple[Turn, ...]:
         turns = redis_keys.turns(redis_keys.digest(user_id, conversation_id))
-        found = await self._access.reply(_RECENT.command([turns], limit, FAILED))
-        return tuple(map(turn_from_text, reversed(found)))
+        reply = await self._access.reply(_RECENT.command([turns], limit, FAILED))
+        return tuple(map(turn_from_text, reversed(reply)))
 
     async def page(self, user_id: str, limit: int, cursor: str | None = None) -> ConversationPage:
         latest, before = _LATEST
@@ -135,29 +135,29 @@ class RedisConversations:
 
         keys = [redis_keys.conversations(redis_keys.digest(user_id))]
         names, turns = redis_keys.conversation(""), redis_keys.turns("")
-        found = await self._access.reply(
+        reply = await self._access.reply(
             _PAGE.command(keys, latest, before, limit + 1, names, turns)
         )
-        listed = tuple(map(_conversation, found[:limit]))
-        if len(found) <= limit:
+        listed = tuple(map(_conversation, reply[:limit]))
+        if len(reply) <= limit:
             return ConversationPage(listed, None)
 
-        *_, updated, _, last = found[limit - 1]
+        *_, updated, _, last = reply[limit - 1]
         return ConversationPage(listed, place_cursor(int(updated), bytes.fromhex(last.decode())))
 
     async def turns(
         self, user_id: str, conversation_id: str, limit: int, cursor: str | None = None
     ) -> TurnPage | None:
         before = "" if cursor is None else parse_turn_cursor(cursor)
-        found = await self._access.reply(
+        reply = await self._access.reply(
             _TURNS.command(_keys(user_id, conversation_id), before, limit)
         )
-        if found is None:
+        if reply is None:
             return None
 
-        turns, following = found[5:]
+        turns, following = reply[5:]
         return TurnPage(
-            _conversation(found), tuple(map(turn_from_text, turns)), following.decode() or None
+            _conversation(reply), tuple(map(turn_from_text, turns)), following.decode() or None
         )
 
     async def rename(self, user_id: str, conversation_id: str, title: str) -> bool:

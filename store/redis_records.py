@@ -137,8 +137,8 @@ class RedisRecords:
 
     async def revisions(self, record_sets: Sequence[bytes]) -> tuple[str, ...]:
         names = [redis_keys.record_set_revision(each.hex()) for each in record_sets]
-        found = await self._access.reply(("MGET", *names))
-        return tuple(revision.decode() if revision else "" for revision in found)
+        reply = await self._access.reply(("MGET", *names))
+        return tuple(revision.decode() if revision else "" for revision in reply)
 
     async def read(self, record_sets: Sequence[bytes]) -> tuple[RecordSet, ...]:
         commands = [_READ.command([], *_PREFIXES, record_set.hex()) for record_set in record_sets]
@@ -149,10 +149,10 @@ class RedisRecords:
         )
 
     async def find(self, keys: Sequence[bytes]) -> Mapping[bytes, KeptRecord]:
-        found = await self._access.reply(
+        reply = await self._access.reply(
             _FIND.command([], *_PREFIXES, *(key.hex() for key in keys))
         )
-        return {record.key: record for record in map(_record_of, found)}
+        return {record.key: record for record in map(_record_of, reply)}
 
     async def page(
         self, record_sets: Collection[bytes], limit: int, before: tuple[int, bytes]
@@ -163,9 +163,9 @@ class RedisRecords:
             for record_set in record_sets
         ]
         replies = await self._access.replies(asked)
-        found = [_record_of(values) for values in chain.from_iterable(replies)]
-        found.sort(key=lambda record: (record.position, record.key), reverse=True)
-        return tuple(found[:limit])
+        records = [_record_of(values) for values in chain.from_iterable(replies)]
+        records.sort(key=lambda record: (record.position, record.key), reverse=True)
+        return tuple(records[:limit])
 
     async def apply(self, changes: Sequence[RecordChange], limits: RecordLimits) -> Applied:
         arguments: list[Any] = [len(changes), len(limits.most), len(limits.latest)]

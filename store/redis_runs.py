@@ -346,8 +346,8 @@ class RedisRuns:
     async def find(self, user_id: str, run_id: str) -> RunRecord | None:
         digest = redis_keys.digest(run_id)
         keys = [redis_keys.LEASES, redis_keys.run(digest)]
-        found = await self._access.reply(_FIND.command(keys, digest, redis_keys.digest(user_id)))
-        return _record(found) if found else None
+        reply = await self._access.reply(_FIND.command(keys, digest, redis_keys.digest(user_id)))
+        return _record(reply) if reply else None
 
     async def frames(
         self, user_id: str, run_id: str, after: int, limit: int

@@ -31,9 +31,9 @@ def title_of_question(question: str) -> str:
 def _without_beginning(line: str) -> str:
     """Return the line without words that only introduce what is asked; whole if that is all."""
     for beginning in _BEGINNING.values():
-        found = beginning.match(line)
-        if found is not None and found.end() < len(line):
-            return line[found.end() :]
+        match = beginning.match(line)
+        if match is not None and match.end() < len(line):
+            return line[match.end() :]
 
     return line
 

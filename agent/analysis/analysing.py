@@ -161,14 +161,14 @@ class _Work:
     async def _fetch(self, sql: str, most: int) -> list[list[Any]]:
         await self.database.explain(sql)  # for the limits on plans
         stream = await self.database.stream(sql, most)
-        found: list[list[Any]] = []
+        rows: list[list[Any]] = []
         try:
             while page := await stream.page():
-                found += page
+                rows += page
         finally:
             await stream.aclose()
 
-        return found
+        return rows
 
     async def _describe(self) -> None:
         measures, lang = self.subject.measures, self.request.lang
@@ -182,8 +182,8 @@ class _Work:
 
         told = cells[len(measures) * size :]
         for (one, other), count, r in zip(pairs, told[::2], told[1::2], strict=True):
-            found = describing.correlation(one, other, count, r, sql, lang)
-            self.findings += [found] if found else []
+            finding = describing.correlation(one, other, count, r, sql, lang)
+            self.findings += [finding] if finding else []
 
     async def _share(self) -> None:
         if not self.subject.groups:
@@ -197,25 +197,25 @@ class _Work:
                 continue
 
             sql = analysis_sql.shares(self.rows, measure, group)
-            found = sharing.shared(
+            finding = sharing.shared(
                 measure, group, await self._fetch(sql, MOST_NAMED), sql, self.request.lang
             )
-            if isinstance(found, Text):
-                self._miss("shares", found)
+            if isinstance(finding, Text):
+                self._miss("shares", finding)
             else:
-                self.findings += found
+                self.findings += finding
 
     async def _find_outliers(self) -> None:
         names = [*self.subject.times[:1], *self.subject.groups[:2]]
         for measure in self.subject.measures:
             sql = analysis_sql.outliers(self.rows, measure, names)
-            found = describing.outlying(
+            finding = describing.outlying(
                 measure, names, await self._fetch(sql, MOST_NAMED), sql, self.request.lang
             )
-            if isinstance(found, Text):
-                self._miss("outliers", found)
+            if isinstance(finding, Text):
+                self._miss("outliers", finding)
             else:
-                self.findings.append(found)
+                self.findings.append(finding)
 
     # --------------------------------------------------------------------------
     # over time
@@ -276,18 +276,18 @@ class _Work:
         if time.is_timestamp and unit is None:
             return no_series
 
-        found = await self._fetch(sql, MOST_PERIODS + 1)
-        unit = unit or _written_unit(found)
-        if unit is None or len(found) > MOST_PERIODS:
+        rows = await self._fetch(sql, MOST_PERIODS + 1)
+        unit = unit or _written_unit(rows)
+        if unit is None or len(rows) > MOST_PERIODS:
             return no_series
-        if _has_rows_to_add(found) and not measure.adds_up:
+        if _has_rows_to_add(rows) and not measure.adds_up:
             return filled(_NOT_ADDED_OVER_TIME, name=measure.label)
 
-        points = _points(found, unit)
+        points = _points(rows, unit)
         if not points:
             return no_series
 
-        series = series_of(unit, points, datetime.fromisoformat(found[0][-1]))
+        series = series_of(unit, points, datetime.fromisoformat(rows[0][-1]))
         if _is_sparse(series, time):
             return filled(_SPARSE, name=time.label)
 
@@ -313,10 +313,10 @@ class _Work:
             before=before,
         )
         rows = await self._fetch(sql, MOST_NAMED)
-        found = series_changes.contributed(
+        finding = series_changes.contributed(
             measure, group, step, series, rows, sql, self.request.lang
         )
-        self.findings += [found] if found else []
+        self.findings += [finding] if finding else []
 
     async def _predict(
         self, measure: SubjectColumn, series: Series, forecasts: ThreadPoolExecutor
@@ -335,14 +335,14 @@ class _Work:
         self.findings.append(finding)
 
 
-def _written_unit(found: Sequence[Sequence[Any]]) -> PeriodUnit | None:
-    times = [row[0] for row in found]
+def _written_unit(rows: Sequence[Sequence[Any]]) -> PeriodUnit | None:
+    times = [row[0] for row in rows]
     return written_unit(times)
 
 
-def _has_rows_to_add(found: Sequence[Sequence[Any]]) -> bool:
+def _has_rows_to_add(period_rows: Sequence[Sequence[Any]]) -> bool:
     """Tell whether a period has several rows, whose figures its point would be the sum of."""
-    return any(rows > 1 for _, rows, *_ in found)
+    return any(rows > 1 for _, rows, *_ in period_rows)
 
 
 def _is_sparse(series: Series, time: SubjectColumn) -> bool:

@@ -145,14 +145,14 @@ def outlying(
 
     fence = float(IQR_FENCE) * (q3 - q1)
     low, high = q1 - fence, q3 + fence
-    found = [{"value": row[0], "row": _said_names(names, row[1:-4])} for row in rows if outside]
+    outliers = [{"value": row[0], "row": _said_names(names, row[1:-4])} for row in rows if outside]
     figures = {
         "measure": measure.name,
         "n": count,
         "outliers": outside,
         "low_fence": low,
         "high_fence": high,
-        "farthest": found,
+        "farthest": outliers,
     }
     unit = measure.column.unit
     fences = [figure(edge, unit, lang) for edge in (low, high)]
@@ -165,7 +165,9 @@ def outlying(
         )
         return Finding("outliers", text.to(lang), _IQR.to(lang), figures, sql)
 
-    told = [_with_row_name(one["row"], figure(one["value"], unit, lang), lang) for one in found[:3]]
+    told = [
+        _with_row_name(one["row"], figure(one["value"], unit, lang), lang) for one in outliers[:3]
+    ]
     more = Text("等", " and others") if outside > len(told) else Text("", "")
     text = Text(
         f"“{measure.label}”的 {count:,} 个数值中有 {outside:,} 个离群值（范围 {fences[0]} 到 "

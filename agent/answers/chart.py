@@ -180,13 +180,13 @@ def _has_namesakes(table: Roles, x: ResultColumn, y: ResultColumn) -> bool:
 
 def _beside(table: Roles, y: ResultColumn) -> list[ResultColumn]:
     """Return the figures that belong on one axis with y: of its kind, unit and size."""
-    found = []
+    further = []
     for measure in table.measures:
         is_alike = measure is not y and _is_same_kind(measure, y) and not measure.output.is_computed
         if is_alike and _is_of_size(table, measure, y):
-            found.append(measure)
+            further.append(measure)
 
-    return found if len(found) < _MOST_BESIDE else []
+    return further if len(further) < _MOST_BESIDE else []
 
 
 def _is_same_kind(one: ResultColumn, other: ResultColumn) -> bool:

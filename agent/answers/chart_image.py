@@ -130,7 +130,7 @@ def _values(
     is_by_figure = chart["type"] == "scatter" or "step" in chart
     figures = (chart["y"], *chart.get("others", ()), chart["x"] if is_by_figure else None)
     charted = (*figures, chart["x"], chart["series"])
-    found: dict[str, list[Any]] = {}
+    values_by_series: dict[str, list[Any]] = {}
     for place, column in enumerate(columns):
         name = column.output.name
         if name not in charted:
@@ -138,15 +138,15 @@ def _values(
 
         values = [row[place] for row in result.rows]
         if name in figures:
-            found[name] = [_figure(value) for value in values]
+            values_by_series[name] = [_figure(value) for value in values]
         else:
             labels = value_labels(column.output, lang)
-            found[name] = [
+            values_by_series[name] = [
                 _cell_text(labels.get(str(value), as_period(value, column.period)))
                 for value in values
             ]
 
-    return found
+    return values_by_series
 
 
 def _figure(value: Any) -> float:
@@ -235,12 +235,12 @@ def _sets(chart: Mapping[str, Any], values: _Values) -> tuple[list[str], dict[st
 def told_apart(names: Iterable[str]) -> list[str]:
     """Return the names, with a number behind each that has come before."""
     often: Counter[str] = Counter()
-    found = []
+    distinct_names = []
     for name in names:
         often[name] += 1
-        found.append(name if often[name] == 1 else f"{name} ({often[name]})")
+        distinct_names.append(name if often[name] == 1 else f"{name} ({often[name]})")
 
-    return found
+    return distinct_names
 
 
 def steps(

@@ -124,22 +124,22 @@ class Stated(NamedTuple):
 
 def stated_figures(text: str) -> list[Stated]:
     """Return the figures that a text states, in its order."""
-    found: list[Stated] = []
+    figures: list[Stated] = []
     for match in _FIGURE.finditer(text):
         before = max(0, match.start() - 2)
         if not _IN_NAME.search(text, before, match.start()):
-            found.append(_stated_figure(match))
+            figures.append(_stated_figure(match))
 
     for match in _CHINESE_FIGURE.finditer(text):
         if len(match[0]) <= _LONGEST_NUMERAL:
-            found.append(_stated_in_chinese(match))
+            figures.append(_stated_in_chinese(match))
 
     for match in _ENGLISH_FIGURE.finditer(text):
         in_words = _stated_in_english(match)
         if in_words is not None:
-            found.append(in_words)
+            figures.append(in_words)
 
-    return sorted(found, key=lambda figure: figure.start)
+    return sorted(figures, key=lambda figure: figure.start)
 
 
 def _stated_figure(match: re.Match[str]) -> Stated:

@@ -72,17 +72,17 @@ async def reference_names(
     """
     catalog = await database.catalog()
     columns = result_columns(sql, result, catalog, lang)
-    found: dict[int, ReferredRows] = {}
+    rows_by_column: dict[int, ReferredRows] = {}
     try:
         async with asyncio.timeout(_PATIENCE_S):
             for reference in _references(columns, catalog):
                 names = await _names(reference, result, database)
                 label = _label(columns[reference.place], reference.table, lang)
-                found[reference.place] = ReferredRows(label, names)
+                rows_by_column[reference.place] = ReferredRows(label, names)
     except (CituError, TimeoutError) as error:
         _log.info("some keys stay without the names of their rows: %r", error)
 
-    return {place: rows for place, rows in found.items() if rows.names}
+    return {place: rows for place, rows in rows_by_column.items() if rows.names}
 
 
 async def names_for_file(sql: str, database: Database, lang: Lang) -> NamesByColumn:
@@ -96,18 +96,20 @@ async def names_for_file(sql: str, database: Database, lang: Lang) -> NamesByCol
     if not any(table.foreign_keys and table.name in sql for table in catalog.tables):
         return {}
 
-    found: dict[int, ReferredRows] = {}
+    rows_by_column: dict[int, ReferredRows] = {}
     try:
         async with asyncio.timeout(_PATIENCE_WITH_FILE_S):
             described = await database.run(_WITHOUT_ROWS.format(sql))
             columns = result_columns(sql, described, catalog, lang)
             for reference in _references(columns, catalog):
                 label = _label(columns[reference.place], reference.table, lang)
-                found[reference.place] = ReferredRows(label, await _all_names(reference, database))
+                rows_by_column[reference.place] = ReferredRows(
+                    label, await _all_names(reference, database)
+                )
     except (CituError, TimeoutError) as error:
         _log.info("some keys stay without the names of their rows: %r", error)
 
-    return {place: rows for place, rows in found.items() if rows.names}
+    return {place: rows for place, rows in rows_by_column.items() if rows.names}
 
 
 async def _all_names(reference: _Reference, database: Database) -> Mapping[str, str]:
@@ -147,14 +149,14 @@ def _references(columns: Sequence[ResultColumn], catalog: Catalog) -> list[_Refe
     shown = {
         (column.output.table.key, column.output.name) for column in columns if column.output.table
     }
-    found = []
+    row_references = []
     for place, (table, key) in _keys(columns, catalog):
         names = _naming(table)
         stand_beside = any((table.key, name) in shown for name in names)
         if names and key not in names and not stand_beside:
-            found.append(_Reference(place, table, key, names))
+            row_references.append(_Reference(place, table, key, names))
 
-    return found[:_MOST_COLUMNS]
+    return row_references[:_MOST_COLUMNS]
 
 
 def _naming(table: Table) -> tuple[str, ...]:
@@ -190,8 +192,8 @@ async def _names(
     wanted = ", ".join(
         str(key) if isinstance(key, int | Decimal) else literal(str(key)) for key in keys
     )
-    found = await database.run(f"{_select(reference)}\nWHERE {quoted(reference.key)} IN ({wanted})")
-    return _called(found.rows)
+    rows = await database.run(f"{_select(reference)}\nWHERE {quoted(reference.key)} IN ({wanted})")
+    return _called(rows.rows)
 
 
 def _select(reference: _Reference) -> str:

@@ -55,7 +55,7 @@ def file_columns(
     Args:
         names: what the rows are called to which columns of keys refer.
     """
-    found = []
+    columns_of_file = []
     headers = column_labels(columns, names)
     for place, (column, kind) in enumerate(zip(columns, result.column_types, strict=True)):
         header = headers[place]
@@ -67,9 +67,9 @@ def file_columns(
             labels = names[place].names
 
         shown_as = format_of(column, kind)
-        found.append(FileColumn(column.output.name, kind, header, labels, shown_as))
+        columns_of_file.append(FileColumn(column.output.name, kind, header, labels, shown_as))
 
-    return tuple(found)
+    return tuple(columns_of_file)
 
 
 def stored_columns(names: Sequence[str], types: Sequence[str]) -> tuple[FileColumn, ...]:

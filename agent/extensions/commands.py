@@ -102,21 +102,21 @@ class Commands:
             partial(self._provided.database_of, name=question.database), samples=False
         )
         if rest:
-            found = await schema.search(rest, _MOST_TABLES, actor)
+            tables = await schema.search(rest, _MOST_TABLES, actor)
         else:
-            found = await schema.tables(_MOST_TABLES, None, actor)
+            tables = await schema.tables(_MOST_TABLES, None, actor)
 
-        names = "\n".join(f"- {_table_line(table)}" for table in found["tables"])
+        names = "\n".join(f"- {_table_line(table)}" for table in tables["tables"])
         if not names:
             return {"response": _NO_TABLES.to(lang)}
 
-        return {"response": _TABLES.to(lang).format(count=found["table_count"], names=names)}
+        return {"response": _TABLES.to(lang).format(count=tables["table_count"], names=names)}
 
     async def report(self, rest: str, question: Question) -> Mapping[str, Any]:
         """Run the report of that name; without a name, list the names of all."""
-        found = self._report(rest, question.database)
-        if found is not None:
-            return await self._run(found, question)
+        planned = self._report(rest, question.database)
+        if planned is not None:
+            return await self._run(planned, question)
 
         listed = self._listed(question)
         if not rest:

@@ -27,8 +27,8 @@ class EnhancedRecollection:
         for enhancer in self._enhancers:
             added += await enhancer(inquiry.question, self._actor)
 
-        found = await self._inner.recalled(inquiry)
-        return replace(found, documents=(*added, *found.documents))
+        experience = await self._inner.recalled(inquiry)
+        return replace(experience, documents=(*added, *experience.documents))
 
     async def reusable(self, inquiry: Inquiry) -> tuple[Reusable, ...]:
         return await self._inner.reusable(inquiry)

@@ -138,5 +138,5 @@ def _factory(setting: str, address: str) -> Callable[[Provided], Any]:
     if not callable(make):
         raise ExtensionError(f"{setting}: {address} can't be called.")
 
-    found: Callable[[Provided], Any] = make
-    return found
+    factory: Callable[[Provided], Any] = make
+    return factory

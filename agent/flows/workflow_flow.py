@@ -71,11 +71,11 @@ async def run_workflow(state: WorkflowState, runtime: Runtime[WorkflowContext]) 
         TypeError: the handler gives no answer.
     """
     handler = runtime.context.handler
-    found = await handler.answer(state["question"])
-    if not isinstance(found, Mapping) or not isinstance(found.get("response"), str):
+    answer = await handler.answer(state["question"])
+    if not isinstance(answer, Mapping) or not isinstance(answer.get("response"), str):
         raise TypeError(f"{type(handler).__name__} gave an answer without a response.")
 
-    return {"found": found}
+    return {"found": answer}
 
 
 @cache

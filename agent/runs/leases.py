@@ -125,11 +125,11 @@ class Leases:
             return
 
         abandoned = await self._runs.abandoned()
-        found = {record.head.run_id: record for record in abandoned}
+        records = {record.head.run_id: record for record in abandoned}
         self._suspects = {
-            run_id: since for run_id, since in self._suspects.items() if run_id in found
+            run_id: since for run_id, since in self._suspects.items() if run_id in records
         }
-        for record in found.values():
+        for record in records.values():
             await self.take_care_of(record)
 
         if self._on_beat is not None:

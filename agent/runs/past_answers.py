@@ -98,11 +98,11 @@ class PastAnswers:
             NotFound: the run is no longer kept, or no such call found rows.
             StoreUnavailable: it can't be read.
         """
-        found = await self._runs.result_of_call(user_id, run_id, call_id)
-        if found is None:
+        result = await self._runs.result_of_call(user_id, run_id, call_id)
+        if result is None:
             raise NotFound(_NO_CALL)
 
-        return found.data
+        return result.data
 
     async def _kept_answer(
         self, user_id: str, run_id: str, conversation_id: str | None

@@ -151,13 +151,13 @@ async def mark_of(saver: BaseCheckpointSaver[Any], config: RunnableConfig) -> st
     As long as the mark is the same as when the run began to wait, the graph does not have the
     answer yet.
     """
-    found = await saver.aget_tuple(config)
-    if found is None:
+    checkpoint = await saver.aget_tuple(config)
+    if checkpoint is None:
         return ""
 
     answers = 0
-    for _, channel, value in found.pending_writes or ():
+    for _, channel, value in checkpoint.pending_writes or ():
         if channel == _RESUME:
             answers += len(value) if isinstance(value, list) else 1
 
-    return f"{found.checkpoint['id']}:{answers}"
+    return f"{checkpoint.checkpoint['id']}:{answers}"

@@ -139,12 +139,12 @@ class UncountedEnds:
 
     def take_left(self) -> Sequence[NotedEnd]:
         """Take over the files of processes that have ended; return the ends that were open."""
-        found: list[NotedEnd] = []
+        ends: list[NotedEnd] = []
         for path in self._folder.glob(f"*{_SUFFIX}"):
             if not _is_running(path):
-                found += self._take_over(path)
+                ends += self._take_over(path)
 
-        return found
+        return ends
 
     def _take_over(self, path: Path) -> Iterator[NotedEnd]:
         mine = self._own_path()
@@ -184,14 +184,14 @@ def _is_running(path: Path) -> bool:
 
 def _open_ends(path: Path) -> list[NotedEnd]:
     """Return the ends that the file notes and does not settle; its last line may be cut off."""
-    found: dict[str, NotedEnd] = {}
+    ends: dict[str, NotedEnd] = {}
     for line in path.read_text().splitlines():
         with suppress(ValueError, KeyError, TypeError):
             said = json.loads(line)
             if "noted" in said:
                 end = NotedEnd.from_json(said["noted"])
-                found[end.run_id] = end
+                ends[end.run_id] = end
             else:
-                found.pop(said["settled"], None)
+                ends.pop(said["settled"], None)
 
-    return list(found.values())
+    return list(ends.values())

@@ -41,8 +41,8 @@ class ArtefactService:
             NotFound, StoreUnavailable: as `archive`; also for a path that is not in its list.
         """
         archive = await self.archive(user_id, run_id)
-        found = archive.file(path)
-        if found is None:
+        archived_file = archive.file(path)
+        if archived_file is None:
             raise NotFound(_NO_FILE)
 
-        return found
+        return archived_file

@@ -48,9 +48,9 @@ class CompletionService:
         phrases = await PHRASES.ready(catalog)
         asked = await self._asked(text, actor)
         room = max(1, limit - len(asked))
-        found = phrases.completions(text, room, with_values=self._samples)
+        matches = phrases.completions(text, room, with_values=self._samples)
         return [
-            *(_completion(text, one) for one in found),
+            *(_completion(text, one) for one in matches),
             *({"kind": "question", "text": one, "about": None, "completed": one} for one in asked),
         ][:limit]
 
@@ -89,9 +89,9 @@ async def _in_time(questions: Awaitable[Iterable[str]]) -> Iterable[str]:
     return ()
 
 
-def _completion(text: str, found: PhraseMatch) -> dict[str, Any]:
-    phrase = found.phrase
-    kept = text[: len(text) - found.replaced]
+def _completion(text: str, match: PhraseMatch) -> dict[str, Any]:
+    phrase = match.phrase
+    kept = text[: len(text) - match.replaced]
     return {
         "kind": phrase.kind,
         "text": phrase.text,

@@ -155,10 +155,10 @@ class ExportService:
             wanted.actor.owner, wanted.run_id, wanted.conversation_id
         )
         if wanted.call_id is not None:
-            found = await self._answers.result_of_call(
+            result = await self._answers.result_of_call(
                 wanted.actor.owner, wanted.run_id, wanted.call_id
             )
-            return _Shown(answered.question, found["sql"], found.get("chart"), answered.database)
+            return _Shown(answered.question, result["sql"], result.get("chart"), answered.database)
 
         if answered.sql is None:
             raise NotFound(_NO_ROWS)

@@ -78,13 +78,15 @@ class LineageService:
         """
         database = self._opened(actor)
         catalog = await database.catalog()
-        found = _table_with_column(table, column, catalog)
+        asked_table = _table_with_column(table, column, catalog)
         edges = await self._edges(catalog, actor)
         reports = [report for report in self._reports() if not report.is_broken]
-        dependents = await asyncio.to_thread(impact_of, found, column, catalog, edges, reports)
+        dependents = await asyncio.to_thread(
+            impact_of, asked_table, column, catalog, edges, reports
+        )
         readable = await _readable(dependents, database)
         return {
-            "table": qualified(found),
+            "table": qualified(asked_table),
             "column": column,
             "dependents": [_dependent_json(dependent, lang) for dependent in readable],
         }
@@ -111,14 +113,15 @@ async def _may_run(sql: str, database: Database) -> bool:
 
 
 def _table_with_column(table: str, column: str | None, catalog: Catalog) -> Table:
-    found = table_named(table, catalog)
-    if column is not None and found.column(column) is None:
+    found_table = table_named(table, catalog)
+    if column is not None and found_table.column(column) is None:
         text = Text(
-            f"{found.name} 没有字段 {column}。", f"{found.name} has no column named {column}."
+            f"{found_table.name} 没有字段 {column}。",
+            f"{found_table.name} has no column named {column}.",
         )
         raise NotFound(text)
 
-    return found
+    return found_table
 
 
 def _dependent_json(dependent: Dependent, lang: Lang) -> dict[str, Any]:

@@ -40,10 +40,10 @@ def readiness_checks(asked: AskedDatabases, store: Store, model: ChatModel | Non
         return _problems([file.problems or () for file in files])
 
     async def policies() -> dict[str, Any]:
-        return _problems([found.context for found in _row_problems(asked)])
+        return _problems([problems.context for problems in _row_problems(asked)])
 
     async def rules() -> dict[str, Any]:
-        return _problems([found.rules for found in _row_problems(asked)])
+        return _problems([problems.rules for problems in _row_problems(asked)])
 
     return {
         "database": databases,
@@ -122,13 +122,13 @@ def _row_problems(asked: AskedDatabases) -> list[RowProblems]:
     return [asked.datasources.row_problems(one.name) for one in asked.all()]
 
 
-def _problems(found: Collection[Collection[object] | None]) -> dict[str, Any]:
+def _problems(row_problems: Collection[Collection[object] | None]) -> dict[str, Any]:
     """Return `ok` or `degraded` with the number of problems of what the operator set up.
 
     Args:
         found: the problems of each database; None: nothing is set up there.
     """
-    set_up = [problems for problems in found if problems is not None]
+    set_up = [problems for problems in row_problems if problems is not None]
     if not set_up:
         return {"status": "not_configured"}
 

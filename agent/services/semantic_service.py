@@ -113,12 +113,12 @@ class SemanticService:
             NotFound: the actor has none of this id.
             Conflict: it is settled already.
         """
-        found = await self._proposals.find(self._datasource, proposal_id)
-        if found is None or found.author != actor.owner:
+        proposal = await self._proposals.find(self._datasource, proposal_id)
+        if proposal is None or proposal.author != actor.owner:
             raise NotFound(_UNKNOWN)
 
         settled = replace(
-            found, state="withdrawn", settled_at=timestamps.now(), settled_by=actor.owner
+            proposal, state="withdrawn", settled_at=timestamps.now(), settled_by=actor.owner
         )
         if not await self._proposals.settle(self._datasource, settled):
             raise Conflict(_SETTLED)

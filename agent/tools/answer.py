@@ -66,7 +66,7 @@ def completed_body(ended: ToolAnswer, session: ToolSession, *, today: date) -> d
         "warnings": [*ended.warnings, *tracing_warnings(traced, lang)],
         "usage": dict(vars(session.usage)),
         "figures": [{"figure": figure, "call_id": call_id} for figure, call_id in traced.sources],
-        "sources": [_source(found) for found in _queried(session)],
+        "sources": [_source(findings) for findings in _queried(session)],
     }
 
 
@@ -84,10 +84,10 @@ async def found_so_far(
         told: what the user has read of the answer; the text begins with it.
         emit: passes the text on that follows `told`.
     """
-    found = _latest_with_rows(session)
+    findings = _latest_with_rows(session)
     text = _STOPPED_EMPTY.to(inquiry.lang)
-    if found is not None:
-        summary = await rules.summarize(inquiry, found.sql, found.result)
+    if findings is not None:
+        summary = await rules.summarize(inquiry, findings.sql, findings.result)
         text = _SO_FAR.to(inquiry.lang) + summary.value
 
     added = f"\n\n{text}" if told else text
@@ -98,7 +98,7 @@ async def found_so_far(
 
 
 def _traced(ended: ToolAnswer, session: ToolSession, today: date) -> Traced:
-    queried = {found.call_id for found in _queried(session)}
+    queried = {findings.call_id for findings in _queried(session)}
     sources = []
     for call_id, result in session.results.items():
         shows_rows_again = result.found is not None and call_id not in queried
@@ -122,16 +122,16 @@ def _resting_on(session: ToolSession, traced: Traced) -> ToolFindings | None:
     It is the last that was shown again as a chart, else the last that a figure of the text comes
     from, else the last with rows.
     """
-    queried = {found.call_id for found in _queried(session)}
+    queried = {findings.call_id for findings in _queried(session)}
     named = {call_id for _, call_id in traced.sources}
     latest_first = list(session.found.values())[::-1]
-    for found in latest_first:
-        if found.call_id not in queried:
-            return found
+    for findings in latest_first:
+        if findings.call_id not in queried:
+            return findings
 
-    for found in latest_first:
-        if found.call_id in named:
-            return found
+    for findings in latest_first:
+        if findings.call_id in named:
+            return findings
 
     return _latest_with_rows(session)
 
@@ -139,8 +139,8 @@ def _resting_on(session: ToolSession, traced: Traced) -> ToolFindings | None:
 def _queried(session: ToolSession) -> list[ToolFindings]:
     """Return the results, without those that show the rows of an earlier one again."""
     first: dict[int, ToolFindings] = {}
-    for found in session.found.values():
-        first.setdefault(id(found.result), found)
+    for findings in session.found.values():
+        first.setdefault(id(findings.result), findings)
 
     return list(first.values())
 
@@ -148,28 +148,28 @@ def _queried(session: ToolSession) -> list[ToolFindings]:
 def _latest_with_rows(session: ToolSession) -> ToolFindings | None:
     """Return the last result with rows, else the last one."""
     latest_first = list(session.found.values())[::-1]
-    for found in latest_first:
-        if found.result.rows:
-            return found
+    for findings in latest_first:
+        if findings.result.rows:
+            return findings
 
     return latest_first[0] if latest_first else None
 
 
-def _findings_json(found: ToolFindings, text: str) -> dict[str, Any]:
+def _findings_json(findings: ToolFindings, text: str) -> dict[str, Any]:
     return {
-        "sql": found.sql,
-        **found.shown,
+        "sql": findings.sql,
+        **findings.shown,
         "summary": text,
         "generation_method": "llm",
     }
 
 
-def _source(found: ToolFindings) -> dict[str, Any]:
+def _source(findings: ToolFindings) -> dict[str, Any]:
     return {
-        "call_id": found.call_id,
-        "tool": found.tool,
-        "sql": found.sql,
-        "row_count": found.result.row_count,
+        "call_id": findings.call_id,
+        "tool": findings.tool,
+        "sql": findings.sql,
+        "row_count": findings.result.row_count,
     }
 
 

@@ -80,9 +80,9 @@ def search_assets_tool(reader: SchemaReader, drafts_of: DraftsOf) -> Tool[Search
         drafts = await _artefacts(arguments.query, drafts_of, context)
         few = drafts[: max(1, most // _SHARE_OF_DRAFTS)]
         tables = [_asset(match, catalog) for match in matches[: most - len(few)]]
-        found = [*metrics, *few, *tables][:most]
-        told = told_entries(found, "Nothing has to do with these words.")
-        count = len(found)
+        entries = [*metrics, *few, *tables][:most]
+        told = told_entries(entries, "Nothing has to do with these words.")
+        count = len(entries)
         return ToolResult(told, Text(f"找到 {count} 项", f"{count} assets found"))
 
     return Tool(
@@ -192,13 +192,13 @@ async def _artefacts(query: str, drafts_of: DraftsOf, context: ToolContext) -> l
     named = [one for one in await drafts.trusted() if _is_said(one.target, words)]
     alike = await drafts.recalled(query, await context.database.catalog())
     similar = [example for example in alike.examples if isinstance(example, EtlExample)]
-    found: dict[str, dict[str, Any]] = {}
+    artefacts: dict[str, dict[str, Any]] = {}
     for draft in (*named, *similar):
-        if draft.trust in CONFIDENCES and draft.target not in found:
+        if draft.trust in CONFIDENCES and draft.target not in artefacts:
             reason = f"name: {draft.target}" if draft in named else "similar request"
-            found[draft.target] = _artefact(draft, reason)
+            artefacts[draft.target] = _artefact(draft, reason)
 
-    return list(found.values())
+    return list(artefacts.values())
 
 
 def _artefact(draft: EtlExample, reason: str) -> dict[str, Any]:
@@ -216,7 +216,7 @@ def _artefact(draft: EtlExample, reason: str) -> dict[str, Any]:
 def _metrics(query: str, catalog: Catalog) -> Iterator[dict[str, Any]]:
     """Yield the metrics of which the query says a name, those with the longest names first."""
     words = terms_with_roots(query)
-    found: list[tuple[int, dict[str, Any]]] = []
+    metrics: list[tuple[int, dict[str, Any]]] = []
     for metric in catalog.metrics:
         said = [name for name in (metric.name, *metric.names.all) if _is_said(name, words)]
         if not said:
@@ -231,10 +231,10 @@ def _metrics(query: str, catalog: Catalog) -> Iterator[dict[str, Any]]:
             "score": 1.0,
             "reasons": [f"name: {name}" for name in said][:_MOST_REASONS],
         }
-        found.append((max(map(len, said)), entry))
+        metrics.append((max(map(len, said)), entry))
 
-    found.sort(key=lambda one: -one[0])
-    yield from (entry for _, entry in found)
+    metrics.sort(key=lambda one: -one[0])
+    yield from (entry for _, entry in metrics)
 
 
 def _is_said(name: str, words: frozenset[str]) -> bool:

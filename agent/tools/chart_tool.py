@@ -32,7 +32,7 @@ def chart_tool() -> Tool[DrawChart]:
         chart = requested_chart_of(
             columns, charted.result, lang, ChartRequest(arguments.type, arguments.x, arguments.y)
         )
-        found = ToolFindings(
+        findings = ToolFindings(
             context.call_id, "chart", charted.sql, charted.result, {**charted.shown, "chart": chart}
         )
         drawn = ", ".join(
@@ -42,7 +42,7 @@ def chart_tool() -> Tool[DrawChart]:
             f"The user sees a {chart['type']} chart ({drawn}) of the rows of {arguments.call_id}."
         )
         return ToolResult(
-            told, Text(f"图表：{chart['title']}", f"Chart: {chart['title']}"), found=found
+            told, Text(f"图表：{chart['title']}", f"Chart: {chart['title']}"), found=findings
         )
 
     return Tool(

@@ -30,9 +30,9 @@ def export_tool(*, max_rows: int) -> Tool[ExportRows]:
     """
 
     async def run(context: ToolContext, arguments: ExportRows) -> ToolResult:
-        found = rows_of(arguments.call_id, context)
-        url = _link(found.call_id, arguments.format, context.question)
-        offer = {"call_id": found.call_id, "format": arguments.format, "url": url}
+        findings = rows_of(arguments.call_id, context)
+        url = _link(findings.call_id, arguments.format, context.question)
+        offer = {"call_id": findings.call_id, "format": arguments.format, "url": url}
         told = (
             f"The answer shows the user a link to the file: {url}. It can be fetched once the "
             f"question is answered, "

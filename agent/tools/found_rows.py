@@ -21,9 +21,9 @@ def rows_of(call_id: str, context: ToolContext) -> ToolFindings:
     Raises:
         NotFound: no call of this question has that id and rows; names those that have.
     """
-    found = context.found.get(call_id)
-    if found is not None:
-        return found
+    findings = context.found.get(call_id)
+    if findings is not None:
+        return findings
     if not context.found:
         raise NotFound(_NO_ROWS)
 

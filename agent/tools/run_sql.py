@@ -85,14 +85,14 @@ async def queried(
 
     catalog = await database.catalog()
     shown = shown_result(sql, result, catalog, context.question.answer_lang)
-    found = ToolFindings(context.call_id, tool, sql, result, shown)
+    findings = ToolFindings(context.call_id, tool, sql, result, shown)
     told = "\n".join(
         [
             result_text(result),
             *(_why_empty(sql, catalog, samples=samples) if looks_empty(result) else ()),
         ]
     )
-    return ToolResult(told, _summary(result), found=found)
+    return ToolResult(told, _summary(result), found=findings)
 
 
 async def not_valid(error: InvalidSql, sql: str, database: Database) -> ToolResult:

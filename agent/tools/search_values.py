@@ -134,28 +134,28 @@ async def _scope(arguments: SearchValues, catalog: Catalog, reader: SchemaReader
 
 async def _likely(words: str, catalog: Catalog, reader: SchemaReader) -> Sequence[Table]:
     """Return the tables to search, those with such a value first, then those about the words."""
-    found = await reader.found(words, _MOST_TABLES, catalog)
+    likely_tables = await reader.found(words, _MOST_TABLES, catalog)
     values = await NAMED_VALUES.ready(catalog)
     named_values = await asyncio.to_thread(values.find, words)
     keys = [named.table.key for named in named_values]
-    keys += [table.key for table in (*found, *catalog.tables[:_MOST_TABLES])]
+    keys += [table.key for table in (*likely_tables, *catalog.tables[:_MOST_TABLES])]
     return [catalog.by_key[key] for key in dict.fromkeys(keys)]
 
 
 def _columns_named(name: str, tables: Iterable[Table]) -> list[tuple[Table, Column]]:
     wanted = name.replace('"', "").rpartition(".")[2].casefold()
     everywhere = [(table, column) for table in tables for column in table.columns]
-    found = [one for one in everywhere if one[1].name.casefold() == wanted]
-    if not found:
+    with_name = [one for one in everywhere if one[1].name.casefold() == wanted]
+    if not with_name:
         names = list(dict.fromkeys(column.name for _, column in everywhere))
         near = closest(wanted, names, _MOST_NEAR, _LEAST_LIKENESS)
         raise NotFound(_no_column(one_line(name, _MOST_VALUE_CHARS), near), suggestions=near)
 
-    if all(privacy_of(table, column) is Privacy.PRIVATE for table, column in found):
-        said = identifier(found[0][1].name)
+    if all(privacy_of(table, column) is Privacy.PRIVATE for table, column in with_name):
+        said = identifier(with_name[0][1].name)
         raise Forbidden(Text(_PERSONAL.zh.format(said), _PERSONAL.en.format(said)))
 
-    return found
+    return with_name
 
 
 def _no_column(name: str, near: Sequence[str]) -> Text:
@@ -189,13 +189,15 @@ def _known(words: str, scope: _Scope) -> Iterator[_Hit]:
 def _values_for(words: str, table: Table, column: Column) -> Sequence[tuple[str, How]]:
     """Return values of an open column that the words stand for, else those that resemble them."""
     values = open_values(table, column) or column.allowed
-    found: list[tuple[str, How]] = [(value, "exact") for value in values if same(words, value)]
+    matching_values: list[tuple[str, How]] = [
+        (value, "exact") for value in values if same(words, value)
+    ]
     for value, name, _ in (*meant_values(column), *labelled_values(column)):
         if same(words, name):
-            found.append((value, "called so"))
+            matching_values.append((value, "called so"))
 
-    if found:
-        return found
+    if matching_values:
+        return matching_values
 
     return [(value, "near") for value in alike(words, values)[:_MOST_NEAR]]
 
@@ -208,9 +210,9 @@ async def _looked_up(
     if not places or not stretch.atoms:
         return []
 
-    found = await search.find(ValueRequest((stretch,), lambda: places), catalog, database)
+    stored_values = await search.find(ValueRequest((stretch,), lambda: places), catalog, database)
     hits = []
-    for one in found:
+    for one in stored_values:
         table = catalog.by_key[one.table]
         column = table.column(one.column)
         if column is not None and may_be_told(one, table, column):

@@ -124,6 +124,6 @@ def failed(error: CituError) -> ToolResult:
     return ToolResult(f"{error.error_type}: {error.text.en}", error.text, error.error_type)
 
 
-def rows_event(found: ToolFindings) -> StepResult:
+def rows_event(findings: ToolFindings) -> StepResult:
     """Return the event that shows rows found on the way."""
-    return StepResult(found.call_id, found.sql, found.shown)
+    return StepResult(findings.call_id, findings.sql, findings.shown)

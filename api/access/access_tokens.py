@@ -50,15 +50,15 @@ class AccessTokens:
 
 def _scopes_in(claims: Mapping[str, Any]) -> frozenset[str]:
     """Return the scopes: `scope` is the standard's, `scp` that of Entra and Okta."""
-    found: set[str] = set()
+    scopes: set[str] = set()
     for name in ("scope", "scp"):
         value = claims.get(name)
         if isinstance(value, str):
-            found.update(value.split())
+            scopes.update(value.split())
         if isinstance(value, list):
-            found.update(each for each in value if isinstance(each, str))
+            scopes.update(each for each in value if isinstance(each, str))
 
-    return frozenset(found)
+    return frozenset(scopes)
 
 
 def _lacks(scopes: Collection[str]) -> Text:

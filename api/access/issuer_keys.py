@@ -187,14 +187,14 @@ def _verifying_key(entry: Any) -> VerifyingKey | None:
 
 def _algorithms_of(entry: Mapping[str, Any]) -> frozenset[str]:
     """Return what the key may be used with: nothing for keys that both sides know (`oct`)."""
-    found: frozenset[str] = frozenset()
+    algorithms: frozenset[str] = frozenset()
     if entry.get("kty") == "RSA":
-        found = _RSA
+        algorithms = _RSA
     if entry.get("kty") in ("EC", "OKP"):
-        found = _BY_CURVE.get(str(entry.get("crv")), frozenset())
+        algorithms = _BY_CURVE.get(str(entry.get("crv")), frozenset())
 
     named = entry.get("alg")
     if named is None:
-        return found
+        return algorithms
 
-    return found & {str(named)}
+    return algorithms & {str(named)}

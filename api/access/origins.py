@@ -137,8 +137,8 @@ def _header_items(request: Request, *headers: str) -> list[str]:
 
 
 def _is_for_loopback(forwarded: str) -> bool:
-    found = _ADDRESS.fullmatch(forwarded.lower())
-    return found is not None and is_loopback(found[1].strip("[]"))
+    address = _ADDRESS.fullmatch(forwarded.lower())
+    return address is not None and is_loopback(address[1].strip("[]"))
 
 
 def _is_own(host: str, own_host: str) -> bool:

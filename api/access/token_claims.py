@@ -83,14 +83,14 @@ def _claim_at(claims: Mapping[str, Any], name: str) -> Any:
     if name in claims:
         return claims[name]
 
-    found: Any = claims
+    claim: Any = claims
     for part in name.split("."):
-        if not isinstance(found, dict):
+        if not isinstance(claim, dict):
             return None
 
-        found = found.get(part)
+        claim = claim.get(part)
 
-    return found
+    return claim
 
 
 def _texts(value: Any) -> tuple[str, ...] | None:

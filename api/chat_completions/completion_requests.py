@@ -127,5 +127,5 @@ def _conversation_id(headers: Mapping[str, str], first: str) -> str:
 def _waiting(messages: list[Any]) -> WaitingRun | None:
     """Return the run that the latest answer named as waiting."""
     said = texts_of(messages, "assistant")
-    found = _WAITING.search(said[-1]) if said else None
-    return WaitingRun.parse(found[1]) if found is not None else None
+    name_in_text = _WAITING.search(said[-1]) if said else None
+    return WaitingRun.parse(name_in_text[1]) if name_in_text is not None else None

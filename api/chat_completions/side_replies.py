@@ -32,8 +32,8 @@ def _requests() -> tuple[tuple[str, tuple[str, ...]], ...]:
 
 def _title_text(text: str) -> str:
     """Return the beginning of the chat's first message."""
-    found = _FIRST_MESSAGE.search(text)
-    said = found[1].strip() if found is not None else "Citu"
+    first_message = _FIRST_MESSAGE.search(text)
+    said = first_message[1].strip() if first_message is not None else "Citu"
     if len(said) <= _MOST_TITLE:
         return said
 

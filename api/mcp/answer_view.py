@@ -86,7 +86,7 @@ def _collect(name: str, ordered: dict[str, str]) -> None:
             _collect(imported[2], ordered)
 
     body = _IMPORT.sub(_as_constant, source).replace("import.meta.url", _NOWHERE)
-    exported = ", ".join(found[2] for found in _EXPORT.finditer(body))
+    exported = ", ".join(export[2] for export in _EXPORT.finditer(body))
     body = _EXPORT.sub(r"\1", body)
     ordered[name] = f"const module_{name} = (() => {{\n{body}\nreturn {{ {exported} }};\n}})();"
 

@@ -44,8 +44,8 @@ def report_label(report: Report, caller: McpCaller) -> str:
 
 async def open_reports(services: McpServices, caller: McpCaller) -> Sequence[tuple[str, Report]]:
     """Return the reports that can be run now, each with its database."""
-    found = await reports_of(services, caller)
-    return [(one.database, one.report) for one in found if one.problem is None]
+    reports = await reports_of(services, caller)
+    return [(one.database, one.report) for one in reports if one.problem is None]
 
 
 async def reports_of(services: McpServices, caller: McpCaller) -> Sequence[CallerReport]:
@@ -55,8 +55,8 @@ async def reports_of(services: McpServices, caller: McpCaller) -> Sequence[Calle
         for database in services.asked.open_to(caller.actor)
         for report in database.reports
     ]
-    found = await asyncio.gather(*(_planned(services, caller, *one) for one in listed))
-    return [one for one in found if one is not None]
+    reports = await asyncio.gather(*(_planned(services, caller, *one) for one in listed))
+    return [one for one in reports if one is not None]
 
 
 async def _planned(

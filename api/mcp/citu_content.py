@@ -106,10 +106,10 @@ class CituContent:
 
     async def _reports(self, caller: McpCaller) -> Mapping[str, Report]:
         """Return the reports by names that are unique among several databases."""
-        found = await open_reports(self._services, caller)
-        is_one = len({database for database, _ in found}) == 1
+        reports = await open_reports(self._services, caller)
+        is_one = len({database for database, _ in reports}) == 1
         named = {}
-        for database, report in found:
+        for database, report in reports:
             named[report.name if is_one else f"{database}.{report.name}"] = report
 
         return named

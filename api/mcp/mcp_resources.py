@@ -55,8 +55,8 @@ class McpResource:
     def matches(self, uri: str) -> Mapping[str, str] | None:
         """Return the variable parts of an address; None: it is another kind's."""
         pattern = re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>[^/]+)", re.escape(self.uri))
-        found = re.fullmatch(pattern, uri)
-        return found.groupdict() if found is not None else None
+        match = re.fullmatch(pattern, uri)
+        return match.groupdict() if match is not None else None
 
 
 def _json(body: Any) -> Contents:

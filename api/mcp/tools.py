@@ -191,8 +191,8 @@ async def _search_schema(services: McpServices, call: McpCall) -> Json:
     asked = {"q": call.arguments.get("words"), "limit": str(call.arguments.get("limit", 10))}
     query = SearchQuery.read(asked, max_chars=services.max_question_chars)
     actor = call.caller.actor
-    found = await services.databases.of(database, actor).schema.search(query.q, query.limit, actor)
-    return _result(found)
+    tables = await services.databases.of(database, actor).schema.search(query.q, query.limit, actor)
+    return _result(tables)
 
 
 async def _describe_table(services: McpServices, call: McpCall) -> Json:
@@ -206,9 +206,9 @@ async def _run_sql(services: McpServices, call: McpCall) -> Json:
     fields = SqlBody.read(dict(call.arguments))
     caller = call.caller
     given = GivenSql(fields.sql, caller.lang, caller.actor, database=fields.database)
-    found = await services.databases.of(given.database, given.actor).sql.run(given)
-    kept = answer_fields({"response_type": "DATABASE", **found})
-    return _result(kept, rows_text(found["query_result"], caller.lang))
+    answer = await services.databases.of(given.database, given.actor).sql.run(given)
+    kept = answer_fields({"response_type": "DATABASE", **answer})
+    return _result(kept, rows_text(answer["query_result"], caller.lang))
 
 
 async def _statistics(services: McpServices, call: McpCall) -> Json:
@@ -222,9 +222,9 @@ async def _statistics(services: McpServices, call: McpCall) -> Json:
         horizon=fields.horizon,
     )
     wanted = WantedAnalysis(_run_id(call), call.caller.actor, request)
-    found = await services.analyses.analyze(wanted)
-    said = "\n".join(finding["text"] for finding in found.get("findings", ()))
-    return _result(found, said or None)
+    analysis = await services.analyses.analyze(wanted)
+    said = "\n".join(finding["text"] for finding in analysis.get("findings", ()))
+    return _result(analysis, said or None)
 
 
 async def _export(services: McpServices, call: McpCall) -> Json:

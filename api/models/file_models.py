@@ -81,14 +81,14 @@ def _each(model: type[RequestFields], most: int) -> Checked:
         if not isinstance(value, list) or len(value) > most:
             raise wrong(field, f"至多 {most} 个对象的列表", f"a list of at most {most} objects")
 
-        found = []
+        references = []
         for one in value:
             if not isinstance(one, dict):
                 raise wrong(field, "对象的列表", "a list of objects")
 
-            found.append(model.read(one).model_dump(exclude_unset=True))
+            references.append(model.read(one).model_dump(exclude_unset=True))
 
-        return tuple(found)
+        return tuple(references)
 
     return Checked(check, {"type": "array", "items": {"type": "object"}, "maxItems": most})
 

@@ -34,11 +34,11 @@ def connection_of(request: Request) -> socket.socket:
         SocketsUnavailable: the server does not show it, or it is encrypted, so that its bytes are
             not the client's.
     """
-    found: Any = next((request.environ[key] for key in _KEYS if key in request.environ), None)
-    if type(found) is not socket.socket:
+    connection: Any = next((request.environ[key] for key in _KEYS if key in request.environ), None)
+    if type(connection) is not socket.socket:
         raise SocketsUnavailable(_NO_SOCKET)
 
-    return found
+    return connection
 
 
 class Takeover(Response):

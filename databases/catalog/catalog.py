@@ -216,12 +216,12 @@ async def read_knowledge(
         capabilities: the capabilities of the server; None: those of PostgreSQL.
     """
     await connection.query(_WITHOUT_COMPILING)
-    found = capabilities or Capabilities(UNKNOWN_ENGINE)
+    known_capabilities = capabilities or Capabilities(UNKNOWN_ENGINE)
     relations = await read_relations(connection)
     attributes = await read_columns(connection)
-    is_citus = found.engine.name == "Citus"
+    is_citus = known_capabilities.engine.name == "Citus"
     catalog = await read_catalog(connection, relations, attributes, is_citus=is_citus)
-    trusts_functions = Lack.VOLATILITY not in found.lacks
+    trusts_functions = Lack.VOLATILITY not in known_capabilities.lacks
     facts = await read_facts(connection, catalog, trusts_functions=trusts_functions)
     plan: Plan = partial(_planning_refusal, connection, begin)
     if annotate is not None:  # first, because what it says decides what is sampled and shown

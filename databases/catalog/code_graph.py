@@ -346,16 +346,16 @@ async def _edges_from(
         if not level:
             break
 
-        found: list[CodeNode] = []
+        nodes: list[CodeNode] = []
         rows = await _read_level(level, connection)
         async for kind, oid, number, way, runner_kind, runner, runner_number in in_turns(rows):
             edge = CodeEdge((runner_kind, int(runner), int(runner_number)), way)
             edges.setdefault((kind, int(oid), int(number)), []).append(edge)
             if edge.runner not in seen:
                 seen.add(edge.runner)
-                found.append(edge.runner)
+                nodes.append(edge.runner)
 
-        level = found
+        level = nodes
 
     return edges
 
@@ -396,4 +396,4 @@ async def _read_makers(
     for kind, oid, name in (await connection.query(_Level(types).put_into(_MAKERS))).rows:
         makers[kind, int(oid), 0].add(name)
 
-    return {node: frozenset(found) for node, found in makers.items()}
+    return {node: frozenset(functions) for node, functions in makers.items()}

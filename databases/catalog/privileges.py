@@ -93,12 +93,15 @@ def unfit(dangers: tuple[Text, ...]) -> Text:
 
 
 def _sentences(rows: Iterable[Row]) -> tuple[Text, ...]:
-    found = dict.fromkeys(map(tuple, rows))
-    if ("superuser", "") in found:  # a superuser may do everything, so one sentence is enough
+    distinct_rows = dict.fromkeys(map(tuple, rows))
+    if (
+        "superuser",
+        "",
+    ) in distinct_rows:  # a superuser may do everything, so one sentence is enough
         return (_SAYINGS["superuser"],)
 
     sentences: list[Text] = []
-    for kind, name in found:
+    for kind, name in distinct_rows:
         saying = _SAYINGS[kind]
         sentences.append(Text(saying.zh.format(name), saying.en.format(name)))
 

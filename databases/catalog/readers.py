@@ -45,14 +45,14 @@ def readers_of(keys: Collection[Key], facts: ServerFacts) -> frozenset[Key]:
 
 
 def _all_reachable(keys: Iterable[Key], above: "defaultdict[Key, set[Key]]") -> frozenset[Key]:
-    found = set(keys)
-    pending = list(found)
+    reachable = set(keys)
+    pending = list(reachable)
     while pending:
-        new = above[pending.pop()] - found
-        found |= new
+        new = above[pending.pop()] - reachable
+        reachable |= new
         pending += new
 
-    return frozenset(found)
+    return frozenset(reachable)
 
 
 def _reads(query: str, facts: ServerFacts) -> list[Key]:

@@ -158,7 +158,7 @@ class PolicyCheck:
             DatabaseUnavailable: the server hides them.
         """
         try:
-            found = await read_policies(connection, self._reach(facts))
+            policies = await read_policies(connection, self._reach(facts))
         except psycopg2.ProgrammingError as exc:
             _log.error(
                 "ROW_CONTEXT: what has row-level security can't be read: SQLSTATE %s", exc.pgcode
@@ -166,12 +166,12 @@ class PolicyCheck:
             raise DatabaseUnavailable(texts.UNREADABLE) from exc
 
         known = self.problems or ()
-        for problem in found.problems:
+        for problem in policies.problems:
             if problem not in known:
                 _log.warning("ROW_CONTEXT: %s", problem.en)
 
-        self.problems = found.problems
-        return found.secured
+        self.problems = policies.problems
+        return policies.secured
 
 
 @dataclass(frozen=True)

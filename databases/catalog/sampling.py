@@ -166,11 +166,11 @@ class Sampler:
 
     async def known(self, catalog: Catalog) -> Catalog:
         """Return the catalogue with the values and periods that were found."""
-        found = {place[:2] for place in (*self._values, *self._periods)}
+        sampled_tables = {place[:2] for place in (*self._values, *self._periods)}
         alike: dict[Column, Column] = {}  # thousands of tables have the same ones
         tables: list[Table] = []
         async for table in in_turns(catalog.tables):
-            if table.key not in found:
+            if table.key not in sampled_tables:
                 tables.append(table)
                 continue
 
@@ -239,25 +239,28 @@ class Sampler:
             for name in (*sample.columns, *sample.days):
                 shown.add((relation.schema, relation.name, name))
 
-        found = _Statistics()
+        statistics = _Statistics()
         try:
             rows = (await self._connection.query(queries.STATISTICS)).rows
         except errors.CharacterNotInRepertoire:  # a database with the encoding SQL_ASCII
             _log.warning("a stored value is not UTF-8; the statistics' values are not used")
-            return found
+            return statistics
 
         async for schema, table, column, text, is_complete in in_turns(rows):
             place = (schema, table, column)
             if place in shown:
-                found.values[place] = (parse_array(text, str)[:_MAX_VALUES], is_complete == "t")
+                statistics.values[place] = (
+                    parse_array(text, str)[:_MAX_VALUES],
+                    is_complete == "t",
+                )
 
         rows = (await self._connection.query(queries.PERIODS)).rows
         async for schema, table, column, first, last, common in in_turns(rows):
             place = (schema, table, column)
             if place in shown:
-                found.moments[place] = [first, last, *parse_texts(common)]
+                statistics.moments[place] = [first, last, *parse_texts(common)]
 
-        return found
+        return statistics
 
     def _keep_period(self, key: _Place, moments: Iterable[str | None]) -> None:
         """Keep the first and the last day of `moments`, ISO texts.

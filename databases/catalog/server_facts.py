@@ -177,7 +177,7 @@ async def _with_code(facts: ServerFacts, connection: Connection) -> ServerFacts:
         facts,
         code=await read_code_graph(connection),
         catalog_types=frozenset(catalog_types),
-        catalog_columns={key: frozenset(found) for key, found in catalog_columns.items()},
+        catalog_columns={key: frozenset(columns) for key, columns in catalog_columns.items()},
         operators=await _read_operators(connection),
         builtin_operators=frozenset(operand_types),
         equal_types=frozenset(parse_texts(operand_types.get("="))),
@@ -192,7 +192,7 @@ async def _read_operators(connection: Connection) -> Mapping[str, tuple[UserOper
         keys = tuple(key for key in types if None not in key)
         operators[symbol].append(UserOperator(int(oid), schema, keys))
 
-    return {symbol: tuple(found) for symbol, found in operators.items()}
+    return {symbol: tuple(operators_of_symbol) for symbol, operators_of_symbol in operators.items()}
 
 
 async def _with_functions(facts: ServerFacts, connection: Connection) -> ServerFacts:

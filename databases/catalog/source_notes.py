@@ -120,11 +120,11 @@ def note_in(comment: str) -> SourceNote | None:
 
 def noted_keys(comments: Iterable[str]) -> Mapping[tuple[str, str], NotedKeys]:
     """Return the keys that the comments of servers note, by schema and name of the table."""
-    found: dict[tuple[str, str], NotedKeys] = {}
+    keys_by_table: dict[tuple[str, str], NotedKeys] = {}
     for note in filter(None, map(note_in, comments)):
-        found |= {keys.table: keys for keys in note.keys}
+        keys_by_table |= {keys.table: keys for keys in note.keys}
         for reference in note.references:
-            keys = found.get(reference.table, NotedKeys(reference.table))
-            found[reference.table] = replace(keys, foreign=(*keys.foreign, reference.key))
+            keys = keys_by_table.get(reference.table, NotedKeys(reference.table))
+            keys_by_table[reference.table] = replace(keys, foreign=(*keys.foreign, reference.key))
 
-    return found
+    return keys_by_table

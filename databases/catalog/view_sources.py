@@ -70,11 +70,11 @@ async def read_view_sources(connection: Connection) -> tuple[ViewSources, ...]:
         if column is not None:
             named.append(str(column))
 
-    found = []
+    views_read = []
     for view, (kind, text) in kinds.items():
         sources = tuple((source, tuple(named)) for source, named in columns[view].items())
-        found.append(
+        views_read.append(
             ViewSources(view, "matview" if kind == "m" else "view", text.rstrip(";"), sources)
         )
 
-    return tuple(found)
+    return tuple(views_read)

@@ -15,13 +15,13 @@ _NUMBERS = {"connect_timeout": "0"}
 
 def undoing_parameters() -> dict[str, str]:
     """Return connection parameters that give what variables like PGOPTIONS set its default."""
-    found = {}
+    parameters = {}
     for option in Conninfo.get_defaults():
         name = option.keyword.decode()
         if _is_set(option) and name not in _LEFT and _is_known(name):
-            found[name] = (option.compiled or b"").decode() or _NUMBERS.get(name, "")
+            parameters[name] = (option.compiled or b"").decode() or _NUMBERS.get(name, "")
 
-    return found
+    return parameters
 
 
 def _is_set(option: ConninfoOption) -> bool:

@@ -255,9 +255,9 @@ def _is_usable(directory: Path, home: Home) -> bool:
         directory.mkdir(mode=0o700)
         home.give(directory)
 
-    found = directory.lstat()
+    status = directory.lstat()
     owner = home.account.uid if home.account else os.geteuid()
-    return found.st_mode == 0o040700 and found.st_uid == owner
+    return status.st_mode == 0o040700 and status.st_uid == owner
 
 
 def _new_socket_dir(home: Home) -> Path:

@@ -37,9 +37,9 @@ def engine_of(version: str, extensions: Mapping[str, str]) -> Engine:
         extensions: the versions of the database's extensions, by name.
     """
     for name, pattern in _BY_VERSION:
-        found = re.search(pattern, version)
-        if found is not None:
-            return Engine(name, next(filter(None, found.groups()), None))
+        match = re.search(pattern, version)
+        if match is not None:
+            return Engine(name, next(filter(None, match.groups()), None))
 
     said = _POSTGRES.search(version)
     number = said[1] if said else None

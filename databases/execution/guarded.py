@@ -267,33 +267,33 @@ class GuardedDatabase(ExecutingDatabase):
             await self.inspect(sql)
             raise
 
-        found = await self.inspect(sql)
-        proven = Proven(found.statement, found.sent, growth=found.growth)
+        inspection = await self.inspect(sql)
+        proven = Proven(inspection.statement, inspection.sent, growth=inspection.growth)
         if view.is_open:
             return proven
 
-        sent = found.sent
+        sent = inspection.sent
         if not view.rows.is_open:
-            sent = await self._rewrite(found, view)
+            sent = await self._rewrite(inspection, view)
 
-        tells = not self._hides_rows_of(found)
+        tells = not self._hides_rows_of(inspection)
         return replace(proven, sent=sent, context=view.context, tells=tells)
 
-    async def _rewrite(self, found: Inspection, view: RowView) -> str:
-        qualify = partial(self._guard.qualify, growth=found.growth)
-        rewrite = partial(view.rows.rewritten, found.statement, self._whole, qualify)
-        if len(found.statement) <= QUICK_CHARS:
+    async def _rewrite(self, inspection: Inspection, view: RowView) -> str:
+        qualify = partial(self._guard.qualify, growth=inspection.growth)
+        rewrite = partial(view.rows.rewritten, inspection.statement, self._whole, qualify)
+        if len(inspection.statement) <= QUICK_CHARS:
             return rewrite()
 
         return await asyncio.get_running_loop().run_in_executor(self._judge, rewrite)
 
-    def _hides_rows_of(self, found: Inspection) -> bool:
+    def _hides_rows_of(self, inspection: Inspection) -> bool:
         """Tell whether the statement reads relations whose rows these actors may not all see."""
-        if not self._hiding.isdisjoint(found.tables):
+        if not self._hiding.isdisjoint(inspection.tables):
             return True
 
         endings = tuple(f".{name}" for name in self._hiding)
-        return any(table.endswith(endings) for table in found.tables)
+        return any(table.endswith(endings) for table in inspection.tables)
 
     async def planned(self, proven: Proven) -> PlanEstimate:
         """Return the planner's estimate; raises `CostExceeded` for a plan beyond the limits."""

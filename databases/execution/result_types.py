@@ -36,7 +36,7 @@ class ResultTypes:
         return self._known
 
     async def _look_up(self, oids: Collection[int], connection: Connection) -> None:
-        found = await connection.query(_TYPES_QUERY.format(oids=", ".join(map(str, oids))))
+        results = await connection.query(_TYPES_QUERY.format(oids=", ".join(map(str, oids))))
         self._known |= {unknown: PgType(str(unknown)) for unknown in oids}
-        for oid, name, element, delimiter in found.rows:
+        for oid, name, element, delimiter in results.rows:
             self._known[int(oid)] = PgType(name, int(element or 0), delimiter)

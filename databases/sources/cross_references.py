@@ -48,7 +48,7 @@ def cross_references(
     Of a source that does not answer, those that are known stay.
     """
     columns = list(_columns(cursor, notes))
-    found: defaultdict[str, list[NotedReference]] = defaultdict(list)
+    references: defaultdict[str, list[NotedReference]] = defaultdict(list)
     away: set[str] = set()
     for column, key in _pairs(columns, notes):
         reference = NotedReference(column.table, column.name, key.table, key.name)
@@ -59,9 +59,9 @@ def cross_references(
             away.update((column.source, key.source))
             agree = reference in notes[column.source].references
         if agree:
-            found[column.source].append(reference)
+            references[column.source].append(reference)
 
-    return found
+    return references
 
 
 def _columns(cursor: extensions.cursor, notes: Mapping[str, SourceNote]) -> Iterator[_Column]:
@@ -90,8 +90,8 @@ def _pairs(
         elif not _refers_already(column, keys):
             others.append(column)
 
-    found = ((column, _referred(column, by_name[column.name.lower()])) for column in others)
-    pairs = ((column, key) for column, key in found if key is not None)
+    referring = ((column, _referred(column, by_name[column.name.lower()])) for column in others)
+    pairs = ((column, key) for column, key in referring if key is not None)
     yield from islice(pairs, _MOST_TRIED)
 
 

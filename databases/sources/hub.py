@@ -148,8 +148,8 @@ class Hub:
         self, name: str, address: SourceAddress, note: SourceNote, schemas: Collection[str]
     ) -> None:
         prove_read_only(name, address)
-        found = read_source(name, address, schemas, with_views=note.has_views)
-        if not found.catalog.tables:
+        source_tables = read_source(name, address, schemas, with_views=note.has_views)
+        if not source_tables.catalog.tables:
             raise SourceError(
                 f"角色 {address.role} 不能读取 {name} 的任何表。",
                 f"The role {address.role} may read no table of {name}.",
@@ -157,12 +157,12 @@ class Hub:
 
         with self._transaction() as cursor:
             self._create_server(cursor, name, address, note.reader)
-            made = hub_tables(cursor, found, hub_schemas(name, found))
+            made = hub_tables(cursor, source_tables, hub_schemas(name, source_tables))
             self._make(cursor, name, made, note)
             schema = next(iter(made.schemas.values()))
             prove_through_hub(self._connection, name, schema, note.reader)
 
-        self._warn_of_collation(name, found)
+        self._warn_of_collation(name, source_tables)
         self._analyze(made.tables)
         self._say_attached(name, len(made.tables))
 
@@ -181,9 +181,9 @@ class Hub:
         """Note which columns of sources refer to tables of others."""
         notes = dict(self._notes())
         with self._transaction() as cursor:
-            found = cross_references(cursor, notes)
+            references_found = cross_references(cursor, notes)
             for name, note in notes.items():
-                references = found.get(name, ())
+                references = references_found.get(name, ())
                 if list(references) == list(note.references):
                     continue
 
@@ -204,9 +204,9 @@ class Hub:
         name = source.name
         address = self._address(source)
         prove_read_only(name, address)
-        found = self._source_tables(source, address)
+        source_tables = self._source_tables(source, address)
         with self._transaction() as cursor:
-            made = hub_tables(cursor, found, source.note.schemas)
+            made = hub_tables(cursor, source_tables, source.note.schemas)
             changed = self._make(cursor, name, made, source.note)
 
         self._analyze([hub_table for hub_table in made.tables if hub_table.table.key in changed])
@@ -229,9 +229,9 @@ class Hub:
         with self._transaction():
             prove_through_hub(self._connection, name, schema, source.note.reader)
 
-        found = self._source_tables(source, address)
+        source_tables = self._source_tables(source, address)
         with self._transaction() as cursor:
-            made = hub_tables(cursor, found, source.note.schemas)
+            made = hub_tables(cursor, source_tables, source.note.schemas)
 
         changed = _changed(source.note, made)
         for key in sorted(changed):
@@ -346,16 +346,16 @@ class Hub:
         name, note = source.name, source.note
         with self._transaction() as cursor:
             cursor.execute(_MAPPING, [name, note.reader])
-            found = cursor.fetchone()
+            row = cursor.fetchone()
 
-        if found is None:
+        if row is None:
             raise SourceError(
                 f"{name} 没有 {note.reader} 的用户映射：请重新接入。",
                 f"{name} has no user mapping for {note.reader}: attach it again.",
             )
 
-        server = {key: value for key, value in _options(found[0]).items() if key in SERVER_PARTS}
-        user = {key: value for key, value in _options(found[1]).items() if key in USER_PARTS}
+        server = {key: value for key, value in _options(row[0]).items() if key in SERVER_PARTS}
+        user = {key: value for key, value in _options(row[1]).items() if key in USER_PARTS}
         return SourceAddress(note.kind, server, user)
 
     def _notes(self) -> Iterator[tuple[str, SourceNote]]:
@@ -500,16 +500,17 @@ class Hub:
                     f"{name}：没有统计信息。{error.text.zh}", f"{name}: no statistics. {error}"
                 )
 
-    def _warn_of_collation(self, name: str, found: SourceTables) -> None:
+    def _warn_of_collation(self, name: str, source_tables: SourceTables) -> None:
         with self._transaction() as cursor:
             cursor.execute(COLLATION)
             (own,) = cursor.fetchall()[0]
 
-        if own != found.collation:
+        collation = source_tables.collation
+        if own != collation:
             self._say_text(
-                f"{name}：它按 {found.collation} 排序文本，枢纽按 {own}：请用相同的规则建立枢纽，"
+                f"{name}：它按 {collation} 排序文本，枢纽按 {own}：请用相同的规则建立枢纽，"
                 "否则文本的连接和排序可能出错",
-                f"{name}: it sorts text by {found.collation}, the hub by {own}: make the hub with"
+                f"{name}: it sorts text by {collation}, the hub by {own}: make the hub with"
                 " the same, or joins and sorts by text can be wrong",
             )
 

@@ -65,25 +65,28 @@ class HubComments:
             said[TABLE] = table.comment
 
         self.copied[table.key] = {name: _digest(comment) for name, comment in said.items()}
-        own = self._own(table.key)
+        own = self._changed_in_hub(table.key)
         columns = [(column.name, own.get(column.name, column.comment)) for column in table.columns]
         comment_on(self._cursor, kind, table.key, own.get(TABLE, table.comment), columns)
 
-    def _own(self, key: TableKey) -> Mapping[str, str | None]:
-        """Return the comments of a table that somebody has written or removed."""
-        noted = self._noted.get(key)
-        if noted is None:
+    def _changed_in_hub(self, key: TableKey) -> Mapping[str, str | None]:
+        """Return the comments of a table that somebody has written in the hub, or removed there.
+
+        They are the hub's comments, None for a removed one, by the column's name or `TABLE`.
+        """
+        digests_as_copied = self._noted.get(key)
+        if digests_as_copied is None:
             return {}
 
-        before = self._before[key]
-        own: dict[str, str | None] = {}
-        for name in {*before, *noted}:
-            comment = before.get(name)
-            known = None if comment is None else _digest(comment)
-            if known != noted.get(name):
-                own[name] = comment
+        comments = self._before[key]
+        changed: dict[str, str | None] = {}
+        for name in {*comments, *digests_as_copied}:
+            comment = comments.get(name)
+            digest = None if comment is None else _digest(comment)
+            if digest != digests_as_copied.get(name):
+                changed[name] = comment
 
-        return own
+        return changed
 
 
 def _digest(comment: str) -> str:

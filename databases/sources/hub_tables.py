@@ -66,23 +66,25 @@ class HubTables:
             yield NotedKeys.of(table.table)
 
 
-def hub_schemas(name: str, found: SourceTables) -> Mapping[str, str]:
+def hub_schemas(name: str, source_tables: SourceTables) -> Mapping[str, str]:
     """Return the hub's schema for each schema of a source: the source's name alone where it has
     but one.
     """
-    schemas = sorted({table.schema for table in found.catalog.tables})
+    schemas = sorted({table.schema for table in source_tables.catalog.tables})
     if len(schemas) == 1:
         return {schemas[0]: name}
 
     return {schema: f"{name}_{schema}" for schema in schemas}
 
 
-def hub_tables(cursor: Cursor, found: SourceTables, schemas: Mapping[str, str]) -> HubTables:
+def hub_tables(
+    cursor: Cursor, source_tables: SourceTables, schemas: Mapping[str, str]
+) -> HubTables:
     """Return the tables of a source as the hub can have them."""
     known: dict[str, bool] = {}
     tables = []
-    for table in found.catalog.tables:
-        tables.append(_hub_table(cursor, table, found, schemas, known))
+    for table in source_tables.catalog.tables:
+        tables.append(_hub_table(cursor, table, source_tables, schemas, known))
 
     return HubTables(_with_keys_among(tables), schemas)
 
@@ -90,7 +92,7 @@ def hub_tables(cursor: Cursor, found: SourceTables, schemas: Mapping[str, str]) 
 def _hub_table(
     cursor: Cursor,
     table: Table,
-    found: SourceTables,
+    source_tables: SourceTables,
     schemas: Mapping[str, str],
     known: dict[str, bool],
 ) -> HubTable:
@@ -99,7 +101,7 @@ def _hub_table(
     kept, left_out = [], []
     for column in table.columns:
         place = (table.schema, table.name, column.name)
-        kind = found.types[place]
+        kind = source_tables.types[place]
         written = _written(cursor, kind, schemas, known)
         if written is None:
             left_out.append(column.name)
@@ -124,7 +126,7 @@ def _hub_table(
 def _with_keys_among(tables: Sequence[HubTable]) -> Sequence[HubTable]:
     """Return the tables without keys on columns that the hub leaves out."""
     left_out = {one.table.key: set(one.left_out) for one in tables}
-    found = []
+    with_keys = []
     for one in tables:
         own = left_out[one.table.key]
         foreign = []
@@ -141,9 +143,9 @@ def _with_keys_among(tables: Sequence[HubTable]) -> Sequence[HubTable]:
         table = replace(
             one.table, primary_key=primary, unique_keys=unique, foreign_keys=tuple(foreign)
         )
-        found.append(replace(one, table=table))
+        with_keys.append(replace(one, table=table))
 
-    return found
+    return with_keys
 
 
 def _in_hub(enum: EnumType, schemas: Mapping[str, str]) -> EnumType:

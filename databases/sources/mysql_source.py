@@ -205,13 +205,13 @@ class _Look:
                     " WHERE upper(variable_name) = ANY (%s)",
                     [list(_TRANSACTION)],
                 )
-                found = self._cursor.fetchall()
+                rows = self._cursor.fetchall()
             except psycopg2.Error:
                 self._cursor.execute("ROLLBACK TO SAVEPOINT citu_variables")
                 continue
 
-            if found:
-                return all(value.upper() in ("ON", "1") for (value,) in found)
+            if rows:
+                return all(value.upper() in ("ON", "1") for (value,) in rows)
 
         return False
 
@@ -235,11 +235,11 @@ def make_mysql_tables(
     """Make the foreign tables and the views before them; return what is to be noted of them, and
     the columns that are left out.
     """
-    found = [_read_database(cursor, name, *names, note) for names in note.schemas.items()]
+    databases = [_read_database(cursor, name, *names, note) for names in note.schemas.items()]
     left_out: list[str] = []
     keys: list[NotedKeys] = []
     digests: dict[tuple[str, str], str] = {}
-    for one in found:
+    for one in databases:
         for each in (raw_schema(one.schema), one.schema):
             cursor.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(each)))
 
@@ -276,11 +276,11 @@ def _read_database(
     views = "VIEW" if note.has_views else "BASE TABLE"
     with _Look(cursor, name) as look:
         columns = look.rows(_COLUMNS, database=database)
-        found = look.rows(_TABLES, database=database, views=views)
+        table_rows = look.rows(_TABLES, database=database, views=views)
         keys = look.rows(_KEYS, database=database)
 
-    comments = {table: comment for table, comment, _ in found}
-    counts = {table: count for table, _, count in found}
+    comments = {table: comment for table, comment, _ in table_rows}
+    counts = {table: count for table, _, count in table_rows}
     tables = []
     left_out = []
     for table, rows in groupby(columns, key=itemgetter(0)):

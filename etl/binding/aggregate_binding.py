@@ -237,13 +237,13 @@ class AggregateBinding:
         return said[0]
 
     def _dates(self, owners: Sequence[str]) -> list[BoundColumn]:
-        found: list[BoundColumn] = []
+        dates: list[BoundColumn] = []
         for owner in owners:
             for column in self._scope.sources[owner].table.columns:
                 if kind_of_type(column.type) in DAYS:
-                    found.append(BoundColumn(owner, column.name))
+                    dates.append(BoundColumn(owner, column.name))
 
-        return found
+        return dates
 
     def _assume_zone(self, column: BoundColumn) -> None:
         zone, name = self._state.time_zone, shown(column)

@@ -371,9 +371,9 @@ def _outside(column: BoundColumn, value: Any) -> RowTest:
 def _meant_values(column: Column, value: str) -> list[str]:
     """Return the stored values that people call so."""
     meanings = column.meaning.values if column.meaning is not None else ()
-    found: list[str] = []
+    values: list[str] = []
     for meaning in meanings:
         if value in meaning.names.all:
-            found.append(meaning.value)
+            values.append(meaning.value)
 
-    return found
+    return values

@@ -29,13 +29,13 @@ class RateTable:
 
 
 def _rate_tables(tables: Iterable[Table]) -> tuple[RateTable, ...]:
-    found = []
+    rate_tables = []
     for table in tables:
         rates = _as_rates(table)
         if rates is not None:
-            found.append(rates)
+            rate_tables.append(rates)
 
-    return tuple(found)
+    return tuple(rate_tables)
 
 
 def _as_rates(table: Table) -> RateTable | None:
@@ -141,13 +141,13 @@ class CurrencyQuestions:
     def conversion(self, currency: BoundColumn) -> Conversion | None:
         """Return how amounts can be converted, if one table of rates tells."""
         stored = self._scope.stored(currency)
-        found = []
+        rate_tables = []
         for rates in RATE_TABLES.of(self._catalog):
             for to in self._without_rate(stored, rates):
-                found.append(Conversion(rates, to))
+                rate_tables.append(Conversion(rates, to))
 
-        if len(found) == 1:
-            return found[0]
+        if len(rate_tables) == 1:
+            return rate_tables[0]
 
         return None
 

@@ -175,14 +175,14 @@ class _IntentBinding:
             for one in _names_of(source):
                 known.add(one)
 
-        found: dict[str, None] = {}
+        names: dict[str, None] = {}
         for operation in self._operations:
             parameters = operation.parameters
             if isinstance(parameters, JoinParameters):
-                found.update(dict.fromkeys((parameters.left, parameters.right)))
+                names.update(dict.fromkeys((parameters.left, parameters.right)))
 
         unlisted = []
-        for name in found:
+        for name in names:
             if name not in known:
                 unlisted.append(name)
 
@@ -205,7 +205,7 @@ class _IntentBinding:
 
     def _named_rates(self) -> set[str]:
         """Return the names of sources from which rates are taken."""
-        found: set[str] = set()
+        rate_sources: set[str] = set()
         for operation in self._operations:
             parameters = operation.parameters
             if not isinstance(parameters, TransformParameters) or parameters.rate is None:
@@ -213,9 +213,9 @@ class _IntentBinding:
 
             table = parameters.rate.table
             if table in self._scope.names:
-                found.add(self._scope.names[table])
+                rate_sources.add(self._scope.names[table])
 
-        return found
+        return rate_sources
 
     def _show_only(self, names: Collection[str]) -> None:
         self._scope.visible = [name for name in self._scope.visible if name in names]
@@ -288,11 +288,11 @@ class _IntentBinding:
 
     def _column_names(self, source: str) -> set[str]:
         """Return the names by which columns of a source may be called."""
-        found: set[str] = set()
+        names: set[str] = set()
         for column in self._scope.sources[source].table.columns:
-            found.update((column.name, *said_names(column)))
+            names.update((column.name, *said_names(column)))
 
-        return found
+        return names
 
     # steps
 

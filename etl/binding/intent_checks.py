@@ -153,13 +153,13 @@ def _check_aliases(sources: Sequence[IntentSource]) -> None:
 
 def _followed(tables: Mapping[str, str], alias: str) -> list[str]:
     """Return the names to which an alias leads."""
-    found: list[str] = []
+    followed: list[str] = []
     name = tables.get(alias)
-    while name is not None and name not in found:
-        found.append(name)
+    while name is not None and name not in followed:
+        followed.append(name)
         name = tables.get(name)
 
-    return found
+    return followed
 
 
 def _check_kinds(operations: Sequence[CheckedOperation]) -> None:

@@ -285,12 +285,12 @@ class JoinPlanner:
 
     def _direct_links(self, left: Table, right: Table) -> list[JoinLink]:
         """Return the joins of two tables; of a table to itself, from the referring side."""
-        found = self._links.between(left.key, right.key)
+        links = self._links.between(left.key, right.key)
         if left.key != right.key:
-            return found
+            return links
 
         referring = []
-        for link in found:
+        for link in links:
             if link.is_referencing:
                 referring.append(link)
 
@@ -463,11 +463,11 @@ def _free_name(name: str, taken: Iterable[str]) -> str:
 
 def _pairs(left: str, right: str, link: JoinLink) -> Pairs:
     columns = zip(link.left_columns, link.right_columns, strict=True)
-    found = []
+    pairs = []
     for one, other in columns:
-        found.append((BoundColumn(left, one), BoundColumn(right, other)))
+        pairs.append((BoundColumn(left, one), BoundColumn(right, other)))
 
-    return tuple(found)
+    return tuple(pairs)
 
 
 def _pairs_shown(link: JoinLink) -> str:

@@ -88,13 +88,13 @@ class JoinLinks:
 
     def between(self, left: TableKey, right: TableKey) -> list[JoinLink]:
         """Return the joins from one table to the other; one that is preferred hides the others."""
-        found = self._between.get((left, right), [])
+        links = self._between.get((left, right), [])
         preferred = []
-        for link in found:
+        for link in links:
             if link.is_semantic:
                 preferred.append(link)
 
-        return preferred or found
+        return preferred or links
 
     def ways(self, left: TableKey, right: TableKey) -> list[Way]:
         """Return the shortest ways from one table to the other, of three joins at most."""
@@ -195,16 +195,16 @@ _IMPLIED = IndexPart(lambda index: _implied_by_key(index.catalog.tables), ignore
 
 def likely_links(left: Table, right: Table, catalog: Catalog) -> list[JoinLink]:
     """Return joins that names suggest and nobody declared, the likeliest first."""
-    found: dict[tuple[tuple[str, ...], tuple[str, ...]], JoinLink] = {}
+    link_by_columns: dict[tuple[tuple[str, ...], tuple[str, ...]], JoinLink] = {}
     suggested = (
         *_implied_links(left, right, catalog),
         *(link.reversed for link in _implied_links(right, left, catalog)),
         *_of_one_name(left, right),
     )
     for link in suggested:
-        found.setdefault((link.left_columns, link.right_columns), link)
+        link_by_columns.setdefault((link.left_columns, link.right_columns), link)
 
-    return list(found.values())
+    return list(link_by_columns.values())
 
 
 def _implied_links(left: Table, right: Table, catalog: Catalog) -> Iterator[JoinLink]:
@@ -244,11 +244,11 @@ def _of_one_name(left: Table, right: Table) -> Iterator[JoinLink]:
 
 
 def _referring_columns(table: Table) -> set[str]:
-    found: set[str] = set()
+    columns: set[str] = set()
     for key in table.foreign_keys:
-        found.update(key.columns)
+        columns.update(key.columns)
 
-    return found
+    return columns
 
 
 def _compatible(left: Table, column: str, right: Table, other: str) -> bool:

@@ -220,13 +220,13 @@ class MeasureBinding:
 
     def _numeric_columns(self) -> list[BoundColumn]:
         """Return the columns of numbers, without those of tables that are only looked up."""
-        found: list[BoundColumn] = []
+        columns: list[BoundColumn] = []
         for name in self._scope.visible:
             if name not in self._tree.looked_up:
                 table = self._scope.sources[name].table
-                found.extend(BoundColumn(name, column) for column in _number_names(table))
+                columns.extend(BoundColumn(name, column) for column in _number_names(table))
 
-        return found
+        return columns
 
     # whose rows
 
@@ -309,15 +309,15 @@ class MeasureBinding:
     def _finer(self, measure: BoundMeasure, key_sources: frozenset[str]) -> list[BoundColumn]:
         """Return columns of sources each of whose rows has one row of the measure and one group."""
         needed = key_sources | {measure.source}
-        found: list[BoundColumn] = []
+        finer_keys: list[BoundColumn] = []
         for name, source in self._scope.sources.items():
             if name == measure.source or name in self._tree.looked_up:
                 continue
             if needed <= self._tree.single(name):
                 for column in _countable(source.table, measure):
-                    found.append(BoundColumn(name, column))
+                    finer_keys.append(BoundColumn(name, column))
 
-        return found
+        return finer_keys
 
     def _of_finer(self, typed: TypedMeasure, column: BoundColumn, field: str) -> TypedMeasure:
         measure = typed.measure
@@ -352,15 +352,15 @@ class MeasureBinding:
 
             tables.add(table.key)
 
-        found = []
+        metrics = []
         for metric in self._catalog.metrics:
             if metric.table in tables and name in (metric.name, *metric.names.all):
-                found.append(metric)
+                metrics.append(metric)
 
-        if len(found) != 1:
+        if len(metrics) != 1:
             return None
 
-        return found[0]
+        return metrics[0]
 
     def _of_metric(
         self, metric: Metric, item: MeasureItem, tests: Sequence[RowTest]
@@ -477,10 +477,10 @@ def _number_names(table: Table) -> list[str]:
     for key in table.foreign_keys:
         keys.update(key.columns)
 
-    found: list[str] = []
+    names: list[str] = []
     for column in table.columns:
         is_number = kind_of_type(column.type) in NUMBERS
         if is_number and column.name not in keys:
-            found.append(column.name)
+            names.append(column.name)
 
-    return found
+    return names

@@ -71,12 +71,12 @@ class RequestFindings:
     @property
     def chosen(self) -> tuple[UserChoice, ...]:
         """Return what was chosen, now or earlier."""
-        found: list[UserChoice] = []
+        choices: list[UserChoice] = []
         for (kind, topic), value in self._known.items():
             if value is not None:
-                found.append(UserChoice(kind, topic, value))
+                choices.append(UserChoice(kind, topic, value))
 
-        return tuple(found)
+        return tuple(choices)
 
     def decided(self, kind: AmbiguityKind, topic: str) -> str | None:
         """Return what was chosen earlier about a topic."""
@@ -200,9 +200,9 @@ class RequestFindings:
 
     def refuse(self, kind: ImpossibleKind, text: Text, suggestions: Sequence[str] = ()) -> NotBound:
         """Note what is not possible, once; return what is to be raised."""
-        found = Impossible(kind=kind, text=text.to(self._lang), suggestions=list(suggestions))
-        if found not in self.impossible:
-            self.impossible.append(found)
+        impossible = Impossible(kind=kind, text=text.to(self._lang), suggestions=list(suggestions))
+        if impossible not in self.impossible:
+            self.impossible.append(impossible)
 
         return NotBound()
 

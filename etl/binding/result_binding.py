@@ -83,11 +83,11 @@ class ResultBinding:
             else:
                 raise self._refusal(sources)
 
-        found: list[Step] = []
+        steps_left: list[Step] = []
         for step in kept:
-            found.extend(_replaced(step, gone, selecting))
+            steps_left.extend(_replaced(step, gone, selecting))
 
-        return found
+        return steps_left
 
     def _refusal(self, sources: set[str]) -> Exception:
         listed = ", ".join(sorted(sources))
@@ -140,22 +140,22 @@ class ResultBinding:
 
     def result_names(self, outputs: Sequence[BoundOutput]) -> dict[str, ResultName]:
         """Return the names of the result with their types."""
-        found: dict[str, ResultName] = {}
+        names: dict[str, ResultName] = {}
         for output in outputs:
             type_ = self._scope.type_of(output.column)
             money = self._scope.money_in(tree_column(output.column))
-            found[output.name] = ResultName(type_, output.column, money)
+            names[output.name] = ResultName(type_, output.column, money)
 
-        return found
+        return names
 
 
 def repeated_keys(steps: Sequence[Step]) -> frozenset[BoundColumn]:
     """Return the columns that joins make equal to one of an earlier source."""
-    found: set[BoundColumn] = set()
+    keys: set[BoundColumn] = set()
     for step in steps_among(steps, JoinSourceStep):
-        found.update(right for _, right in step.on)
+        keys.update(right for _, right in step.on)
 
-    return frozenset(found)
+    return frozenset(keys)
 
 
 def _repeating(steps: Sequence[Step]) -> list[str]:

@@ -125,11 +125,11 @@ class IntentScope:
             return qualified
 
         among = [table] if table is not None else self.visible
-        found = list(self._called(text, among))
-        if len(found) == 1:
-            return found[0]
-        if found:
-            return self._chosen_column(text, found, operation, kind)
+        columns = list(self._called(text, among))
+        if len(columns) == 1:
+            return columns[0]
+        if columns:
+            return self._chosen_column(text, columns, operation, kind)
         if text in self.made:
             return BoundColumn("", text)
 
@@ -156,11 +156,11 @@ class IntentScope:
         return None
 
     def _of_source(self, source: BoundSource, text: str, operation: int) -> BoundColumn:
-        found = list(self._called(text, [source.name]))
-        if len(found) == 1:
-            return found[0]
-        if found:
-            return self._chosen_column(text, found, operation, "column")
+        columns = list(self._called(text, [source.name]))
+        if len(columns) == 1:
+            return columns[0]
+        if columns:
+            return self._chosen_column(text, columns, operation, "column")
 
         raise self._unknown_column(text, [source.name], operation)
 
@@ -182,11 +182,11 @@ class IntentScope:
                     yield BoundColumn(name, column.name)
 
     def _chosen_column(
-        self, text: str, found: list[BoundColumn], operation: int, kind: AmbiguityKind
+        self, text: str, candidates: list[BoundColumn], operation: int, kind: AmbiguityKind
     ) -> BoundColumn:
         prompt = Text(f"“{text}”指的是哪一列？", f"Which column does “{text}” mean?")
         by_value = {}
-        for column in found:
+        for column in candidates:
             by_value[shown(column)] = column
 
         choices = self.choices_of(by_value.values())
@@ -227,11 +227,11 @@ class IntentScope:
 
     def stored(self, column: BoundColumn) -> Column:
         """Return what the catalogue says of a source's column."""
-        found = self.sources[column.source].table.column(column.name)
-        if found is None:
+        stored = self.sources[column.source].table.column(column.name)
+        if stored is None:
             raise KeyError(column)
 
-        return found
+        return stored
 
     def type_of(self, column: BoundColumn) -> str:
         """Return the type of a column of a source, or of one that a step made."""
@@ -255,14 +255,14 @@ class IntentScope:
 
     def money_in(self, expression: exp.Expression) -> frozenset[BoundColumn]:
         """Return the stored amounts that a bound expression is computed from."""
-        found: set[BoundColumn] = set()
+        money: set[BoundColumn] = set()
         for column in bound_columns(expression):
             if not column.source:
-                found |= self.made[column.name].money
+                money |= self.made[column.name].money
             elif is_money(self.stored(column)):
-                found.add(column)
+                money.add(column)
 
-        return frozenset(found)
+        return frozenset(money)
 
     # the result
 
@@ -404,7 +404,7 @@ def _names_in_comment(comment: str | None) -> tuple[str, ...]:
 
 def near(text: str, known: Iterable[str] | Mapping[str, object]) -> list[str]:
     """Return the known names that `text` resembles most, the nearest first."""
-    found = process.extract(
+    matches = process.extract(
         text[:_MOST_CHARS],
         list(known),
         scorer=fuzz.WRatio,
@@ -413,7 +413,7 @@ def near(text: str, known: Iterable[str] | Mapping[str, object]) -> list[str]:
         score_cutoff=_LEAST_SCORE,
     )
     kept: list[str] = []
-    for name, *_ in found:
+    for name, *_ in matches:
         kept.append(name)
 
     return kept

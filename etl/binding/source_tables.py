@@ -22,11 +22,11 @@ def _tables_by_said_name(tables: Iterable[Table]) -> Mapping[str, tuple[TableNam
         for name in dict.fromkeys(said_table_names(table)):
             named[name].append(table.key)
 
-    found = {}
+    tables_by_name = {}
     for name, keys in named.items():
-        found[name] = tuple(keys)
+        tables_by_name[name] = tuple(keys)
 
-    return found
+    return tables_by_name
 
 
 SAID_TABLES = IndexPart(
@@ -82,10 +82,10 @@ def _table_of(source: IntentSource, catalog: Catalog, findings: RequestFindings)
     Raises:
         NotBound
     """
-    found = tables_named(source.table_name, source.schema_name, catalog)
-    if len(found) == 1:
-        return found[0]
-    if not found:
+    candidates = tables_named(source.table_name, source.schema_name, catalog)
+    if len(candidates) == 1:
+        return candidates[0]
+    if not candidates:
         spelled = ".".join(filter(None, (source.schema_name, source.table_name)))
         raise findings.refuse(
             "unknown_name",
@@ -97,7 +97,7 @@ def _table_of(source: IntentSource, catalog: Catalog, findings: RequestFindings)
         f"“{source.table_name}”指的是哪张表？", f"Which table does “{source.table_name}” mean?"
     )
     by_value = {}
-    for table in found:
+    for table in candidates:
         by_value[f"{table.schema}.{table.name}"] = table
 
     choices = []
@@ -123,9 +123,9 @@ def tables_named(name: str, schema: str | None, catalog: Catalog) -> Sequence[Ta
 
         return [table]
 
-    found = catalog.by_name.get(name, ())
-    if found:
-        return _on_path(found, catalog)
+    candidates = catalog.by_name.get(name, ())
+    if candidates:
+        return _on_path(candidates, catalog)
 
     owner, dot, own_name = name.partition(".")
     if dot and (owner, own_name) in catalog.by_key:
@@ -138,11 +138,11 @@ def tables_named(name: str, schema: str | None, catalog: Catalog) -> Sequence[Ta
     return kept
 
 
-def _on_path(found: Sequence[Table], catalog: Catalog) -> Sequence[Table]:
+def _on_path(candidates: Sequence[Table], catalog: Catalog) -> Sequence[Table]:
     """Return all tables of a name; those that no search path finds only where none is on it."""
     on_path = []
-    for table in found:
+    for table in candidates:
         if table.schema in catalog.search_path:
             on_path.append(table)
 
-    return on_path or found
+    return on_path or candidates

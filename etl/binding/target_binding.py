@@ -351,12 +351,12 @@ def primary_key_names(scope: IntentScope, source: str) -> tuple[str, ...]:
     """
     result = scope.result or {}
     names = {one.column: name for name, one in result.items()}
-    found = []
+    key_names = []
     for column in scope.sources[source].table.primary_key:
         name = names.get(BoundColumn(source, column))
         if name is None:
             return ()
 
-        found.append(name)
+        key_names.append(name)
 
-    return tuple(found)
+    return tuple(key_names)

@@ -107,11 +107,11 @@ class TransformBinding:
 
     def _sources(self, columns: Iterable[BoundColumn]) -> frozenset[str]:
         """Return the sources that columns are computed from, for those from none the base."""
-        found: set[str] = set()
+        sources: set[str] = set()
         for column in columns:
-            found |= self._scope.sources_of(column)
+            sources |= self._scope.sources_of(column)
 
-        return frozenset(found or {self._state.tree.base})
+        return frozenset(sources or {self._state.tree.base})
 
     # maps
 
@@ -239,8 +239,8 @@ class TransformBinding:
 
     def rate_source(self, text: str, order: int, schema: str | None = None) -> BoundSource:
         """Return a table of rates as a source, which is added."""
-        found = tables_named(text, schema, self._state.catalog)
-        if len(found) != 1:
+        tables = tables_named(text, schema, self._state.catalog)
+        if len(tables) != 1:
             raise self._findings.refuse(
                 "unknown_name",
                 Text(
@@ -249,7 +249,7 @@ class TransformBinding:
                 ),
             )
 
-        source = BoundSource(found[0].name, found[0])
+        source = BoundSource(tables[0].name, tables[0])
         self._scope.sources.setdefault(source.name, source)
         self._scope.names.setdefault(text, source.name)
         return source
@@ -330,20 +330,20 @@ class TransformBinding:
         return self._scope.sources[source].table
 
     def _one_of(self, columns: list[Column], source: str, kind: Any, order: int) -> BoundColumn:
-        found = []
+        candidates = []
         for column in columns:
-            found.append(BoundColumn(source, column.name))
+            candidates.append(BoundColumn(source, column.name))
 
-        if len(found) == 1:
-            return found[0]
-        if not found:
+        if len(candidates) == 1:
+            return candidates[0]
+        if not candidates:
             raise self._unknown_column("?", self._scope.sources[source], order)
 
         prompt = Text(
             f"操作 {order} 使用 {source} 的哪一列？",
             f"Which column of {source} does operation {order} use?",
         )
-        by_value = {shown(one): one for one in found}
+        by_value = {shown(one): one for one in candidates}
         topic = f"{source} {order}"
         choices = self._scope.choices_of(by_value.values())
         return by_value[self._findings.choose(kind, topic, prompt, choices, order)]
@@ -361,14 +361,14 @@ class TransformBinding:
 
 def _target_currency(rates: BoundSource, currency: str, to: str) -> str | None:
     """Return the column of the currency that rates lead to, where they have one."""
-    found = []
+    currencies = []
     for column in rates.table.columns:
         if column.name == currency or kind_of_type(column.type) != "text":
             continue
         if is_currency(column) or to in column.values:
-            found.append(column.name)
+            currencies.append(column.name)
 
-    return found[0] if len(found) == 1 else None
+    return currencies[0] if len(currencies) == 1 else None
 
 
 def _new_value(value: Any, field: str) -> Scalar:

@@ -134,13 +134,13 @@ def _parts(tokens: Sequence[Token]) -> list[tuple[Token, ...]]:
 
         parts[-1].append(token)
 
-    found: list[tuple[Token, ...]] = []
+    clause_parts: list[tuple[Token, ...]] = []
     for part in parts:
         trimmed = _without_edges(part)
         if trimmed:
-            found.append(_with_relation(trimmed))
+            clause_parts.append(_with_relation(trimmed))
 
-    return found
+    return clause_parts
 
 
 def _with_relation(part: Sequence[Token]) -> tuple[Token, ...]:

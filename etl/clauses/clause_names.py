@@ -74,13 +74,13 @@ def is_number(_table: Table, column: Column) -> bool:
 
 def named_columns(table: Table, names: Iterable[str]) -> list[NamedColumn]:
     """Return the columns of a table that have these names; names of none are passed over."""
-    found = []
+    columns = []
     for name in names:
         column = table.column(name)
         if column is not None:
-            found.append(NamedColumn(table, column))
+            columns.append(NamedColumn(table, column))
 
-    return found
+    return columns
 
 
 def _is_written(said: str, column: Column) -> bool:
@@ -93,12 +93,12 @@ def _is_written(said: str, column: Column) -> bool:
 
 
 def _of_quality(candidates: Sequence[tuple[float, NamedColumn]], least: float) -> list[NamedColumn]:
-    found: list[NamedColumn] = []
+    columns: list[NamedColumn] = []
     for quality, named in candidates:
         if quality >= least:
-            found.append(named)
+            columns.append(named)
 
-    return found
+    return columns
 
 
 class Names:
@@ -215,12 +215,12 @@ class Names:
     def shown_columns(self, table: Table) -> list[NamedColumn]:
         """Return the column of texts by which people call the table's rows, if there is one."""
         shown = named_columns(table, self._lexicon.schema.facts[table.key].display[:1])
-        found: list[NamedColumn] = []
+        columns: list[NamedColumn] = []
         for named in shown:
             if kind_of_type(named.column.type) == "text":
-                found.append(named)
+                columns.append(named)
 
-        return found
+        return columns
 
     def row_keys(self, table: Table) -> list[Json]:
         """Return the keys of an aggregate that tell a table's rows apart and what they are called.
@@ -237,12 +237,12 @@ class Names:
 
     def measures_of(self, table: Table) -> list[NamedColumn]:
         """Return the columns of the table that hold figures."""
-        found: list[NamedColumn] = []
+        measures: list[NamedColumn] = []
         for column in table.columns:
             if self.is_measure(table, column):
-                found.append(NamedColumn(table, column))
+                measures.append(NamedColumn(table, column))
 
-        return found
+        return measures
 
     def label(self, table: Table, column: Column | None = None) -> str:
         """Return the stored name of a table or column, with its comment."""
@@ -360,11 +360,11 @@ class Names:
 
         return self._without_equal(written or exact)
 
-    def _without_equal(self, found: Sequence[NamedColumn]) -> list[NamedColumn]:
+    def _without_equal(self, columns: Sequence[NamedColumn]) -> list[NamedColumn]:
         """Leave out keys that a column of an earlier table refers to: the two are always equal."""
         kept: list[NamedColumn] = []
-        for one in found:
-            if not any(self._refers(other, one) for other in found):
+        for one in columns:
+            if not any(self._refers(other, one) for other in columns):
                 kept.append(one)
 
         return kept
@@ -435,13 +435,13 @@ class Names:
 
     def column_called(self, said: str) -> NamedColumn | None:
         """Return the one column of the request's tables with exactly this name or comment."""
-        found = []
+        columns = []
         for named in self._own_columns():
             if _is_written(said, named.column):
-                found.append(named)
+                columns.append(named)
 
-        if len(found) == 1:
-            return found[0]
+        if len(columns) == 1:
+            return columns[0]
 
         return None
 
@@ -454,12 +454,12 @@ class Names:
 
     def coded_columns(self) -> list[NamedColumn]:
         """Return the columns of the request's tables whose values are known."""
-        found = []
+        columns = []
         for named in self._own_columns():
             if named.column.allowed or named.column.values:
-                found.append(named)
+                columns.append(named)
 
-        return found
+        return columns
 
     def dates(self) -> list[NamedColumn]:
         """Return the date columns of the request's tables, of the base first.
@@ -473,12 +473,12 @@ class Names:
             if meant:
                 return meant
 
-        found = []
+        columns = []
         for named in self._own_columns():
             if is_date(named.table, named.column):
-                found.append(named)
+                columns.append(named)
 
-        return found
+        return columns
 
     def _meant_date(self, table: Table) -> list[NamedColumn]:
         """Return the date that the semantic file names for a table, if it names one."""
@@ -494,35 +494,35 @@ class Names:
 
         Those of `among`, else those of the request's tables if there are any.
         """
-        found = self._columns_named(token, accepts)
+        candidates = self._columns_named(token, accepts)
         preferred = self._sources if among is None else among
         theirs: list[tuple[float, NamedColumn]] = []
-        for (table, _), candidate in found.items():
+        for (table, _), candidate in candidates.items():
             if table in preferred:
                 theirs.append(candidate)
 
         if theirs or among is not None:
             return theirs
 
-        return list(found.values())
+        return list(candidates.values())
 
     def _columns_named(
         self, token: Token, accepts: Accepts
     ) -> dict[tuple[TableKey, str], tuple[float, NamedColumn]]:
         """Return the columns that the word may name, with the quality of the name."""
-        found: dict[tuple[TableKey, str], tuple[float, NamedColumn]] = {}
+        candidates: dict[tuple[TableKey, str], tuple[float, NamedColumn]] = {}
         for own in self._columns_of_views(token.text):
             if accepts(own.table, own.column):
-                found[own.table.key, own.column.name] = (1.0, own)
+                candidates[own.table.key, own.column.name] = (1.0, own)
 
         for link in token.links("column"):
             named = self._linked(link)
             if named is None or link.quality < _LEAST_COLUMN:
                 continue
             if accepts(named.table, named.column):
-                found.setdefault((link.table, named.column.name), (link.quality, named))
+                candidates.setdefault((link.table, named.column.name), (link.quality, named))
 
-        return found
+        return candidates
 
     def _columns_of_views(self, name: str) -> Iterator[NamedColumn]:
         """Yield the columns so called of the request's views, to which no word is linked."""
@@ -543,10 +543,10 @@ class Names:
 
         return NamedColumn(table, column, link.factor)
 
-    def _assume_meant(self, said: str, found: NamedColumn, order: int) -> None:
-        label = self.label(found.table, found.column)
+    def _assume_meant(self, said: str, named_column: NamedColumn, order: int) -> None:
+        label = self.label(named_column.table, named_column.column)
         text = Text(f"“{said}”理解为 {label}。", f"“{said}” is taken as {label}.")
-        column = BoundColumn(self.name_of(found.table), found.column.name)
+        column = BoundColumn(self.name_of(named_column.table), named_column.column.name)
         decides = JoinedRows(column.source, ((BoundCondition(column, "not_null"),),))
-        assumed = f"meant_{found.table.name}_{found.column.name}"
+        assumed = f"meant_{named_column.table.name}_{named_column.column.name}"
         self._findings.assume(assumed, text, order, decides=decides)

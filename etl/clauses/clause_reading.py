@@ -84,10 +84,10 @@ class RequestReading:
             for column in self.names.of(key).columns:
                 names.add(column.name)
 
-        found = process.extract(
+        matches = process.extract(
             word.lower(), sorted(names), limit=_MOST_SUGGESTIONS, score_cutoff=_LIKE
         )
-        return [name for name, _, _ in found]
+        return [name for name, _, _ in matches]
 
     # --------------------------------------------------------------------------
     # tables

@@ -75,12 +75,12 @@ class Token:
 
     def links(self, kind: str) -> tuple[Link, ...]:
         """Return what it may name, of a kind, best first."""
-        found = []
+        links = []
         for link in self.mark.links:
             if link.kind == kind:
-                found.append(link)
+                links.append(link)
 
-        return tuple(found)
+        return tuple(links)
 
     def rival_quality(self, kind: str) -> float:
         """Return the quality of the best thing of another kind that it may name, 0 for none."""
@@ -164,22 +164,22 @@ def words_without(tokens: Iterable[Token], *kinds: str) -> list[Token]:
 
 def naming_words(tokens: Iterable[Token]) -> list[Token]:
     """Return the words that name something of the database."""
-    found = []
+    words = []
     for token in tokens:
         if token.names:
-            found.append(token)
+            words.append(token)
 
-    return found
+    return words
 
 
 def table_words(tokens: Iterable[Token]) -> list[Token]:
     """Return the words that name tables."""
-    found = []
+    words = []
     for token in tokens:
         if token.table is not None:
-            found.append(token)
+            words.append(token)
 
-    return found
+    return words
 
 
 def _identifiers(index: CatalogIndex) -> frozenset[str]:
@@ -193,16 +193,16 @@ def _identifiers(index: CatalogIndex) -> frozenset[str]:
         for column in table.columns:
             names.add(column.name)
 
-    found: set[str] = set()
+    identifiers: set[str] = set()
     for name in names:
         if "_" in name:
-            found.add(name.lower())
+            identifiers.add(name.lower())
         elif name in clause_intents():
-            found.add(f"{_FIGURE}{name}")
+            identifiers.add(f"{_FIGURE}{name}")
         elif name.isascii() and _is_written(name):
-            found.add(name)
+            identifiers.add(name)
 
-    return frozenset(found)
+    return frozenset(identifiers)
 
 
 def _is_written(name: str) -> bool:
@@ -306,8 +306,8 @@ def _with_qualified_names(question: str, links: Mapping[str, Link]) -> str:
 def _qualified_links(question: str, catalog: Catalog) -> dict[str, Link]:
     """Return what names like `schema.table` and `table.column` name, by the names in lower case."""
     links: dict[str, Link] = {}
-    for found in _QUALIFIED.finditer(question):
-        name = found[0].replace('"', "")
+    for match in _QUALIFIED.finditer(question):
+        name = match[0].replace('"', "")
         parts = tuple(name.casefold().split("."))
         named = _links_of(parts, catalog)
         if len(named) == 1:
@@ -350,25 +350,25 @@ def tokens_of(
     question = _with_marked_names(question, IDENTIFIERS.of(catalog))
     text = normalise(without_courtesy(question) or question)
     atoms = atoms_of(text)
-    found: list[Token] = []
+    tokens: list[Token] = []
     for mark in marks_of(question, lexicon, clause_intents(is_follow_up=is_follow_up)):
         kind = mark.intent.kind if mark.intent else ""
         start = atoms[mark.start].start
         end = atoms[mark.end - 1].end
-        gap = text[found[-1].end : start] if found else ""
+        gap = text[tokens[-1].end : start] if tokens else ""
         link = qualified.get((mark.literal or mark.text).casefold())
         if link is not None:
             mark = replace(mark, links=(link,), is_unknown=False, is_skippable=False)
 
         token = Token(mark, kind, start, end, is_apart=" " in gap)
         if not token.names:
-            token = _as_stored_value(token, found, catalog)
-        if token.means("verb") and _is_operand(token, found):
+            token = _as_stored_value(token, tokens, catalog)
+        if token.means("verb") and _is_operand(token, tokens):
             token = replace(token, kind="")
 
-        found.append(token)
+        tokens.append(token)
 
-    return text, tuple(found)
+    return text, tuple(tokens)
 
 
 def _is_operand(token: Token, before: Sequence[Token]) -> bool:

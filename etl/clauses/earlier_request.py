@@ -41,14 +41,14 @@ def _add_tables(
     """Make the tables that the intent reads those of the request; return them by their names."""
     tables: dict[str, Table] = {}
     for source in _read_sources(earlier, draft):
-        found = tables_named(source.table_name, source.schema_name, catalog)
-        if len(found) != 1:
+        tables_of_name = tables_named(source.table_name, source.schema_name, catalog)
+        if len(tables_of_name) != 1:
             continue
 
         called = _source_name(source)
-        names.call(found[0], called)
-        names.add(found[0].key)
-        tables[called] = found[0]
+        names.call(tables_of_name[0], called)
+        names.add(tables_of_name[0].key)
+        tables[called] = tables_of_name[0]
 
     return tables
 

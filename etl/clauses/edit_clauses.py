@@ -46,17 +46,17 @@ class EditClauses(ClauseReader):
 
     def take_figures(self, clause: Clause, *, is_added: bool) -> None:
         """Add groups and figures, or replace those before: the user is asked unless it is said."""
-        found = self._reading.figures(clause.tokens)
+        figures = self._reading.figures(clause.tokens)
         if self._draft.aggregate is None:
-            self._reading.add_figures(found)
+            self._reading.add_figures(figures)
             return
 
-        if not found.keys and not found.measures:
+        if not figures.keys and not figures.measures:
             self._reading.refuse_clause(clause.tokens)
             return
 
-        keys = _unknown_among(found.keys, self._draft.keys)
-        measures = _unknown_among(found.measures, self._draft.measures)
+        keys = _unknown_among(figures.keys, self._draft.keys)
+        measures = _unknown_among(figures.measures, self._draft.measures)
         if keys:
             self._place_keys(keys, is_added=is_added)
         if measures:
@@ -79,19 +79,19 @@ class EditClauses(ClauseReader):
                 window["partition_by"] = [*window["partition_by"], *names]
 
     def _place(
-        self, known: list[Json], found: list[Json], kind: AmbiguityKind, *, is_added: bool
+        self, known: list[Json], entries: list[Json], kind: AmbiguityKind, *, is_added: bool
     ) -> None:
         """Add to the keys or figures that there are, or replace them, as it is said or chosen."""
         chosen: str | None = _ADD
         if known and not is_added:
-            chosen = self._asked_place(kind, found)
+            chosen = self._asked_place(kind, entries)
         if chosen is None:
             return
         if chosen == _REPLACE:
             self._take_away(known)
             known.clear()
 
-        for one in found:
+        for one in entries:
             one["as"] = self._free_name(one)
             known.append(one)
             self._draft.show(one["as"])
@@ -102,8 +102,8 @@ class EditClauses(ClauseReader):
         self._draft.hide(names)
         self._remove_windows_over(names)
 
-    def _asked_place(self, kind: AmbiguityKind, found: Sequence[Json]) -> str | None:
-        listed = ", ".join(str(one["as"]) for one in found)
+    def _asked_place(self, kind: AmbiguityKind, entries: Sequence[Json]) -> str | None:
+        listed = ", ".join(str(one["as"]) for one in entries)
         prompt = Text(
             f"“{listed}”是增加，还是替换原有的？",
             f"Does “{listed}” come beside what there is, or instead of it?",
@@ -176,12 +176,12 @@ class EditClauses(ClauseReader):
 
     def _computed(self) -> list[Json]:
         """Return the figures that are more than a number of rows."""
-        found: list[Json] = []
+        computed: list[Json] = []
         for measure in self._draft.measures:
             if measure["function"] != "count":
-                found.append(measure)
+                computed.append(measure)
 
-        return found
+        return computed
 
     def _replace_column(self, token: Token, old: Sequence[Token]) -> bool:
         named = self._names.column(token, self._reading.order)
@@ -238,16 +238,16 @@ class EditClauses(ClauseReader):
 
     def _dates_in_use(self) -> list[str]:
         """Return the dates that are grouped by, compared or sorted by, each once."""
-        found: dict[str, None] = {}
+        dates: dict[str, None] = {}
         for action, parameters in self._draft.operations:
             if action not in ("filter", "aggregate", "dedup"):
                 continue
 
             for column in _columns_in(parameters):
                 if self._is_date(column):
-                    found[column] = None
+                    dates[column] = None
 
-        return list(found)
+        return list(dates)
 
     def _is_date(self, reference: str) -> bool:
         name, _, called = reference.partition(".")
@@ -289,10 +289,10 @@ class EditClauses(ClauseReader):
         self._draft.rename_result({before: changed["as"]})
         return True
 
-    def _among(self, found: Sequence[Json], old: Sequence[Token]) -> list[Json]:
+    def _among(self, entries: Sequence[Json], old: Sequence[Token]) -> list[Json]:
         """Return the keys or figures that the words name; all of them where no word names one."""
         wanted = self._references(old)
-        return _with_any(found, "column", wanted) or list(found)
+        return _with_any(entries, "column", wanted) or list(entries)
 
     def _references(self, tokens: Sequence[Token]) -> list[str | None]:
         """Return the columns that words name, as the intent writes them."""
@@ -312,20 +312,22 @@ class EditClauses(ClauseReader):
             measure["as"] = f"{column}_{changed['function']}"
             self._draft.rename_result({before: measure["as"]})
 
-    def _one_of(self, kind: AmbiguityKind, found: Sequence[Json], said: str) -> Json | None:
+    def _one_of(self, kind: AmbiguityKind, entries: Sequence[Json], said: str) -> Json | None:
         """Return the one that is replaced; None where there is none or the user is asked."""
-        by_name = {str(one["as"]): one for one in found}
+        by_name = {str(one["as"]): one for one in entries}
         chosen = self._one_reference(kind, list(by_name), said)
         return by_name.get(chosen or "")
 
-    def _one_reference(self, kind: AmbiguityKind, found: Sequence[str], said: str) -> str | None:
-        if not found:
+    def _one_reference(
+        self, kind: AmbiguityKind, references: Sequence[str], said: str
+    ) -> str | None:
+        if not references:
             return None
-        if len(found) == 1:
-            return found[0]
+        if len(references) == 1:
+            return references[0]
 
         prompt = Text(f"“{said}”替换哪一个？", f"What does “{said}” replace?")
-        choices = choices_of(found)
+        choices = choices_of(references)
         try:
             return self._reading.findings.choose(kind, f"instead {said}", prompt, choices)
         except NotBound:
@@ -399,9 +401,9 @@ class EditClauses(ClauseReader):
         """Take away the keys and figures that words name, if they name nothing else."""
         gone: list[Json] = []
         for token in tokens:
-            found = self._column_of_result(token)
-            if found is not None:
-                gone.append(found)
+            column = self._column_of_result(token)
+            if column is not None:
+                gone.append(column)
             elif token.names or token.mark.is_unknown:
                 return False
 
@@ -436,30 +438,30 @@ class EditClauses(ClauseReader):
         return _first_with(columns, "column", reference)
 
 
-def _first_with(found: Iterable[Json], part: str, value: str | None) -> Json | None:
+def _first_with(entries: Iterable[Json], part: str, value: str | None) -> Json | None:
     """Return the first key or figure with this part; None where there is none."""
-    for one in found:
+    for one in entries:
         if one.get(part) == value:
             return one
 
     return None
 
 
-def _with_any(found: Iterable[Json], part: str, values: Collection[str | None]) -> list[Json]:
+def _with_any(entries: Iterable[Json], part: str, values: Collection[str | None]) -> list[Json]:
     """Return the operations, keys or figures of which this part is one of the values."""
     kept: list[Json] = []
-    for one in found:
+    for one in entries:
         if one.get(part) in values:
             kept.append(one)
 
     return kept
 
 
-def _unknown_among(found: Iterable[Json], known: Collection[Json]) -> list[Json]:
+def _unknown_among(entries: Iterable[Json], known: Collection[Json]) -> list[Json]:
     """Return the groups or figures that are not known yet, whatever they are called."""
     known_parts = list(map(_telling_parts, known))
     unknown: list[Json] = []
-    for one in found:
+    for one in entries:
         if _telling_parts(one) not in known_parts:
             unknown.append(one)
 
@@ -497,13 +499,13 @@ def _reads(parameters: Json, names: set[str]) -> bool:
 
 def _columns_in(parameters: Json) -> list[str]:
     """Return the columns that parameters name."""
-    found: list[str] = []
+    columns: list[str] = []
     for container in containers_in(parameters):
         column = container.get("column") if isinstance(container, dict) else None
         if isinstance(column, str):
-            found.append(column)
+            columns.append(column)
 
-    return found
+    return columns
 
 
 def _sides_of(tokens: Sequence[Token]) -> _Sides:

@@ -36,15 +36,15 @@ class FilterClauses(ClauseReader):
             self._reading.refuse_word(said(clause.tokens), [suggestion])
             return
 
-        found = self._reading.conditions(
+        conditions = self._reading.conditions(
             clause.tokens,
             measures=self._draft.measures,
             excludes=clause.kind == "exclude",
         )
-        self._reading.add_tables_of(found.conditions)
-        if found.conditions:
-            self._add(found.conditions)
-        elif not found.uncovered:
+        self._reading.add_tables_of(conditions.conditions)
+        if conditions.conditions:
+            self._add(conditions.conditions)
+        elif not conditions.uncovered:
             self._reading.refuse_clause(clause.tokens)
 
     def _names_other_table(self, tokens: Sequence[Token]) -> bool:
@@ -86,15 +86,15 @@ class FilterClauses(ClauseReader):
 
     def _any_on_result(self, alternatives: Sequence[Json]) -> Json | None:
         """Return the alternatives on columns of the result; None where one compares source rows."""
-        found: list[Json] = []
+        conditions: list[Json] = []
         for condition in alternatives:
             on_result = self._on_result(condition)
             if on_result is None:
                 return None
 
-            found.append(on_result)
+            conditions.append(on_result)
 
-        return {"any": found}
+        return {"any": conditions}
 
     def _filterable_keys(self) -> Sequence[Json]:
         """Return the grouping keys on which a condition may filter groups.

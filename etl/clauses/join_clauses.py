@@ -111,12 +111,12 @@ class JoinClauses(ClauseReader):
     def _missing(self) -> list[Table]:
         """Return the tables of the request that nothing joins yet."""
         joined = self._reading.joined_keys()
-        found: list[Table] = []
+        missing: list[Table] = []
         for key in self._names.sources:
             if key not in joined:
-                found.append(self._names.of(key))
+                missing.append(self._names.of(key))
 
-        return found
+        return missing
 
     def _next(self, missing: Sequence[Table]) -> Table:
         """Return a table that is tied to one that is joined; else the first."""
@@ -161,7 +161,7 @@ class JoinClauses(ClauseReader):
 
         A declared key comes first, then columns of one name, then the other table's own key.
         """
-        found: dict[int, list[str]] = {}
+        pairs: dict[int, list[str]] = {}
         for named in self._named_by(token):
             own = self._names.reference(named.table, named.column.name)
             for other in self._tables_opposite(named.table, right):
@@ -170,12 +170,12 @@ class JoinClauses(ClauseReader):
                     if named.table.key == right.key:
                         pair.reverse()
 
-                    found.setdefault(rank, pair)
+                    pairs.setdefault(rank, pair)
 
-        if not found:
+        if not pairs:
             return None
 
-        return found[min(found)]
+        return pairs[min(pairs)]
 
     def _tables_opposite(self, table: Table, right: Table) -> list[Table]:
         """Return the tables that a column of a table may be joined with where `right` is joined."""

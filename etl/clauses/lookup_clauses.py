@@ -73,22 +73,22 @@ class _Lookup:
     @property
     def verbs(self) -> list[Token]:
         """Return the words that say how rows are tied, without naming a table."""
-        found: list[Token] = []
+        verbs: list[Token] = []
         for token in self.objects:
             if token.means("verb") and token.table is None:
-                found.append(token)
+                verbs.append(token)
 
-        return found
+        return verbs
 
     @property
     def unknown(self) -> list[Token]:
         """Return the words that the database does not know."""
-        found: list[Token] = []
+        unknown: list[Token] = []
         for token in self.objects:
             if _is_unknown(token):
-                found.append(token)
+                unknown.append(token)
 
-        return found
+        return unknown
 
     @property
     def compares(self) -> bool:
@@ -107,12 +107,12 @@ class _Lookup:
     def conditions(self) -> list[Token]:
         """Return the words that say which rows are looked up, without their tables and verbs."""
         verbs = self.verbs
-        found: list[Token] = []
+        conditions: list[Token] = []
         for token in self.objects:
             if token.table is None and token not in verbs:
-                found.append(token)
+                conditions.append(token)
 
-        return found
+        return conditions
 
 
 class LookupClauses(ClauseReader):
@@ -268,12 +268,12 @@ class LookupClauses(ClauseReader):
 
     def _tables_behind(self, base: Table) -> list[Table]:
         """Return the tables of which a row of the base may have several."""
-        found: list[Table] = []
+        tables: list[Table] = []
         for table in self._reading.catalog.tables:
             if self._has_several(base, table):
-                found.append(table)
+                tables.append(table)
 
-        return found
+        return tables
 
     def _has_several(self, base: Table, table: Table) -> bool:
         """Tell whether a row of the base may have several of the other table by itself."""

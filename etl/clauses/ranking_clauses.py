@@ -341,12 +341,12 @@ class RankingClauses(ClauseReader):
 
 def _unknown_words(tokens: Sequence[Token]) -> list[Token]:
     """Return the words that neither name anything nor belong to a ranking."""
-    found = []
+    unknown = []
     for token in tokens:
         if not token.names and not token.means(*_RANKING_WORDS):
-            found.append(token)
+            unknown.append(token)
 
-    return found
+    return unknown
 
 
 def _is_key(named: NamedColumn) -> bool:

@@ -76,12 +76,12 @@ class RequestDraft:
     @property
     def plain_keys(self) -> list[Json]:
         """Return the keys that are columns as they are stored, and no periods."""
-        found: list[Json] = []
+        keys: list[Json] = []
         for key in self.keys:
             if key.get("unit") is None:
-                found.append(key)
+                keys.append(key)
 
-        return found
+        return keys
 
     @property
     def period(self) -> Json | None:

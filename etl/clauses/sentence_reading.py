@@ -75,11 +75,14 @@ def is_change(tokens: Sequence[Token]) -> bool:
         return True
 
     clauses = clauses_of(tokens)
-    return not any(_is_whole(clause) for clause in clauses)
+    return not any(_names_its_tables(clause) for clause in clauses)
 
 
-def _is_whole(clause: Clause) -> bool:
-    """Tell whether a clause begins with tables of its own."""
+def _names_its_tables(clause: Clause) -> bool:
+    """Tell whether a clause names the tables that it works on: a join both of them.
+
+    A clause of a follow-up needs none, because it works on those of the earlier request.
+    """
     tables = table_words(clause.tokens)
     if clause.kind == "join":
         return len(tables) > 1
@@ -377,9 +380,9 @@ def _source(name: str, table: Table) -> IntentSource:
 
 def _tables_behind_from(tokens: Sequence[Token]) -> list[Token]:
     """Return the words of tables that stand behind "from"."""
-    found: list[Token] = []
+    tables: list[Token] = []
     for before, token in pairwise(tokens):
         if before.means("from") and token.table is not None:
-            found.append(token)
+            tables.append(token)
 
-    return found
+    return tables

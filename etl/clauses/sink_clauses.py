@@ -102,15 +102,15 @@ def _called(name: str, catalog: Catalog) -> list[Table]:
 
     said.update([f"{one}表" for one in said])
     said_keys = set(map(key_of, said))
-    found: dict[TableKey, Table] = {}
+    table_by_key: dict[TableKey, Table] = {}
     for called, tables in SAID_TABLES.of(catalog).items():
         if key_of(called) not in said_keys:
             continue
 
         for key in tables:
-            found[key] = catalog.by_key[key]
+            table_by_key[key] = catalog.by_key[key]
 
-    return list(found.values())
+    return list(table_by_key.values())
 
 
 def _name_in(tokens: Sequence[Token]) -> Sequence[Token]:

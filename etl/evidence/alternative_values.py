@@ -19,17 +19,17 @@ Candidates = Callable[[Place], Sequence[Any]]
 def values_of_no_alternative(
     intent: BoundIntent, candidates: Candidates
 ) -> list[Mapping[Place, Any]]:
-    """Return the values of each condition with alternatives, by the columns that it compares.
+    """Return for each condition with alternatives values of its columns that fulfil none of them.
 
-    Columns that always fulfil one are left out.
+    Columns whose values always fulfil one are left out.
     """
-    found = []
+    value_sets = []
     for step in intent.steps_of(FilterStep):
         for test in step.tests:
             if isinstance(test, AnyOf):
-                found.append(_values_by_place(test, intent, candidates))
+                value_sets.append(_values_by_place(test, intent, candidates))
 
-    return [values for values in found if values]
+    return [values for values in value_sets if values]
 
 
 def _values_by_place(

@@ -196,12 +196,12 @@ def beside(value: Any, type_: str) -> list[Any]:
         return [not value]
 
     step = _smallest_step(value, type_)
-    found = []
+    neighbours = []
     for move in (-step, step):
         with suppress(OverflowError):  # what lies beyond the calendar
-            found.append(value + move)
+            neighbours.append(value + move)
 
-    return found
+    return neighbours
 
 
 def _smallest_step(value: Any, type_: str) -> Any:

@@ -63,12 +63,14 @@ def values_at(bound: ComputedBound, row: Row, column: str, zone: str) -> Iterato
     def computed(value: Decimal) -> Decimal | None:
         changed = {**row, column: value}
         try:
-            found = evaluate_expression(bound.expression, lambda node: changed.get(node.name), zone)
+            result = evaluate_expression(
+                bound.expression, lambda node: changed.get(node.name), zone
+            )
         except NotComputable:
             return None
 
-        if isinstance(found, int | Decimal):
-            return Decimal(found)
+        if isinstance(result, int | Decimal):
+            return Decimal(result)
 
         return None
 

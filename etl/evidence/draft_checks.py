@@ -44,7 +44,7 @@ def _source_models(draft: Draft, bound: BoundIntent) -> dict[str, DraftModel]:
         if model.node.layer == "ODS":
             models.append(model)
 
-    found = {}
+    model_by_source = {}
     for source in bound.sources:
         read = f"{source.table.schema}.{source.table.name}"
         reading = []
@@ -53,10 +53,10 @@ def _source_models(draft: Draft, bound: BoundIntent) -> dict[str, DraftModel]:
                 reading.append(model)
 
         if reading:
-            found[source.name] = reading[0]
+            model_by_source[source.name] = reading[0]
             models.remove(reading[0])
 
-    return found
+    return model_by_source
 
 
 def _output_of(model: DraftModel, name: str) -> str | None:
@@ -177,10 +177,16 @@ def _of_column(
 
 def _of_figures(draft: Draft, bound: BoundIntent, names: UniqueNames) -> Iterator[DraftTest]:
     target = draft.meant.name
-    for found in reconciliations(bound):
-        test_id = names.technical(_id("reconcile", target, found.name))
+    for reconciliation in reconciliations(bound):
+        test_id = names.technical(_id("reconcile", target, reconciliation.name))
         yield DraftTest(
-            test_id, "reconcile", target, _RECONCILE, None, found.failures, (found.name,)
+            test_id,
+            "reconcile",
+            target,
+            _RECONCILE,
+            None,
+            reconciliation.failures,
+            (reconciliation.name,),
         )
 
 

@@ -156,7 +156,10 @@ def _column_of(column: exp.Expr) -> ColumnOf:
 
 
 def _repeats_only_names(change: NodeChange) -> bool:
-    """Rows that only name groups count nothing, however often they are there."""
+    """Tell whether a change repeats rows that only list groups, whose figures are all NULL.
+
+    Nothing counts such rows, so that repeating them shows nowhere.
+    """
     node = change.node
     selects = [node] if isinstance(node.parent, exp.Union) else []
     around = node.find_ancestor(exp.Select)
@@ -173,7 +176,10 @@ def _repeats_only_names(change: NodeChange) -> bool:
 
 
 def _tests_what_has_a_value(change: NodeChange) -> bool:
-    """A test for a value says nothing of a column with one, nor where the value is NULL with it."""
+    """Tell whether a changed IS NOT NULL makes no difference.
+
+    The column is never NULL, or the value that it guards is NULL whenever the column is.
+    """
     match change.node, change.changed:
         case exp.Not(this=exp.Is(this=exp.Column() as tested)) as test, exp.Boolean():
             has_value = _has_value(tested, change.facts.never_null)
@@ -183,7 +189,10 @@ def _tests_what_has_a_value(change: NodeChange) -> bool:
 
 
 def _tests_a_guard(change: NodeChange) -> bool:
-    """Any column tells whether to compute a value that is NULL whenever its columns are."""
+    """Tell whether a change is of the column by which a CASE guards a value.
+
+    The value is NULL whenever one of its columns is, so any of them guards it as well.
+    """
     match change.node.parent:
         case exp.Is(parent=exp.Expr() as test):
             return _guards_columns(test)
@@ -203,7 +212,7 @@ def _guards_columns(test: exp.Expr) -> bool:
 
 
 def _meets_no_null(change: NodeChange) -> bool:
-    """NULL keys don't meet where one side has none, and what has a value differs from another."""
+    """Tell whether a comparison was changed only in what it does with NULLs, and meets none."""
     node, changed, facts = change
     match changed:
         case exp.NEQ():
@@ -216,7 +225,7 @@ def _meets_no_null(change: NodeChange) -> bool:
 
 
 def _drops_a_null_test(change: NodeChange) -> bool:
-    """A column with a value is not NULL, so that nothing is lost without that alternative."""
+    """Tell whether only an alternative IS NULL was dropped, of a column that is never NULL."""
     node, kept, facts = change
     dropped = []
     for side in (node.this, node.expression):
@@ -231,7 +240,7 @@ def _drops_a_null_test(change: NodeChange) -> bool:
 
 
 def _guards_a_value(change: NodeChange) -> bool:
-    """COALESCE of a column with a value is that column."""
+    """Tell whether a COALESCE was dropped whose column is never NULL."""
     node, _, facts = change
     if not isinstance(node, exp.Coalesce):
         return False
@@ -244,7 +253,7 @@ def _guards_a_value(change: NodeChange) -> bool:
 
 
 def _counts_distinct_rows(change: NodeChange) -> bool:
-    """Keys of rows that no join repeats differ anyway."""
+    """Tell whether a DISTINCT was changed that counts keys of rows which no join repeats."""
     node, changed, facts = change
     select = node.find_ancestor(exp.Select)
     if select is None or select.args.get("joins"):
@@ -262,7 +271,7 @@ def _counts_distinct_rows(change: NodeChange) -> bool:
 
 
 def _reads_into_distinct(change: NodeChange) -> bool:
-    """Reading rows twice changes nothing where repeated rows are dropped."""
+    """Tell whether rows are read twice into a SELECT that drops repeated rows."""
     around = change.node.find_ancestor(exp.Select)
     if around is None:
         return False
@@ -272,7 +281,7 @@ def _reads_into_distinct(change: NodeChange) -> bool:
 
 
 def _ranks_without_ties(change: NodeChange) -> bool:
-    """Ranks differ from numbers only where there are ties."""
+    """Tell whether a rank was changed to a number or another rank where there are no ties."""
     window = change.node.parent
     if not isinstance(change.node, RANKS) or not isinstance(window, exp.Window):
         return False
@@ -301,7 +310,7 @@ def _columns_of_window(window: exp.Window) -> set[str]:
 
 
 def _looks_up_unused_row(change: NodeChange) -> bool:
-    """A row that is looked up by its key and not used may be any row."""
+    """Tell whether a lookup by key was changed of which no other column is read."""
     node, _, facts = change
     join = node.find_ancestor(exp.Join)
     select = join.find_ancestor(exp.Select) if join is not None else None

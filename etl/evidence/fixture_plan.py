@@ -198,7 +198,7 @@ class FixturePlan:
     # joins of rows
 
     def _references(self) -> dict[TableKey, list[Reference]]:
-        found = defaultdict(list)
+        references = defaultdict(list)
         for step in self._joins:
             pairs = () if step.is_multiple else step.on
             for left, right in pairs:
@@ -207,9 +207,9 @@ class FixturePlan:
 
                 reference = self._reference(left, right)
                 if reference.table.key != reference.other.key:
-                    found[reference.table.key].append(reference)
+                    references[reference.table.key].append(reference)
 
-        return found
+        return references
 
     def _child_references(self) -> Iterator[Reference]:
         left_out = {self._place(right) for _, right in self._pairs(is_anti=True)}
@@ -230,21 +230,21 @@ class FixturePlan:
     # what steps ask of a table's rows
 
     def _rates(self) -> dict[TableKey, RateStep]:
-        found: dict[TableKey, RateStep] = {}
+        rate_steps: dict[TableKey, RateStep] = {}
         for step in self.intent.steps_of(RateStep):
-            found.setdefault(self._table(step.rates).key, step)
+            rate_steps.setdefault(self._table(step.rates).key, step)
 
-        return found
+        return rate_steps
 
     def _dedup_keys(self) -> dict[TableKey, tuple[str, ...]]:
-        found: dict[TableKey, tuple[str, ...]] = {}
+        keys_by_table: dict[TableKey, tuple[str, ...]] = {}
         for step in self.intent.steps_of(DedupStep):
-            found.setdefault(self._table(step.source).key, step.keys)
+            keys_by_table.setdefault(self._table(step.source).key, step.keys)
 
-        return found
+        return keys_by_table
 
     def _equal_columns(self) -> dict[TableKey, list[tuple[str, str]]]:
-        found = defaultdict(list)
+        pairs_by_table = defaultdict(list)
         for one, other in self._telling.equal:
             table = self._table(one.source)
             if self._table(other.source).key != table.key:
@@ -253,26 +253,26 @@ class FixturePlan:
             unique = unique_columns(table)
             # The one that is set to the other's value must not be unique.
             if other.name not in unique:
-                found[table.key].append((one.name, other.name))
+                pairs_by_table[table.key].append((one.name, other.name))
             elif one.name not in unique:
-                found[table.key].append((other.name, one.name))
+                pairs_by_table[table.key].append((other.name, one.name))
 
-        return found
+        return pairs_by_table
 
     def _computed_bounds(self) -> dict[TableKey, list[ComputedBound]]:
-        found = defaultdict(list)
+        bounds_by_table = defaultdict(list)
         for bound in computed_bounds(self.intent):
-            found[self._table(bound.source).key].append(bound)
+            bounds_by_table[self._table(bound.source).key].append(bound)
 
-        return found
+        return bounds_by_table
 
     def _group_keys(self) -> dict[TableKey, list[BoundKey]]:
-        found = defaultdict(list)
+        keys_by_table = defaultdict(list)
         for key in self.intent.keys:
             if key.column.source:
-                found[self._table(key.column.source).key].append(key)
+                keys_by_table[self._table(key.column.source).key].append(key)
 
-        return found
+        return keys_by_table
 
     def _table(self, source: str) -> Table:
         return self.intent.source(source).table

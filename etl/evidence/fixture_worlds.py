@@ -96,8 +96,8 @@ class WorldMaker:
             for role in self._plan.columns(table):
                 candidates[role.place] = _candidates(role)
 
-        found = FulfillingValues(self._intent, candidates, self._few_rows)
-        return KnownValues(found.values, found.choices)
+        fulfilling = FulfillingValues(self._intent, candidates, self._few_rows)
+        return KnownValues(fulfilling.values, fulfilling.choices)
 
     def _few_rows(self, given: Values) -> dict[str, list[Row]]:
         """Return the rows of a world in which all rows of a table have these values."""

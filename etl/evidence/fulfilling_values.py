@@ -113,15 +113,15 @@ class FulfillingValues:
     def _fulfilling(self, place: Place) -> list[Any]:
         """Return the plain value, and those that may stand in its place."""
         plain = self._plain[place]
-        found = [plain]
+        values = [plain]
         for value in self._candidates[place]:
             is_same = value is plain or (type(value) is type(plain) and value == plain)
             if is_same:
                 continue
             if self._is_as_good({**self._plain, place: value}):
-                found.append(value)
+                values.append(value)
 
-        return found
+        return values
 
 
 def _chance() -> random.Random:

@@ -87,11 +87,11 @@ class GivenWorlds:
         if not is_few or not all(isinstance(row, dict) for row in rows):
             raise CaseRefused(f"{table.name} takes a list of at most {_MOST_ROWS} objects")
 
-        found = [self._row(table, row) for row in rows]
+        checked_rows = [self._row(table, row) for row in rows]
         for key in table.declared_keys:
-            _check_key(table, key, found)
+            _check_key(table, key, checked_rows)
 
-        return found
+        return checked_rows
 
     def _row(self, table: Table, row: Mapping[str, Any]) -> Row:
         types = {column.name: column.type for column in table.columns}

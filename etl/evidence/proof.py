@@ -255,9 +255,9 @@ class _Proving:
             mutants = _some(await asyncio.to_thread(_all_mutants, self._draft))
             self._found.mutants = _report(await units.try_mutants(mutants))
 
-        found = await units.tests()
+        unit_tests = await units.tests()
         late = await units.late_rows()
-        for test, failures in [*found, late] if late else found:
+        for test, failures in [*unit_tests, late] if late else unit_tests:
             self._tests.append(test)
             self._found.results.append(result_of(test, failures))
 
@@ -276,7 +276,7 @@ class _Proving:
 
         self._is_built_by_dbt = True
         self._found.results = list(_with_dbt_results(self._found.results, run.results))
-        if any(found.status == "fail" for found in self._found.results):
+        if any(result.status == "fail" for result in self._found.results):
             return  # dbt builds no model behind one whose tests fail
 
         built = f"TABLE {quoted(schema)}.{quoted(target.relation)}"
@@ -296,9 +296,9 @@ class _Proving:
         )
 
     def _report(self) -> TestReport:
-        found = self._found
+        findings = self._found
         failed = []
-        for result in found.results:
+        for result in findings.results:
             if result.status == "fail" and not result.is_warning:
                 failed.append(result)
 
@@ -314,11 +314,11 @@ class _Proving:
             status="passed" if is_whole else "failed",
             built_by="dbt" if self._is_built_by_dbt else "sql",
             scratch=scratch,
-            models=found.models,
-            tests=found.results,
-            ledger=list(found.ledger),
-            totals=found.totals,
-            mutants=found.mutants,
+            models=findings.models,
+            tests=findings.results,
+            ledger=list(findings.ledger),
+            totals=findings.totals,
+            mutants=findings.mutants,
             timings_ms=self._clock.timings_ms,
         )
 

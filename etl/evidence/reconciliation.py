@@ -73,9 +73,9 @@ def reconciliations(bound: BoundIntent) -> Iterator[Reconciliation]:
 
     for way in ways:
         with suppress(NotReconcilable):
-            found = way()
-            if found is not None:
-                yield found
+            reconciliation = way()
+            if reconciliation is not None:
+                yield reconciliation
 
 
 class _Checks:

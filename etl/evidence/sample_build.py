@@ -114,13 +114,13 @@ class SampleBuild:
         return result_of(test, failures)
 
     async def _count(self, query: str) -> int:
-        found = await self._build.rows(f"SELECT count(*) FROM ({query}) AS failing")
-        return int(found.rows[0][0])
+        rows = await self._build.rows(f"SELECT count(*) FROM ({query}) AS failing")
+        return int(rows.rows[0][0])
 
     async def _broken_contract(self, model: DraftModel) -> int:
         relation = self._stage.model(model.name).replace("'", "''")
-        found = await self._build.rows(_CONTRACT.format(relation=f"'{relation}'"))
-        built = [(str(name), _without_modifier(str(type_))) for name, type_ in found.rows]
+        rows = await self._build.rows(_CONTRACT.format(relation=f"'{relation}'"))
+        built = [(str(name), _without_modifier(str(type_))) for name, type_ in rows.rows]
         planned = [(name, _without_modifier(type_)) for name, type_ in model.types.items()]
         missing = [pair for pair in planned if pair not in built]
         return len(missing) + abs(len(built) - len(planned))
@@ -134,8 +134,8 @@ class SampleBuild:
             again = built_again(target, self._stage, there)
 
         query = difference(again, f"TABLE {there}", columns)
-        found = await self._build.rows(query)
-        return made_result(f"idempotent_{target.name}", "idempotent", target.name, found.rows[0][0])
+        rows = await self._build.rows(query)
+        return made_result(f"idempotent_{target.name}", "idempotent", target.name, rows.rows[0][0])
 
     # figures
 
@@ -155,10 +155,10 @@ class SampleBuild:
 
         built = self._stage.text(one.built)
         independent = self._stage.text(one.independent)
-        found = await self._build.rows(
+        rows = await self._build.rows(
             f"SELECT b.v::text, i.v::text FROM ({built}) AS b (v), ({independent}) AS i (v)"
         )
-        shown, other = found.rows[0]
+        shown, other = rows.rows[0]
         return MeasureTotal(
             measure=one.name,
             built=shown,
@@ -185,8 +185,8 @@ class SampleBuild:
             return None
 
     async def _sampled_rows(self, key: tuple[str, str]) -> Sequence[Mapping[str, Any]]:
-        found = await self._build.rows(f"SELECT * FROM {self._stage.tables[key]}")
-        return [dict(zip(found.columns, row, strict=True)) for row in found.rows]
+        rows = await self._build.rows(f"SELECT * FROM {self._stage.tables[key]}")
+        return [dict(zip(rows.columns, row, strict=True)) for row in rows.rows]
 
     async def compare(self, meaning: Meaning | None) -> EvidenceTest:
         """Compare the target with the rows that the interpreter says are meant.
@@ -207,17 +207,17 @@ class SampleBuild:
         query = difference(
             f"TABLE {self._stage.model(target.name)}", f"TABLE {relation}", meaning.columns
         )
-        found = await self._build.rows(query)
-        return made_result(test_id, "reconcile", target.name, found.rows[0][0])
+        differing = await self._build.rows(query)
+        return made_result(test_id, "reconcile", target.name, differing.rows[0][0])
 
     async def compare_with(self, built: str) -> EvidenceTest:
         """Compare the target with the same as another program built it, given as a query."""
         target = self._draft.target
         columns = list(target.types)
         query = difference(f"TABLE {self._stage.model(target.name)}", built, columns)
-        found = await self._build.rows(query)
+        rows = await self._build.rows(query)
         test_id = f"reconcile_dbt_{target.name}"
-        return made_result(test_id, "reconcile", target.name, found.rows[0][0])
+        return made_result(test_id, "reconcile", target.name, rows.rows[0][0])
 
     async def compare_with_draft(self, reference: Draft) -> EvidenceTest:
         """Compare the target with that of another draft of the same intent, over the same rows.
@@ -234,9 +234,9 @@ class SampleBuild:
         columns = list(reference.meant.types)
         there = f"TABLE {self._stage.model(target.name)}"
         query = difference(there, f"TABLE {stage.model(reference.meant.name)}", columns)
-        found = await self._build.rows(query)
+        rows = await self._build.rows(query)
         test_id = f"reconcile_rules_{target.name}"
-        return made_result(test_id, "reconcile", target.name, found.rows[0][0])
+        return made_result(test_id, "reconcile", target.name, rows.rows[0][0])
 
     async def preview(self, most_rows: int) -> QueryResult:
         """Return the first rows of the target, in the order of its grain."""
@@ -246,15 +246,15 @@ class SampleBuild:
         sorting = f"ORDER BY {order} " if order else ""
         query = f"SELECT * FROM {relation} {sorting}LIMIT {most_rows + 1}"
         try:
-            found = await self._build.rows(query)
+            preview_rows = await self._build.rows(query)
         except psycopg.DataError:  # moments that Python's calendar lacks: infinity, 44 BC
             texts = ", ".join(f"{quoted(name)}::text" for name in target.types)
             query = f"SELECT {texts} FROM {relation} {sorting}LIMIT {most_rows + 1}"
-            found = await self._build.rows(query)
+            preview_rows = await self._build.rows(query)
 
-        rows = tuple([_shown(value) for value in row] for row in found.rows[:most_rows])
+        rows = tuple([_shown(value) for value in row] for row in preview_rows.rows[:most_rows])
         types = tuple(target.types.values())
-        return QueryResult(found.columns, types, rows, len(found.rows) > most_rows)
+        return QueryResult(preview_rows.columns, types, rows, len(preview_rows.rows) > most_rows)
 
 
 def result_of(test: DraftTest, failures: int | None) -> EvidenceTest:

@@ -218,12 +218,12 @@ class SourceCombinations:
         return selection(renamed, members).where(exp.Exists(this=held))
 
     def _row_tests(self) -> list[RowTest]:
-        found: list[RowTest] = []
+        tests: list[RowTest] = []
         for step in self._bound.steps_of(FilterStep):
             if step.stage == "rows":
-                found.extend(step.tests)
+                tests.extend(step.tests)
 
-        return found
+        return tests
 
     def _conditions(self, tests: Iterable[RowTest]) -> Iterator[exp.Expr]:
         for test in tests:
@@ -243,11 +243,11 @@ class SourceCombinations:
 
     def _membership(self, step: JoinSourceStep) -> exp.Expr:
         """Return whether a row of the right source meets, or that none does."""
-        found = _exists(self._read(step.right), self._meeting(step))
+        exists = _exists(self._read(step.right), self._meeting(step))
         if step.how == "anti":
-            return exp.Not(this=found)
+            return exp.Not(this=exists)
 
-        return found
+        return exists
 
     def _meeting(self, step: JoinSourceStep) -> list[exp.Expr]:
         """Return what holds for the rows of the right source that the join takes."""

@@ -107,5 +107,5 @@ def difference(actual: str, expected: str, columns: Sequence[str]) -> str:
 async def differing_rows(build: ScratchBuild, actual: str, expected: TypedRows) -> int:
     """Return how many rows of a query are unexpected, plus how many expected ones it lacks."""
     columns = [name for name, _ in expected.columns]
-    found = await build.rows(difference(actual, typed_values(expected), columns))
-    return int(found.rows[0][0])
+    rows = await build.rows(difference(actual, typed_values(expected), columns))
+    return int(rows.rows[0][0])

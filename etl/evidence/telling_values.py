@@ -88,12 +88,12 @@ class TellingColumn:
 
     def known(self) -> list[Any]:
         """Return the values but for NULL."""
-        found = []
+        values = []
         for value in self.values:
             if value is not None:
-                found.append(value)
+                values.append(value)
 
-        return found
+        return values
 
     def add(self, values: Iterable[Any]) -> None:
         """Add values that its type can hold, each once."""

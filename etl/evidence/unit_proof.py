@@ -213,12 +213,12 @@ class UnitProof:
     async def _is_caught(self, trial: _Trial) -> bool | None:
         """Tell whether the mutant gives other rows or fails; None where it is no SQL."""
         try:
-            found = await self._build.rows(trial.query)
+            rows = await self._build.rows(trial.query)
         except InvalidSql as exc:
             sqlstate = exc.sqlstate or ""
             return None if sqlstate.startswith(_NO_SQL) else True
 
-        return bool(found.rows[0][0])
+        return bool(rows.rows[0][0])
 
     async def _is_planned_alike(self, trial: _Trial) -> bool:
         """Tell whether PostgreSQL itself makes the same of the mutant as of the model."""
@@ -226,8 +226,8 @@ class UnitProof:
         original = render_select(model.select, unqualified, jinja=False)
         plans = []
         for text in (original, trial.text):
-            found = await self._build.rows(f"EXPLAIN (VERBOSE, COSTS OFF) {text}")
-            plans.append(found.rows)
+            rows = await self._build.rows(f"EXPLAIN (VERBOSE, COSTS OFF) {text}")
+            plans.append(rows.rows)
 
         return plans[0] == plans[1]
 
@@ -256,7 +256,7 @@ class UnitProof:
         columns = list(target.types)
         full = f"TABLE {world.stage.model(target.name)}"
         query = difference(built_again(target, world.stage, there), full, columns)
-        found = await self._build.rows(query)
+        rows = await self._build.rows(query)
         again = increment_query(target, world.stage, there)
         inputs = [await self._input_rows(world, name) for name in target.node.inputs]
         inputs.append(await self._rows_in(there, target))
@@ -264,7 +264,7 @@ class UnitProof:
         case = UnitCase(world.sources, tuple(inputs), expected)
         test_id = f"late_rows_{target.name}"
         test = DraftTest(test_id, "late_rows", target.name, _LATE_ROWS, case=case)
-        return test, int(found.rows[0][0])
+        return test, int(rows.rows[0][0])
 
     # tests
 
@@ -275,14 +275,14 @@ class UnitProof:
             if world.has_caught or world.failures:
                 kept.append(world)
 
-        found = []
+        results = []
         for number, world in enumerate(kept, 1):
             for model in self._draft.models:
                 test = await self._test(world, model, number)
                 if test is not None:
-                    found.append(test)
+                    results.append(test)
 
-        return found
+        return results
 
     async def _test(
         self, world: _BuiltWorld, model: DraftModel, number: int
@@ -319,11 +319,11 @@ class UnitProof:
     async def _source_case(self, world: _BuiltWorld, model: DraftModel) -> UnitCase | None:
         """Return a few rows of a source and what its model makes of them; None without meaning."""
         (name,) = model.node.inputs
-        found = [rows for rows in world.sources if f"{rows.schema}.{rows.name}" == name]
-        if model.meaning is None or not found:
+        inputs = [rows for rows in world.sources if f"{rows.schema}.{rows.name}" == name]
+        if model.meaning is None or not inputs:
             return None
 
-        given = few_rows(found[0])
+        given = few_rows(inputs[0])
         names = [column for column, _ in given.columns]
         rows = [dict(zip(names, row, strict=True)) for row in given.rows]
         try:
@@ -387,8 +387,8 @@ class UnitProof:
         types = model.types
         columns = tuple((name, types[name]) for name in names or types)
         listed = ", ".join(f"{quoted(name)}::text" for name, _ in columns)
-        found = await self._build.rows(f"SELECT {listed} FROM {relation}")
-        return TypedRows("", model.name, columns, tuple(found.rows))
+        rows = await self._build.rows(f"SELECT {listed} FROM {relation}")
+        return TypedRows("", model.name, columns, tuple(rows.rows))
 
     def _tables_behind(self, model: DraftModel) -> set[TableKey]:
         """Return the tables of the datasource that a model is made of."""

@@ -43,10 +43,10 @@ def impact_of(
     reports: Sequence[Report] = (),
 ) -> list[Dependent]:
     """Return what breaks without the table, or without this column of it."""
-    found = [*_views(table, column, edges), *_foreign_keys(table, column, catalog)]
-    found += _metrics(table, column, catalog)
-    found += _reports(table, column, catalog, reports)
-    return found
+    dependents = [*_views(table, column, edges), *_foreign_keys(table, column, catalog)]
+    dependents += _metrics(table, column, catalog)
+    dependents += _reports(table, column, catalog, reports)
+    return dependents
 
 
 def _views(table: Table, column: str | None, edges: Sequence[TableLineage]) -> Iterator[Dependent]:

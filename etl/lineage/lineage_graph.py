@@ -35,18 +35,18 @@ def part_of(
     Args:
         column: only edges by which this column goes on, as far as columns are known.
     """
-    found: dict[int, TableLineage] = {}
+    edge_by_number: dict[int, TableLineage] = {}
     if direction != "downstream":
-        found |= _reached([_Arrow(edge, True) for edge in edges], (table, column), depth)
+        edge_by_number |= _reached([_Arrow(edge, True) for edge in edges], (table, column), depth)
     if direction != "upstream":
-        found |= _reached([_Arrow(edge, False) for edge in edges], (table, column), depth)
+        edge_by_number |= _reached([_Arrow(edge, False) for edge in edges], (table, column), depth)
 
-    kept = list(found.values())[:MOST_EDGES]
+    kept = list(edge_by_number.values())[:MOST_EDGES]
     nodes = {table: None}
     for edge in kept:
         nodes |= {edge.source: None, edge.target: None}
 
-    return LineagePart(tuple(nodes), tuple(kept), len(found) > MOST_EDGES)
+    return LineagePart(tuple(nodes), tuple(kept), len(edge_by_number) > MOST_EDGES)
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ def _reached(arrows: Sequence[_Arrow], first: _Place, depth: int) -> dict[int, T
     for arrow in arrows:
         starting[arrow.start].append(arrow)
 
-    found: dict[int, TableLineage] = {}
+    edge_by_number: dict[int, TableLineage] = {}
     seen = {first}
     pending = deque([(first, 0)])
     while pending:
@@ -111,13 +111,13 @@ def _reached(arrows: Sequence[_Arrow], first: _Place, depth: int) -> dict[int, T
         for arrow in following:
             ends = arrow.ends_of(column)
             if ends:
-                found[id(arrow.edge)] = arrow.edge
+                edge_by_number[id(arrow.edge)] = arrow.edge
 
             new = [place for place in ends if place not in seen]
             seen.update(new)
             pending.extend((place, distance + 1) for place in dict.fromkeys(new))
 
-    return found
+    return edge_by_number
 
 
 def as_mermaid(part: LineagePart) -> str:

@@ -29,14 +29,14 @@ class ViewJoin:
 
 def view_joins(views: Sequence[ViewSources], catalog: Catalog) -> list[ViewJoin]:
     """Return the joins of the views between tables and columns of the catalogue, each once."""
-    found: dict[ViewJoin, None] = {}
+    joins: dict[ViewJoin, None] = {}
     for view in views:
         for pairs in _compared(view.definition):
             join = _join(pairs, catalog)
             if join is not None:
-                found[join] = None
+                joins[join] = None
 
-    return list(found)
+    return list(joins)
 
 
 def _join(pairs: Sequence[tuple[_Side, _Side]], catalog: Catalog) -> ViewJoin | None:
@@ -91,11 +91,11 @@ def _compared(definition: str) -> tuple[_Pairs, ...]:
     except (SqlglotError, RecursionError):
         return ()
 
-    found: list[_Pairs] = []
+    pairs: list[_Pairs] = []
     for select in tree.find_all(exp.Select):
-        found += _of_select(select)
+        pairs += _of_select(select)
 
-    return tuple(found)
+    return tuple(pairs)
 
 
 def _of_select(select: exp.Select) -> list[_Pairs]:

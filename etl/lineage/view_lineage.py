@@ -119,12 +119,12 @@ def _with_schemas(definition: str, known: _Columns, search_path: tuple[str, ...]
 
 def _source_columns(output: Node) -> list[tuple[Key, str]]:
     """Return the tables' columns that an output column is computed from."""
-    found = []
+    columns = []
     for node in output.walk():
         is_leaf = not node.downstream  # sqlglot calls sources downstream
         source = node.source
         if is_leaf and isinstance(source, exp.Table) and source.db:
             column = node.name.rpartition(".")[2].strip('"')
-            found.append(((source.db, source.name), column))
+            columns.append(((source.db, source.name), column))
 
-    return found
+    return columns

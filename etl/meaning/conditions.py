@@ -38,8 +38,8 @@ def _holds(test: RowTest, values: Values, time_zone: str) -> bool:
     if isinstance(test, AnyOf):
         return any(_condition_holds(condition, values, time_zone) for condition in test.conditions)
     if isinstance(test, ExpressionTest):
-        found = evaluate_expression(test.expression, expression_lookup(values), time_zone)
-        return found is True
+        result = evaluate_expression(test.expression, expression_lookup(values), time_zone)
+        return result is True
 
     return _condition_holds(test, values, time_zone)
 

@@ -114,8 +114,8 @@ class DecisionCounts:
         """Count the rows that come to a filter of the result."""
         for id_, decision in self._decisions.items():
             if _is_of_condition(decision, step):
-                found = self._fitting_rows(decision.ways, rows)
-                self._enter_result(id_, found)
+                fitting = self._fitting_rows(decision.ways, rows)
+                self._enter_result(id_, fitting)
 
     def finished(self, rows: Sequence[Row]) -> None:
         """Count the rows of the target."""
@@ -140,12 +140,12 @@ class DecisionCounts:
         if decision.without is not None:
             combinations = _without(decision.without, combinations)
 
-        found = self._fitting(decision.ways, combinations)
+        fitting = self._fitting(decision.ways, combinations)
         addend = self._addend
         if decision.amount is not None:
             addend = _Addend(source, decision.amount)
 
-        self._enter(id_, found, source, addend)
+        self._enter(id_, fitting, source, addend)
 
     def _counted_source(
         self, decision: JoinedRows, combinations: Sequence[Combination]
@@ -169,9 +169,9 @@ class DecisionCounts:
         if measure is None:
             return
 
-        found = self._fitting(decision.ways, combinations)
+        fitting = self._fitting(decision.ways, combinations)
         unconditional = replace(measure, tests=())
-        self._enter(id_, found, measure.source, _addend_of(unconditional))
+        self._enter(id_, fitting, measure.source, _addend_of(unconditional))
 
     def _measure_with(self, decision: FilteredRows) -> BoundMeasure | None:
         """Return the measure with the condition."""
@@ -186,20 +186,20 @@ class DecisionCounts:
         return None
 
     def _fitting(self, ways: Ways, combinations: Sequence[Combination]) -> list[Combination]:
-        found = []
+        fitting = []
         for combination in combinations:
             if self._fits(ways, combination.value):
-                found.append(combination)
+                fitting.append(combination)
 
-        return found
+        return fitting
 
     def _fitting_rows(self, ways: Ways, rows: Sequence[Row]) -> list[Row]:
-        found = []
+        fitting = []
         for row in rows:
             if self._fits(ways, values_of_result(row)):
-                found.append(row)
+                fitting.append(row)
 
-        return found
+        return fitting
 
     def _fits(self, ways: Ways, values: Values) -> bool:
         try:
@@ -234,12 +234,12 @@ class DecisionCounts:
     # what they amount to
 
     def _enter(
-        self, id_: str, found: Sequence[Combination], source: str, addend: _Addend | None
+        self, id_: str, counted_rows: Sequence[Combination], source: str, addend: _Addend | None
     ) -> None:
-        rows = first_of_each_row(source, (), found, self._zone)
+        rows = first_of_each_row(source, (), counted_rows, self._zone)
         amount = None
         if addend is not None:
-            amount = self._amount(found, addend)
+            amount = self._amount(counted_rows, addend)
 
         self.figures[id_] = DecidedFigures(len(rows), amount)
 
@@ -251,10 +251,10 @@ class DecisionCounts:
 
         return addend
 
-    def _amount(self, found: Sequence[Combination], addend: _Addend) -> int | float | None:
+    def _amount(self, counted_rows: Sequence[Combination], addend: _Addend) -> int | float | None:
         """Add up what the rows of the addend's source have, each row once."""
         try:
-            counted = first_of_each_row(addend.source, addend.tests, found, self._zone)
+            counted = first_of_each_row(addend.source, addend.tests, counted_rows, self._zone)
             values = [measured_value(addend.value, one, self._zone) for one in counted]
             return figure("sum", values) or 0
         except (NotComputable, ArithmeticError, ValueError):
@@ -295,12 +295,12 @@ def _dropped(
 
 def _without(source: str, combinations: Sequence[Combination]) -> list[Combination]:
     """Return the combinations that hold no row of a source."""
-    found = []
+    kept = []
     for combination in combinations:
         if source not in combination.rows:
-            found.append(combination)
+            kept.append(combination)
 
-    return found
+    return kept
 
 
 def _addend_of(measure: BoundMeasure) -> _Addend | None:

@@ -107,18 +107,18 @@ def _spine_of(step: AggregateStep) -> BoundKey:
 def _other_keys(step: AggregateStep, spine: BoundKey, rows: Sequence[Row]) -> list[Row]:
     """Return the combinations of the keys beside the spine's that occur, each once."""
     names = [key.name for key in step.keys if key is not spine]
-    found: dict[Hashable, Row] = {}
+    row_by_key: dict[Hashable, Row] = {}
     for row in rows:
         values = {name: row[name] for name in names}
-        found.setdefault(row_identity(values, names), values)
+        row_by_key.setdefault(row_identity(values, names), values)
 
-    return list(found.values())
+    return list(row_by_key.values())
 
 
 def _periods(spine: BoundKey, rows: Sequence[Row]) -> list[date]:
     """Return every period from the first to the last of the rows; none where none has one."""
-    found = known_values(row[spine.name] for row in rows)
-    if spine.unit is None or not found:
+    days = known_values(row[spine.name] for row in rows)
+    if spine.unit is None or not days:
         return []
 
-    return list(periods_between(min(found), max(found), spine.unit))
+    return list(periods_between(min(days), max(days), spine.unit))

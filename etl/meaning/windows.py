@@ -96,7 +96,10 @@ class _Partition:
         return divide(value, figure("sum", self._values))
 
     def framed_values(self, place: int) -> Sequence[Any]:
-        """Return the values up to a place: of the last rows, or of all and the place's peers."""
+        """Return the values of the row at a place and of rows before it, over which it is added up.
+
+        They are those of the step's number of rows, else of all rows before it and of its peers.
+        """
         if self.step.rows is not None:
             first = max(0, place - self.step.rows + 1)
             return self._values[first : place + 1]
@@ -108,6 +111,7 @@ class _Partition:
         return self._values[:end]
 
     def _are_peers(self, place: int, other: int) -> bool:
+        """Tell whether the step's order puts two rows at the same rank."""
         return _compared_rows(self.rows[place], self.rows[other], self.step.sorting) == 0
 
     @cached_property

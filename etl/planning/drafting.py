@@ -438,12 +438,12 @@ class _Drafting:
             if not place.db:
                 read.add(place.name)
 
-        found = []
+        names = []
         for model in self._models:
             if model.name in read:
-                found.append(model.name)
+                names.append(model.name)
 
-        return found
+        return names
 
     def _take_operations(self) -> list[int]:
         """Return the steps that the model carries out; those of the next one begin."""

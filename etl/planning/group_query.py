@@ -287,25 +287,26 @@ class _PartReader:
         return _Member(measure, value, None if is_column else exists)
 
     def tests(self, member: _Member) -> list[exp.Expr]:
-        found = []
+        """Return the conditions under which a row counts for a measure."""
+        tests = []
         if member.exists is not None:
-            found.append(member.exists)
+            tests.append(member.exists)
 
-        tests = conditions(member.measure.tests, self._resolve, self._time_zone)
-        if tests is not None:
-            found.append(tests)
+        own = conditions(member.measure.tests, self._resolve, self._time_zone)
+        if own is not None:
+            tests.append(own)
 
-        return found
+        return tests
 
     def once(self) -> list[_Member]:
         """Return the measures on rows that no join repeats."""
         is_once = self.part.membership.is_once
-        found = []
+        members = []
         for member in self.members():
             if is_once(member.measure.source):
-                found.append(member)
+                members.append(member)
 
-        return found
+        return members
 
     def as_they_are(self, slots: Mapping[str, TypedValue]) -> list[tuple[str, exp.Expr]]:
         """Return the outputs for rows that no join repeats."""

@@ -143,7 +143,7 @@ class _Needs:
 
     def sources(self, columns: Iterable[BoundColumn]) -> set[str]:
         """Return the sources that columns come from, with those on the way from the base."""
-        found = {self._base}
+        sources = {self._base}
         seen: set[BoundColumn] = set()
         pending = list(columns)
         while pending:
@@ -155,18 +155,18 @@ class _Needs:
             if not column.source:
                 pending.extend(self._made.get(column.name, ()))
             elif column.source in self._joins:
-                found.add(column.source)
+                sources.add(column.source)
                 pending.extend(left for left, _ in self._joins[column.source].on)
 
-        return found
+        return sources
 
     def unavoidable(self, joined: JoinedSources) -> set[str]:
         """Return the sources whose joins repeat nothing: leaving them out spares nothing."""
-        found = {self._base}
+        sources = {self._base}
         for name in self._joins:
             way = self.sources([BoundColumn(name, "")])
             joined_on_way = way - {self._base}
             if not any(joined.is_repeating(one) for one in joined_on_way):
-                found |= way
+                sources |= way
 
-        return found
+        return sources

@@ -82,8 +82,8 @@ def _is_personal(column: BoundColumn, intent: BoundIntent, made: Iterable[BoundC
         return False
 
     table = intent.source(column.source).table
-    found = table.column(column.name)
-    if found is None:
+    stored = table.column(column.name)
+    if stored is None:
         return False
 
-    return privacy_of(table, found) is not Privacy.OPEN
+    return privacy_of(table, stored) is not Privacy.OPEN

@@ -42,22 +42,22 @@ def review(
     Args:
         is_expensive: whether the datasource's planner finds the draft beyond its limits.
     """
-    found: list[Found] = []
+    findings: list[Found] = []
     for check in _CHECKS:
-        found.extend(check(draft, bound))
+        findings.extend(check(draft, bound))
 
     if is_expensive:
         target = draft.target
-        found.append(("expensive", target.name, target.relation))
+        findings.append(("expensive", target.name, target.relation))
 
-    issues = [_issue(one, lang) for one in found]
+    issues = [_issue(one, lang) for one in findings]
     has_errors = any(issue.severity == "error" for issue in issues)
     verdict: Verdict = "fail" if has_errors else "pass"
     return ReviewResult(verdict=verdict, issues=issues)
 
 
-def _issue(found: Found, lang: Lang) -> ReviewIssue:
-    code, node, named = found
+def _issue(finding: Found, lang: Lang) -> ReviewIssue:
+    code, node, named = finding
     rule = RULES[code]
     return ReviewIssue(
         code=code,

@@ -82,13 +82,13 @@ def variable(day: RelativeDay) -> exp.Expr:
 
 def variables_among(calls: Iterable[exp.Anonymous]) -> dict[str, str]:
     """Return the variables that calls of functions read, with their defaults."""
-    found: dict[str, str] = {}
+    variables: dict[str, str] = {}
     for called in calls:
         if called.name == VARIABLE:
             name, default = called.expressions
-            found[name.name] = default.name
+            variables[name.name] = default.name
 
-    return found
+    return variables
 
 
 def cast(value: exp.Expr, kind: str) -> exp.Cast:

@@ -43,13 +43,13 @@ class TargetColumns:
     @property
     def names(self) -> list[str]:
         """Return the technical columns, in the order in which they follow the others."""
-        found = []
+        names = []
         if self._target.has_surrogate_key or self.merge_key == KEY:
-            found.append(KEY)
+            names.append(KEY)
         if self.merge_key == PERIOD:
-            found.append(PERIOD)
+            names.append(PERIOD)
 
-        return found
+        return names
 
     def key_columns(self) -> Sequence[str]:
         """Return the columns that tell the target's rows apart."""
@@ -139,11 +139,11 @@ def _period_among(
         if key.unit is None:
             continue
 
-        found = (key.name, key.unit)
+        period = (key.name, key.unit)
         if wanted in (key.column, BoundColumn("", key.name)):
-            return found
+            return period
         if first is None:
-            first = found
+            first = period
 
     return first
 

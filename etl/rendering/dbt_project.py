@@ -65,11 +65,11 @@ def dbt_files(
 
 def variables(draft: Draft) -> dict[str, str]:
     """Return the days that can be set from outside, with their defaults."""
-    found: dict[str, str] = {}
+    values_by_name: dict[str, str] = {}
     for model in draft.models:
-        found.update(variables_among(model.parts(exp.Anonymous)))
+        values_by_name.update(variables_among(model.parts(exp.Anonymous)))
 
-    return found
+    return values_by_name
 
 
 def model_text(model: DraftModel, layout: Layout) -> str:

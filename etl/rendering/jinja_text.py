@@ -35,8 +35,8 @@ def broken_text(text: str) -> list[str]:
     """Return parts of a text, none of which has a token of Jinja."""
     parts: list[str] = []
     start = 0
-    for found in _OPENING.finditer(text):
-        parts.append(text[start : found.end()])
-        start = found.end()
+    for opening in _OPENING.finditer(text):
+        parts.append(text[start : opening.end()])
+        start = opening.end()
 
     return [*parts, text[start:]]

@@ -97,12 +97,12 @@ class Layout:
 
     def schema_variables(self, schemas: Mapping[str, str]) -> dict[str, str]:
         """Return dbt's variables that put other schemas in the place of the datasource's."""
-        found = {}
+        variables = {}
         for source in self.sources:
             if source.schema in schemas:
-                found[schema_variable(source.group)] = schemas[source.schema]
+                variables[schema_variable(source.group)] = schemas[source.schema]
 
-        return found
+        return variables
 
     # --------------------------------------------------------------------------
     # files

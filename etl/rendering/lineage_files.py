@@ -30,8 +30,8 @@ def table_lineage(draft: Draft) -> list[TableLineage]:
 def _edge(model: DraftModel, source: str, origins: Mapping[str, Sequence[Origin]]) -> TableLineage:
     targets: dict[str, None] = {}
     columns: dict[str, None] = {}
-    for target, found in origins.items():
-        for place, column in found:
+    for target, source_columns in origins.items():
+        for place, column in source_columns:
             if place == source:
                 targets[target] = None
                 columns[column] = None
@@ -70,8 +70,8 @@ def _outputs(query: exp.Expr, queries: Mapping[str, Origins]) -> Origins:
 def _of_both(left: Origins, right: Origins) -> Origins:
     """Return the origins of a UNION, whose columns meet by their places."""
     together = {}
-    for (name, found), further in zip(left.items(), right.values(), strict=False):
-        together[name] = _without_repeats([*found, *further])
+    for (name, columns), further in zip(left.items(), right.values(), strict=False):
+        together[name] = _without_repeats([*columns, *further])
 
     return together
 
@@ -87,15 +87,15 @@ def _of_select(select: exp.Select, queries: Mapping[str, Origins]) -> Origins:
             places.append(f"{place.db}.{place.name}" if place.db else place.name)
 
     first = places[0] if places else ""
-    found: Origins = {}
+    origins: Origins = {}
     for number, value in enumerate(select.expressions):
         name = value.alias_or_name
-        if not name or name in found:  # only its place matters, as in the second part of a UNION
+        if not name or name in origins:  # only its place matters, as in the second part of a UNION
             name = f"{name}?{number}"
 
-        found[name] = _origins(value, known, first)
+        origins[name] = _origins(value, known, first)
 
-    return found
+    return origins
 
 
 def _origins(value: exp.Expr, known: Mapping[str, Origins], first: str) -> list[Origin]:
@@ -138,4 +138,4 @@ def mermaid(draft: Draft) -> str:
 
 def _label(name: str) -> str:
     """Return a name with everything that Mermaid might read written as a number."""
-    return _MARKS.sub(lambda found: f"#{ord(found.group())};", name)
+    return _MARKS.sub(lambda match: f"#{ord(match.group())};", name)

@@ -120,11 +120,11 @@ def _environment(build: ScratchBuild, schema: str, folder: Path) -> Mapping[str,
 
 def _read_results(path: Path, output: bytes) -> DbtRun:
     try:
-        found = json.loads(path.read_text("utf-8"))["results"]
+        results = json.loads(path.read_text("utf-8"))["results"]
     except (OSError, ValueError, KeyError):
         return DbtRun((), _failure(output))
 
-    return DbtRun(tuple(_result(one) for one in found), None)
+    return DbtRun(tuple(_result(one) for one in results), None)
 
 
 def _result(one: Mapping[str, Any]) -> DbtResult:

@@ -59,10 +59,10 @@ async def known_types(build: ScratchBuild, types: set[str]) -> set[str]:
         return set()
 
     listed = ", ".join(f"({literal(written)})" for written in sorted(types))
-    found = await build.rows(
+    rows = await build.rows(
         f"SELECT t.name FROM (VALUES {listed}) AS t (name) WHERE to_regtype(t.name) IS NOT NULL"
     )
-    return {str(name) for (name,) in found.rows}
+    return {str(name) for (name,) in rows.rows}
 
 
 def create_table(relation: str, columns: Sequence[tuple[str, str]], kind: str = "TABLE") -> str:

@@ -54,8 +54,8 @@ def scratch_options(settings: ScratchSettings) -> ScratchOptions:
 def _dbt(configured: str) -> Path | None:
     """Return the program that the setting names, else the one that `make etl` installed."""
     if configured:
-        found = shutil.which(Path(configured).expanduser())
-        return Path(found) if found else None
+        program = shutil.which(Path(configured).expanduser())
+        return Path(program) if program else None
 
     if _OWN_DBT.exists():
         return _OWN_DBT

@@ -189,10 +189,10 @@ class _Sampler:
                 break
 
             condition = _among(names, chunk)
-            found, _ = await self._rows(
+            text_rows, _ = await self._rows(
                 _select(table, columns, condition), self._most_rows - len(rows)
             )
-            rows += found
+            rows += text_rows
 
         return rows
 

@@ -302,9 +302,9 @@ def is_null(value: str) -> bool:
     return lowered in NULLS or lowered in SHEET_ERRORS
 
 
-def readers(wanted: ColumnType, found: Sequence[str]) -> list[ValueForm]:
+def readers(wanted: ColumnType, forms_read: Sequence[str]) -> list[ValueForm]:
     """Return the forms by which values of a column become a type, those found in it first."""
-    ranks = {name: rank for rank, name in enumerate(found)}
+    ranks = {name: rank for rank, name in enumerate(forms_read)}
     of_type = sorted(forms_of(wanted), key=lambda form: ranks.get(form.name, len(ranks)))
     others = _ALSO_READ.get(wanted, ())
     return [*of_type, *(BY_NAME[name] for name in others)]

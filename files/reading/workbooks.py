@@ -76,19 +76,19 @@ class WorkbookSheet:
     @property
     def merged(self) -> tuple[MergedCells, ...]:
         """Return merged cells near the top."""
-        found = []
+        ranges = []
         last = self._read(self.pieces[-1])  # what follows the rows tells of them
         for (top, left), (bottom, right) in last.merged_cell_ranges or []:
             if top < _TOP_ROWS:
-                found.append((top, left, bottom, right))
+                ranges.append((top, left, bottom, right))
 
-        if not found:
+        if not ranges:
             return ()
 
         margin = self._margin()
         return tuple(
             MergedCells(top, left - margin, bottom, right - margin)
-            for top, left, bottom, right in found
+            for top, left, bottom, right in ranges
         )
 
     def rows(self) -> Iterator[Row]:
@@ -184,13 +184,13 @@ def workbook_sheets(path: Path, folder: Path, limits: ReadingLimits) -> list[Wor
     if book is not None:
         return [WorkbookSheet(sheets, one.title, one.pieces, limits) for one in book.sheets]
 
-    found = []
+    sheets_found = []
     for sheet in workbook.sheets_metadata:
         is_shown = sheet.visible is SheetVisibleEnum.Visible
         if is_shown and sheet.typ is SheetTypeEnum.WorkSheet:
-            found.append(WorkbookSheet(sheets, sheet.name, (sheet.name,), limits))
+            sheets_found.append(WorkbookSheet(sheets, sheet.name, (sheet.name,), limits))
 
-    return found
+    return sheets_found
 
 
 def _damaged_workbook() -> UnreadableFile:

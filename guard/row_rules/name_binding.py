@@ -330,11 +330,11 @@ def _plain_name(node: Node) -> str:
 
 def _copy_tree(tree: Any) -> Any:
     if isinstance(tree, list):
-        found = []
+        copies = []
         for each in tree:
-            found.append(_copy_tree(each))
+            copies.append(_copy_tree(each))
 
-        return found
+        return copies
 
     if isinstance(tree, dict):
         fields = {}

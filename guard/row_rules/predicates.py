@@ -52,13 +52,13 @@ class OperatorSql:
     @property
     def attributes(self) -> frozenset[str]:
         """Return the names of the attributes that occur."""
-        found = set()
+        names = set()
         for placeholder in self.placeholders:
             _, _, name = placeholder.partition(".")
             if name:
-                found.add(name)
+                names.add(name)
 
-        return frozenset(found)
+        return frozenset(names)
 
 
 @dataclass(frozen=True)
@@ -126,11 +126,11 @@ def value(text: str) -> OperatorSql:
 def with_constants(tree: Any, values: ActorValues) -> Any:
     """Return the tree with the actor's values in their places; the tree itself stays as it is."""
     if isinstance(tree, list):
-        found = []
+        replaced = []
         for each in tree:
-            found.append(with_constants(each, values))
+            replaced.append(with_constants(each, values))
 
-        return found
+        return replaced
 
     if not isinstance(tree, dict):
         return tree
@@ -145,7 +145,7 @@ def with_constants(tree: Any, values: ActorValues) -> Any:
 
 
 def _parse_operator_sql(text: str) -> OperatorSql:
-    sql, found = _with_parameters(text.strip())
+    sql, attributes = _with_parameters(text.strip())
     try:
         statements = parse(f"SELECT ({sql})")
         walk(statements[0].kind, statements[0].node)
@@ -157,8 +157,8 @@ def _parse_operator_sql(text: str) -> OperatorSql:
     except CituError as error:
         raise NotASql(str(error).rstrip(".")) from None
 
-    single = _name_parameters(tree, found)
-    return OperatorSql(text.strip(), tree, frozenset(found), frozenset(single))
+    single = _name_parameters(tree, attributes)
+    return OperatorSql(text.strip(), tree, frozenset(attributes), frozenset(single))
 
 
 def _name_parameters(tree: Node, placeholders: Sequence[str]) -> set[str]:
@@ -233,7 +233,7 @@ def _with_parameters(text: str) -> tuple[str, list[str]]:
     if "PARAM" in names:
         raise NotASql("write :user_id, :groups or :attribute.name instead of $1")
 
-    found: list[str] = []
+    attributes: list[str] = []
     colons = [place for place, name in enumerate(names[:-1]) if name == "ASCII_58"]
     for place in reversed(colons):
         colon, word = tokens[place], tokens[place + 1]
@@ -246,13 +246,13 @@ def _with_parameters(text: str) -> tuple[str, list[str]]:
             end = _end_of_attribute(data, tokens[place + 1 : place + 4])
 
         placeholder = _placeholder(data[word.start : end].decode("utf-8", "replace"))
-        if placeholder not in found:
-            found.append(placeholder)
+        if placeholder not in attributes:
+            attributes.append(placeholder)
 
-        parameter = f"${found.index(placeholder) + 1}".encode()
+        parameter = f"${attributes.index(placeholder) + 1}".encode()
         data = data[: colon.start] + parameter + data[end:]
 
-    return data.decode("utf-8", "replace"), found
+    return data.decode("utf-8", "replace"), attributes
 
 
 def _is_name(word: bytes) -> bool:

@@ -84,8 +84,8 @@ class _Rewriting:
 
             scope = whole
 
-        found = self._items_of(select, scope)
-        items = list(found.values())
+        from_items = self._items_of(select, scope)
+        items = list(from_items.values())
         self._references.tell_apart(items)
         keys = [self._primary_key(item) for item in items]
         group_by_all(select, items, keys)
@@ -98,35 +98,37 @@ class _Rewriting:
 
         if "fromClause" in select:
             sources = select["fromClause"]
-            select["fromClause"] = [self._replaced(node, scope, inner, found) for node in sources]
+            select["fromClause"] = [
+                self._replaced(node, scope, inner, from_items) for node in sources
+            ]
 
     def _items_of(self, select: Node, scope: Scope) -> dict[int, FromItem]:
         """Return what the SELECT reads from, by the ids of the nodes."""
-        found: dict[int, FromItem] = {}
+        items: dict[int, FromItem] = {}
         for node in select.get("fromClause", ()):
-            self._gather(node, scope, found)
+            self._gather(node, scope, items)
 
         targets = [item["ResTarget"] for item in select.get("targetList", ())]
         values = [target.get("val", {}) for target in targets]
         is_starred = any(map(is_star, values))
-        for item in found.values():
+        for item in items.values():
             item.is_starred = is_starred
 
-        return found
+        return items
 
-    def _gather(self, node: Node, scope: Scope, found: dict[int, FromItem]) -> None:
+    def _gather(self, node: Node, scope: Scope, items: dict[int, FromItem]) -> None:
         """Note what a FROM reads, by the ids of the nodes."""
         ((kind, inner),) = node.items()
         alias = inner.get("alias", {})
         if kind == "JoinExpr":
-            self._gather(inner["larg"], scope, found)
-            self._gather(inner["rarg"], scope, found)
+            self._gather(inner["larg"], scope, items)
+            self._gather(inner["rarg"], scope, items)
         elif kind == "RangeTableSample":
-            self._gather(inner["relation"], scope, found)
+            self._gather(inner["relation"], scope, items)
         elif kind == "RangeVar":
-            found[id(inner)] = self._item(inner, scope)
+            items[id(inner)] = self._item(inner, scope)
         elif alias:
-            found[id(inner)] = FromItem(alias["aliasname"])
+            items[id(inner)] = FromItem(alias["aliasname"])
 
         if kind != "JoinExpr":
             return
@@ -134,7 +136,7 @@ class _Rewriting:
         for name in ("alias", "join_using_alias"):
             if name in inner:
                 join_alias = inner[name]
-                found[id(join_alias)] = FromItem(join_alias["aliasname"])
+                items[id(join_alias)] = FromItem(join_alias["aliasname"])
 
     def _item(self, node: Node, scope: Scope) -> FromItem:
         alias = node.get("alias", {})
@@ -168,20 +170,20 @@ class _Rewriting:
         return ()
 
     def _replaced(
-        self, node: Node, scope: Scope, levels: Levels, found: Mapping[int, FromItem]
+        self, node: Node, scope: Scope, levels: Levels, items: Mapping[int, FromItem]
     ) -> Node:
         """Return what stands in an item's place of a FROM."""
         ((kind, inner),) = node.items()
         if kind == "RangeTableSample":
             others = {key: child for key, child in inner.items() if key != "relation"}
             self._visit(others, scope, levels)
-            return self._subquery(node, inner["relation"]["RangeVar"], found)
+            return self._subquery(node, inner["relation"]["RangeVar"], items)
 
         if kind == "RangeVar":
-            return self._subquery(node, inner, found)
+            return self._subquery(node, inner, items)
         if kind == "JoinExpr":
             for side in ("larg", "rarg"):
-                inner[side] = self._replaced(inner[side], scope, levels, found)
+                inner[side] = self._replaced(inner[side], scope, levels, items)
 
             self._visit(inner.get("quals", {}), scope, levels)
         elif kind == "RangeSubselect":
@@ -195,11 +197,11 @@ class _Rewriting:
 
         return node
 
-    def _subquery(self, node: Node, relation: Node, found: Mapping[int, FromItem]) -> Node:
+    def _subquery(self, node: Node, relation: Node, items: Mapping[int, FromItem]) -> Node:
         """Return the subquery for a table, which `node` samples or is; the node itself when
         nothing limits the table.
         """
-        item = found[id(relation)]
+        item = items[id(relation)]
         if item.table is None:
             return node
 

@@ -93,10 +93,10 @@ def _problems(rule: TableRule, table: BoundTable) -> Iterator[tuple[int, str]]:
         yield rule.line, f"there is no table {name} that the role may see"
         return
 
-    for grant, found in zip(rule.grants, table.grants, strict=True):
-        if found.problem is not None:
+    for grant, bound_grant in zip(rule.grants, table.grants, strict=True):
+        if bound_grant.problem is not None:
             closed = f"until that is mended, nothing of {name} is shown by this rule"
-            yield grant.line, f"{found.problem}; {closed}"
+            yield grant.line, f"{bound_grant.problem}; {closed}"
 
 
 def _bind_rule(rule: TableRule, known: KnownServer, refusals: Refusals) -> BoundTable:

@@ -90,12 +90,12 @@ class TableRule:
 
     def places_for(self, actor: Actor) -> tuple[int, ...]:
         """Return the places of the grants that count for the actor."""
-        found = []
+        places = []
         for place, grant in enumerate(self.grants):
             if grant.is_for(actor):
-                found.append(place)
+                places.append(place)
 
-        return tuple(found)
+        return tuple(places)
 
 
 @dataclass(frozen=True)
@@ -183,11 +183,11 @@ class _Reading:
             )
             return []
 
-        found = []
+        tables = []
         for text, each in node.nodes.items():
-            found.append(self._table(text, node.keys[text], each))
+            tables.append(self._table(text, node.keys[text], each))
 
-        return found
+        return tables
 
     def _keys(self, node: Tree | None, name: str) -> list[Key]:
         keys = []
@@ -229,6 +229,7 @@ class _Reading:
         return Grant(node.line, self._groups(fields.get("groups")), rows, tuple(masked))
 
     def _groups(self, node: Tree | None) -> frozenset[str] | None:
+        """Return the groups that a rule is for; None: everybody."""
         if isinstance(node, Scalar) and node.text == EVERYONE:
             return None
         if node is not None and not isinstance(node, YamlItems):

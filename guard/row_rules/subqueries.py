@@ -40,20 +40,20 @@ def subquery(
     Raises:
         ForbiddenObject: one of the grants does not fit the server.
     """
-    found = [table.grants[place] for place in grants]
-    has_problem = any(grant.problem is not None for grant in found)
+    chosen = [table.grants[place] for place in grants]
+    has_problem = any(grant.problem is not None for grant in chosen)
     if has_problem:
         raise refused(".".join(table.key), texts.CLOSED_BY_MISTAKE)
 
     select = {
-        "targetList": [_target(table, found, column) for column in columns],
+        "targetList": [_target(table, chosen, column) for column in columns],
         "limitOffset": _FENCE,
         "limitOption": "LIMIT_OPTION_COUNT",
         "op": "SETOP_NONE",
     }
-    shows_all = any(grant.rows is None for grant in found)
+    shows_all = any(grant.rows is None for grant in chosen)
     if not shows_all:
-        select["whereClause"] = _any_of(found)
+        select["whereClause"] = _any_of(chosen)
     if not columns:
         del select["targetList"]
 
@@ -146,9 +146,9 @@ def _type_name(text: str) -> Node:
     lose their length.
     """
     (statement,) = parse(f"SELECT NULL::{text}")
-    found: Node = statement.node["targetList"][0]["ResTarget"]["val"]["TypeCast"]["typeName"]
-    if strings(found["names"]) in _LIMITED_TEXTS:
-        found.pop("typmods", None)
-        del found["names"][:-1]  # pg_catalog.bpchar would be written char, which is char(1)
+    type_name: Node = statement.node["targetList"][0]["ResTarget"]["val"]["TypeCast"]["typeName"]
+    if strings(type_name["names"]) in _LIMITED_TEXTS:
+        type_name.pop("typmods", None)
+        del type_name["names"][:-1]  # pg_catalog.bpchar would be written char, which is char(1)
 
-    return found
+    return type_name

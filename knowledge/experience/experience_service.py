@@ -337,27 +337,27 @@ class ExperienceView:
         """
         known = [*self.indexes.own.examples.values(), *self.indexes.shared.examples.values()]
         same = [one for one in known if one.asked == asked]
-        found: list[Example] = []
+        examples: list[Example] = []
         for example in _by_trust(same, self.user):
             may_decide = example.trust != "candidate"
             if may_decide and await self._holds(example):
-                found.append(example)
+                examples.append(example)
 
-        return tuple(found)
+        return tuple(examples)
 
     async def trusted(self) -> tuple[Example, ...]:
         """Return examples that somebody stands for and that may be shown to a model, the most
         trusted and then the newest first.
         """
         known = {**self.indexes.shared.examples, **self.indexes.own.examples}
-        found: list[Example] = []
+        examples: list[Example] = []
         for example in _by_trust(known.values(), self.user):
-            if len(found) == _MOST_TRUSTED:
+            if len(examples) == _MOST_TRUSTED:
                 break
             if example.trust != "candidate" and await self._may_be_shown(example):
-                found.append(example)
+                examples.append(example)
 
-        return tuple(found)
+        return tuple(examples)
 
     async def _instructive(self, lessons: Iterable[Lesson]) -> tuple[Lesson, ...]:
         """Return the first of the lessons that may be shown to a model, each hint once."""
@@ -386,18 +386,18 @@ class ExperienceView:
             inquiry.catalog,
             tuple(found_value for found_value in inquiry.found_values if found_value.is_meant),
         )
-        found: dict[str, Reusable] = {}
+        reusable: dict[str, Reusable] = {}
         for example, shape in self._most_trusted(asked)[:_MOST_REUSABLE]:
             if not _is_about(example, inquiry):
                 continue
 
             sql = bound(shape, asked, known)
-            if sql is None or sql in found:
+            if sql is None or sql in reusable:
                 continue
             if await self._holds(example):
-                found[sql] = Reusable(example, sql)
+                reusable[sql] = Reusable(example, sql)
 
-        return tuple(found.values())
+        return tuple(reusable.values())
 
     def _most_trusted(self, asked: Phrasing) -> list[tuple[Example, ExampleShape]]:
         """Return examples of questions with these words, by trust, then the newest first."""

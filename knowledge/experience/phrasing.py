@@ -87,16 +87,16 @@ def phrasing_of(question: str) -> Phrasing:
 
 def _periods(said: str) -> list[Piece]:
     """Return days and months that are written in digits; they don't overlap."""
-    found: list[Piece] = []
+    pieces: list[Piece] = []
     for form in _PERIODS:
         for match in form.finditer(said):
             period = _period(match)
             if period is None:
                 continue
-            if not any(_overlap(period, one) for one in found):
-                found.append(period)
+            if not any(_overlap(period, one) for one in pieces):
+                pieces.append(period)
 
-    return sorted(found, key=lambda piece: piece.start)
+    return sorted(pieces, key=lambda piece: piece.start)
 
 
 def _period(match: re.Match[str]) -> Piece | None:

@@ -297,9 +297,9 @@ def _is_said(said: str, value: str) -> bool:
 def _values_of(table: Table, column: Column, known: ReuseContext) -> Iterator[str]:
     yield from column.values
     yield from column.allowed
-    for found in known.found:
-        if (found.table, found.column) == (table.key, column.name):
-            yield found.value
+    for stored_value in known.found:
+        if (stored_value.table, stored_value.column) == (table.key, column.name):
+            yield stored_value.value
 
 
 def _is_elsewhere(

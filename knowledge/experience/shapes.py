@@ -138,7 +138,7 @@ class _Reader:
 
     def _lifted_texts(self) -> list[LiteralSlot]:
         """Return texts of the SQL that stand in the question once."""
-        found = []
+        slots = []
         for text, constants in self._compared_texts().items():
             places = list(self._places(text))
             if len(places) == 1 and not self._stands_elsewhere(text, constants):
@@ -146,9 +146,9 @@ class _Reader:
                 expressed: list[tuple[Constant, Form]] = [
                     (constant, "text") for constant in constants
                 ]
-                found.append(LiteralSlot("text", first, last, tuple(expressed)))
+                slots.append(LiteralSlot("text", first, last, tuple(expressed)))
 
-        apart = _without_overlapping(found)
+        apart = _without_overlapping(slots)
         if len(apart) <= _MOST_TEXTS:
             return apart
 
@@ -271,13 +271,13 @@ class _Reader:
         if constant.kind == "text":
             text = split(constant.value)[0]
 
-        found: list[tuple[int, Form]] = []
+        forms: list[tuple[int, Form]] = []
         for number, piece in self._periods:
             for form, written in expressions(piece).items():
                 if written == text:
-                    found.append((number, form))  # type: ignore[arg-type]
+                    forms.append((number, form))  # type: ignore[arg-type]
 
-        return found
+        return forms
 
     def periods(self) -> list[LiteralSlot]:
         """Return slots for the periods of the question.

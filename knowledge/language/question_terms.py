@@ -33,12 +33,12 @@ _Said = Mapping[str, tuple[str, ...]]
 
 def _joined(*tables: _Said) -> _Said:
     """Join tables of words: each phrase gets the entries of all of them, in their order."""
-    found: dict[str, tuple[str, ...]] = {}
+    entries: dict[str, tuple[str, ...]] = {}
     for table in tables:
         for phrase, others in table.items():
-            found[phrase] = found.get(phrase, ()) + others
+            entries[phrase] = entries.get(phrase, ()) + others
 
-    return found
+    return entries
 
 
 _OF_ENGLISH = _joined(EN_TO_EN, EN_TO_ZH, EVENTS_OF_VERBS, TRANSLATED_EN)

@@ -232,9 +232,9 @@ def _causes(case: Case, finding: FailureFinding, changed: Sequence[Difference]) 
 
 def _finding(case: Case, changed: Sequence[Difference]) -> FailureFinding:
     for look in _LOOKS:
-        found = look(case, changed)
-        if found is not None:
-            return found
+        finding = look(case, changed)
+        if finding is not None:
+            return finding
 
     return _MISMATCHED
 

@@ -124,9 +124,9 @@ def result_columns(
 
     Of a very wide result the first `MOST_READ` are worked out; the others are called as in the SQL.
     """
-    found = _OUTPUTS.of(catalog)(sql, result.columns)
-    columns = list(_read(found[:MOST_READ], result, catalog, lang))
-    for one in found[MOST_READ:]:
+    output_columns = _OUTPUTS.of(catalog)(sql, result.columns)
+    columns = list(_read(output_columns[:MOST_READ], result, catalog, lang))
+    for one in output_columns[MOST_READ:]:
         name = cut_off(one.name, _LONGEST_LABEL)
         columns.append(ResultColumn(one, name, None, "other"))
 
@@ -134,17 +134,18 @@ def result_columns(
 
 
 def _read(
-    found: Sequence[OutputColumn], result: QueryResult, catalog: Catalog, lang: Lang
+    output_columns: Sequence[OutputColumn], result: QueryResult, catalog: Catalog, lang: Lang
 ) -> Iterator[ResultColumn]:
     """Work out the first columns of a result."""
-    types = result.column_types[: len(found)]
+    types = result.column_types[: len(output_columns)]
     metrics = {metric.name: metric for metric in catalog.metrics}
-    figures = [_figure_named(one, metrics) for one in found]
+    figures = [_figure_named(one, metrics) for one in output_columns]
     labels = [
-        label_of(one, metric, catalog, lang) for one, metric in zip(found, figures, strict=True)
+        label_of(one, metric, catalog, lang)
+        for one, metric in zip(output_columns, figures, strict=True)
     ]
-    labels = _numbered(_of_changes(_told_apart(labels, found), found, lang))
-    columns = zip(found, figures, labels, types, strict=True)
+    labels = _numbered(_of_changes(_told_apart(labels, output_columns), output_columns, lang))
+    columns = zip(output_columns, figures, labels, types, strict=True)
     for number, (one, metric, label, kind) in enumerate(columns):
         values: Sequence[object] = ()
         if kind not in NUMBERS:
@@ -321,14 +322,14 @@ def _counted_by(table: Table, column: Column, lang: Lang) -> str:
     return _in_plural(column, lang)
 
 
-def _told_apart(labels: list[str], found: Sequence[OutputColumn]) -> list[str]:
+def _told_apart(labels: list[str], output_columns: Sequence[OutputColumn]) -> list[str]:
     """Write the tables' names before labels that columns of several tables have."""
     owners: dict[str, set[object]] = {}
-    for label, output in zip(labels, found, strict=True):
+    for label, output in zip(labels, output_columns, strict=True):
         owners.setdefault(label, set()).add(output.table.key if output.table else None)
 
     told = []
-    for label, output in zip(labels, found, strict=True):
+    for label, output in zip(labels, output_columns, strict=True):
         if len(owners[label]) > 1 and output.table is not None:
             owner_lang: Lang = "zh" if has_han(label) else "en"
             label = _with_owner(label, spoken_name(output.table, owner_lang), owner_lang)
@@ -338,12 +339,12 @@ def _told_apart(labels: list[str], found: Sequence[OutputColumn]) -> list[str]:
     return told
 
 
-def _of_changes(labels: list[str], found: Sequence[OutputColumn], lang: Lang) -> list[str]:
+def _of_changes(labels: list[str], output_columns: Sequence[OutputColumn], lang: Lang) -> list[str]:
     """Call a figure's earlier one and its changes after the figure that stands beside them.
 
     They are known by their names: `total`, `total_before`, `total_change`, `total_change_percent`.
     """
-    names = [one.name for one in found]
+    names = [one.name for one in output_columns]
     called = []
     for label, name in zip(labels, names, strict=True):
         for ending, form in _CHANGES.items():

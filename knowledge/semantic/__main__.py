@@ -177,9 +177,9 @@ def _check(settings: Settings, given: argparse.Namespace) -> int:
 
 def _list_proposals(settings: Settings, given: argparse.Namespace) -> int:
     with _operated(settings, given.database) as operated:
-        found = operated.listed()
+        proposals = operated.listed()
 
-    for proposal in found:
+    for proposal in proposals:
         sys.stdout.write(f"{described(proposal)}\n")
 
     return 0
@@ -226,8 +226,8 @@ def _database_of(settings: Settings, name: str) -> tuple[str, Path | None, Datab
         path = Path(settings.semantic_file).expanduser() if settings.semantic_file else None
         return settings.database_url, path, options
 
-    found = read_databases(Path(settings.databases_file).expanduser(), options)
-    for entry in found.entries:
+    databases_file = read_databases(Path(settings.databases_file).expanduser(), options)
+    for entry in databases_file.entries:
         if entry.name == name:
             return entry.url, entry.semantic_file, entry.options
 

@@ -73,8 +73,8 @@ class _Writer:
         """Return the table's name for the file; None when no name leads to it alone."""
         schema, name = key
         for spelled in (name, f"{schema}.{name}", in_quotes(key)):
-            found = tables_called(spelled, self._catalog)
-            if len(found) == 1 and found[0].key == key:
+            tables = tables_called(spelled, self._catalog)
+            if len(tables) == 1 and tables[0].key == key:
                 return spelled
 
         return None

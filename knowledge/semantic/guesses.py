@@ -122,17 +122,17 @@ def label_of(table: Table) -> Sequence[str]:
         return sorted(parts, key=_is_last_name)
 
     unique = {key[0] for key in (*table.unique_keys, table.primary_key) if len(key) == 1}
-    found = []
+    columns = []
     for place, column in enumerate(table.columns):
         if not column.type.startswith(_TEXTS):
             continue
 
         rank = _rank_as_label(column)
         if rank is not None and privacy_of(table, column) is not Privacy.PRIVATE:
-            found.append((rank, column.name not in unique, place, column.name))
+            columns.append((rank, column.name not in unique, place, column.name))
 
-    if found:
-        return (min(found)[3],)
+    if columns:
+        return (min(columns)[3],)
 
     return ()
 
@@ -257,13 +257,13 @@ def implied_joins(catalog: Catalog) -> Mapping[TableKey, Sequence[PreferredJoin]
             for name in _key_names(table):
                 owners[table.schema, name].append(table)
 
-    found = {}
+    joins_by_table = {}
     for table in catalog.tables:
         joins = list(_implied_joins_of(table, owners))
         if joins:
-            found[table.key] = joins
+            joins_by_table[table.key] = joins
 
-    return found
+    return joins_by_table
 
 
 def _key_names(table: Table) -> Iterable[str]:

@@ -213,8 +213,8 @@ def file_stamp(path: Path) -> tuple[int, int] | None:
     read.
     """
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return None
 
-    return found.st_mtime_ns, found.st_size
+    return status.st_mtime_ns, status.st_size

@@ -10,9 +10,9 @@ _MOST_CHARS = 200  # compared of one name
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Ask `; did you mean 'orders'?`; empty when no known name resembles `name`."""
-    found = nearest(name, known)
-    if found:
-        return f"; did you mean {found!r}?"
+    nearest_name = nearest(name, known)
+    if nearest_name:
+        return f"; did you mean {nearest_name!r}?"
 
     return ""
 
@@ -20,14 +20,14 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """Return the known name that `name` resembles most, in any case; None when none does."""
     choices = sorted(set(known))
-    found = process.extractOne(
+    match = process.extractOne(
         name[:_MOST_CHARS],
         choices,
         scorer=fuzz.ratio,
         processor=lambda text: text[:_MOST_CHARS].casefold(),
         score_cutoff=_LEAST_SCORE,
     )
-    if found:
-        return found[0]
+    if match:
+        return match[0]
 
     return None

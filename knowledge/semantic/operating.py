@@ -107,12 +107,14 @@ class OperatedFile:
             changed.unlink(missing_ok=True)
 
     def _open_one(self, proposal_id: str) -> SemanticProposal:
-        found = self._use(lambda store: store.proposals.find(self.datasource, proposal_id))
-        if found is None or found.state != "open":
-            state = "There is no proposal" if found is None else f"It is {found.state} already:"
+        proposal = self._use(lambda store: store.proposals.find(self.datasource, proposal_id))
+        if proposal is None or proposal.state != "open":
+            state = (
+                "There is no proposal" if proposal is None else f"It is {proposal.state} already:"
+            )
             raise ProposalRefused(f"{state} {proposal_id}.")
 
-        return found
+        return proposal
 
     def _settle(
         self, proposal: SemanticProposal, state: ProposalState, by: str, reason: str

@@ -37,11 +37,11 @@ def replaced(text: str, before: str, after: str) -> str | None:
     if not before:
         return _text_of_lines([*lines, *new])
 
-    found = _places(lines, tuple(old))
-    if len(found) != 1:
+    places = _places(lines, tuple(old))
+    if len(places) != 1:
         return None
 
-    lines[found[0] : found[0] + len(old)] = new
+    lines[places[0] : places[0] + len(old)] = new
     return _text_of_lines(lines)
 
 
@@ -109,9 +109,9 @@ def _place(lines: Sequence[str], hunk: _Hunk, expected: int) -> int:
     if tuple(lines[expected : expected + count]) == hunk.before:
         return expected
 
-    found = _places(lines, hunk.before)
-    if len(found) == 1:
-        return found[0]
+    places = _places(lines, hunk.before)
+    if len(places) == 1:
+        return places[0]
 
     shown = next((line for line in hunk.before if line.strip()), "")
     raise PatchError(f"the file has changed since: line {hunk.start + 1}, {shown.strip()!r}")

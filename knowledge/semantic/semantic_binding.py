@@ -170,11 +170,11 @@ class _Binding:
 
     def _table(self, spot: Spot) -> Table | None:
         """Return the table of a name; None, and a problem, when there is none, or more than one."""
-        found = tables_called(spot.text, self._catalog)
-        if len(found) == 1:
-            return found[0]
-        if found:
-            names = ", ".join(in_quotes(table.key) for table in found[:_LISTED])
+        tables = tables_called(spot.text, self._catalog)
+        if len(tables) == 1:
+            return tables[0]
+        if tables:
+            names = ", ".join(in_quotes(table.key) for table in tables[:_LISTED])
             problem = f"several tables are called {spot.text!r}: write one of {names}"
         else:
             problem = f"there is no table {spot.text!r}{self._near(spot.text, self._names)}"
@@ -198,8 +198,8 @@ class _Binding:
 
     def _columns(self, spots: Sequence[Spot], table: Table) -> tuple[str, ...] | None:
         """Return the names of the columns; None, and problems, when one of them is unknown."""
-        found = [self._column(spot, table) for spot in spots]
-        if None in found:
+        columns = [self._column(spot, table) for spot in spots]
+        if None in columns:
             return None
 
         return tuple(dict.fromkeys(spot.text for spot in spots))
@@ -366,15 +366,15 @@ class _Binding:
 
     def _aggregate(self, spot: Spot, table: Table, what: str) -> Expression | None:
         """Return the expression; None, and a problem, when it aggregates nothing."""
-        found = self._expression(spot, table, what)
-        if found is None:
+        parsed = self._expression(spot, table, what)
+        if parsed is None:
             return None
-        if not found.calls:
-            problem = f"{what} is no aggregate such as sum({found.text[:40]})"
+        if not parsed.calls:
+            problem = f"{what} is no aggregate such as sum({parsed.text[:40]})"
             self._problem(spot.line, problem)
             return None
 
-        return found
+        return parsed
 
     def _optional_expression(self, spot: Spot | None, table: Table, what: str) -> Expression | None:
         if spot is not None:
@@ -387,14 +387,14 @@ class _Binding:
         column.
         """
         try:
-            found = expression(spot.text)
+            parsed = expression(spot.text)
         except NotAnExpression as error:
             self._problem(spot.line, f"{what} can't be used: {error}")
             return None
 
-        columns = self._columns([Spot(spot.line, name) for name in found.columns], table)
+        columns = self._columns([Spot(spot.line, name) for name in parsed.columns], table)
         if columns is not None:
-            return found
+            return parsed
 
         return None
 
@@ -411,7 +411,7 @@ def tables_called(name: str, catalog: Catalog) -> Sequence[Table]:
     by both in double quotes, as SQL takes them, where that is the only way to tell tables apart
     whose names hold dots.
     """
-    found = dict.fromkeys(_tables_of_name(name, catalog))
+    tables = dict.fromkeys(_tables_of_name(name, catalog))
     keys = [(name[:place], name[place + 1 :]) for place, mark in enumerate(name) if mark == "."]
     in_double_quotes = _QUOTED.fullmatch(name)
     if in_double_quotes is not None:
@@ -420,9 +420,9 @@ def tables_called(name: str, catalog: Catalog) -> Sequence[Table]:
 
     for key in keys:
         if key in catalog.by_key:
-            found[catalog.by_key[key]] = None
+            tables[catalog.by_key[key]] = None
 
-    return tuple(found)
+    return tuple(tables)
 
 
 def _tables_of_name(name: str, catalog: Catalog) -> Sequence[Table]:

@@ -259,14 +259,14 @@ def _entries(tree: Tree | None, key: str) -> Iterator[tuple[Spot, YamlFields]]:
 
     An entry without a value is an empty mapping.
     """
-    found = None
+    entries = None
     if isinstance(tree, YamlFields):
-        found = tree.nodes.get(key)
-    if not isinstance(found, YamlFields):
+        entries = tree.nodes.get(key)
+    if not isinstance(entries, YamlFields):
         return
 
-    for name, node in found.nodes.items():
-        line = found.keys[name]
+    for name, node in entries.nodes.items():
+        line = entries.keys[name]
         yield Spot(line, name), node if isinstance(node, YamlFields) else YamlFields(line)
 
 

@@ -70,9 +70,9 @@ def _of_table(number: int, table: Table, owners: "_Owners") -> Iterator[Implied]
         if column.name in known:
             continue
 
-        found, is_role = owners.of(number, table, column.name)
-        for target in found:
-            yield Implied(column.name, target, len(found), is_role)
+        targets, is_role = owners.of(number, table, column.name)
+        for target in targets:
+            yield Implied(column.name, target, len(targets), is_role)
 
 
 class _Owners:
@@ -112,14 +112,14 @@ class _Owners:
         if words and words[-1] in _BARE_KEYS:
             thing = words[:-1]
 
-        found = self._tables_at(self._keys, number, table, words)
-        if found or not thing:
-            return found, False
+        numbers = self._tables_at(self._keys, number, table, words)
+        if numbers or not thing:
+            return numbers, False
 
         for start in range(len(thing)):
-            found = self._tables_named(number, table, thing[start:], words[start:])
-            if found:
-                return found, start > 0
+            numbers = self._tables_named(number, table, thing[start:], words[start:])
+            if numbers:
+                return numbers, start > 0
 
         return self._tables_at(self._firsts, number, table, words), False
 

@@ -78,7 +78,7 @@ def near_names(error: InvalidSql, sql: str, catalog: Catalog) -> tuple[str, ...]
 def _nearest(scored: Iterable[tuple[float, str]]) -> list[str]:
     """Return the names with a good score, each once, the best first."""
     near = [(score, name) for score, name in scored if score >= _LEAST_SCORE]
-    near.sort(key=lambda found: -found[0])
+    near.sort(key=lambda scored_name: -scored_name[0])
     return list(dict.fromkeys(name for _, name in near))
 
 

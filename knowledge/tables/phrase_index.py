@@ -67,7 +67,7 @@ class PhraseIndex:
         Args:
             with_values: whether stored values may be shown.
         """
-        found: dict[tuple[str, ...], PhraseMatch] = {}
+        match_by_phrase: dict[tuple[str, ...], PhraseMatch] = {}
         for beginning in _open_beginnings(text):
             matches = [
                 phrase
@@ -76,12 +76,12 @@ class PhraseIndex:
             ]
             matches.sort(key=lambda phrase: (_ORDER.index(phrase.kind), len(phrase.text)))
             for phrase in matches:
-                found.setdefault(phrase.thing, PhraseMatch(phrase, len(beginning)))
+                match_by_phrase.setdefault(phrase.thing, PhraseMatch(phrase, len(beginning)))
 
-            if found:
+            if match_by_phrase:
                 break
 
-        return list(found.values())[:limit]
+        return list(match_by_phrase.values())[:limit]
 
     def _starting(self, beginning: str) -> Iterator[Phrase]:
         start = bisect_left(self._keys, beginning)

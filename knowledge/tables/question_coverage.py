@@ -36,12 +36,12 @@ class QuestionCoverage:
 
 def telling_words(question: str) -> frozenset[str]:
     """Return the question's words that tell what it is about, as `WordReason` has them."""
-    found = set()
+    words = set()
     for form in forms(question).values():
         if not form.is_faint and not form.word.isdigit() and form.word not in _OF_ANY_DATABASE:
-            found.add(form.word)
+            words.add(form.word)
 
-    return frozenset(found)
+    return frozenset(words)
 
 
 def coverage_of(
@@ -70,13 +70,15 @@ def coverage_of(
     return QuestionCoverage(anywhere, together)
 
 
-def with_values(coverage: QuestionCoverage, found: Sequence[StoredValue]) -> QuestionCoverage:
+def with_values(
+    coverage: QuestionCoverage, stored_values: Sequence[StoredValue]
+) -> QuestionCoverage:
     """Return the coverage of a catalogue in whose tables values were found that a question names.
 
     A stored value is as good as a name: the words that said it are said by the catalogue.
     """
     said: dict[str, float] = {}
-    for value in found:
+    for value in stored_values:
         if value.is_meant:
             how_well = 1.0 if value.is_exact else _IN_OTHER_WORDS
             _add(said, dict.fromkeys(telling_words(value.said), how_well))
@@ -109,25 +111,25 @@ def scores(coverages: Mapping[str, QuestionCoverage]) -> dict[str, float]:
         telling = (word for word in said if word not in within_others)
         return sum(weight(word) * said[word] for word in telling)
 
-    found = {}
+    score_by_name = {}
     for name, coverage in coverages.items():
         anywhere = weighed(coverage.anywhere)
         together = weighed(coverage.together)
-        found[name] = (1 - _BY_ONE_TABLE) * anywhere + _BY_ONE_TABLE * together
+        score_by_name[name] = (1 - _BY_ONE_TABLE) * anywhere + _BY_ONE_TABLE * together
 
-    return found
+    return score_by_name
 
 
 def _parts_of_others(words: Collection[str]) -> set[str]:
     """Return the words of Chinese that are within another of them."""
     chinese = [word for word in words if not word.isascii()]
-    found = set()
+    parts = set()
     for word in chinese:
         longer = (other for other in chinese if other != word)
         if any(word in other for other in longer):
-            found.add(word)
+            parts.add(word)
 
-    return found
+    return parts
 
 
 def _shared_beginning(matches: Sequence[TableMatch]) -> frozenset[str]:
@@ -149,7 +151,7 @@ def _said(
     Args:
         beginning: the word that all names of tables begin with, if there is one.
     """
-    found: dict[str, float] = {}
+    share_by_word: dict[str, float] = {}
     for reason in reasons:
         texts = set(terms(reason.text))
         if reason.is_literal:
@@ -168,9 +170,9 @@ def _said(
 
         for word in reason.words:
             if word in telling:
-                found[word] = max(found.get(word, 0.0), how_well)
+                share_by_word[word] = max(share_by_word.get(word, 0.0), how_well)
 
-    return found
+    return share_by_word
 
 
 def _add(into: dict[str, float], more: Mapping[str, float]) -> None:

@@ -145,18 +145,18 @@ class TableIndex:
         """
         scores, said = self._scores(question, hints.holding)
         self._favour_hinted(scores, hints)
-        found = [number for number, _ in self._expanded(scores, said, most)]
+        numbers = [number for number, _ in self._expanded(scores, said, most)]
         if hints.near:
-            found = self._fused_after_leading(found, hints)[:most]
-        if len(found) < most:
-            found += self._most_referred(most - len(found), set(found))
+            numbers = self._fused_after_leading(numbers, hints)[:most]
+        if len(numbers) < most:
+            numbers += self._most_referred(most - len(numbers), set(numbers))
 
-        return [self._tables[number] for number in found]
+        return [self._tables[number] for number in numbers]
 
-    def _fused_after_leading(self, found: Sequence[int], hints: Hints) -> list[int]:
+    def _fused_after_leading(self, numbers: Sequence[int], hints: Hints) -> list[int]:
         """Rank tables by words and by meaning, behind those that the other hints name."""
         leading = {*hints.first, *chain(*hints.alike[:_MOST_ALIKE_QUESTIONS])}
-        shares = self._fused(found, hints.near)
+        shares = self._fused(numbers, hints.near)
 
         def rank(number: int) -> tuple[bool, float]:
             return self._tables[number].key not in leading, -shares[number]
@@ -189,11 +189,11 @@ class TableIndex:
 
         return ranked
 
-    def _fused(self, found: Sequence[int], near: Sequence[TableKey]) -> dict[int, float]:
+    def _fused(self, numbers: Sequence[int], near: Sequence[TableKey]) -> dict[int, float]:
         """Rank tables by words and by meaning together, by their reciprocal ranks in both."""
         nearest = [self._numbers[key] for key in near if key in self._numbers]
         shares: defaultdict[int, float] = defaultdict(float)
-        for ranking in (found, nearest):
+        for ranking in (numbers, nearest):
             for rank, number in enumerate(ranking):
                 shares[number] += 1 / (_RANK_OFFSET + rank)
 

@@ -122,8 +122,8 @@ class SchemaSearch:
         if examples:
             alike = _alike(forms(question), examples)
 
-        found = self._ranking.found(question, most, _hints(alike, near))
-        return [one.table for one in found]
+        numbers = self._ranking.found(question, most, _hints(alike, near))
+        return [one.table for one in numbers]
 
 
 RANKING = IndexPart(

@@ -83,9 +83,9 @@ class SchemaService:
         if self._examples is not None:
             examples = await self._examples(question, actor)
 
-        found = await asyncio.to_thread(search.matches, question, limit, near, examples)
+        matches = await asyncio.to_thread(search.matches, question, limit, near, examples)
         return {
-            "tables": [_match_json(match, catalog) for match in found],
+            "tables": [_match_json(match, catalog) for match in matches],
             "table_count": len(catalog.tables),
         }
 
@@ -268,11 +268,11 @@ def table_named(name: str, catalog: Catalog) -> Table:
         NotFound: there is none; names similar ones.
         InvalidRequest: several are called so; names them.
     """
-    found = _called(name, catalog)
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise _ambiguous(name, found)
+    tables = _called(name, catalog)
+    if len(tables) == 1:
+        return tables[0]
+    if tables:
+        raise _ambiguous(name, tables)
 
     own_name = name.replace('"', "").rpartition(".")[2] or name
     near = near_tables(own_name, catalog)
@@ -289,14 +289,14 @@ def _called(name: str, catalog: Catalog) -> Sequence[Table]:
     """Return the tables of that name; those in another case only when none is written so."""
     for spell in (str, str.casefold, _without_case_and_quotes):
         wanted = spell(name)
-        found = []
+        tables = []
         for table in catalog.tables:
             names = (spell(table.name), spell(f"{table.schema}.{table.name}"))
             if wanted in names:
-                found.append(table)
+                tables.append(table)
 
-        if found:
-            return found
+        if tables:
+            return tables
 
     return ()
 

@@ -44,11 +44,11 @@ def no_values(_table: Table, _column: Column) -> Sequence[str]:
 
 def metrics_of(catalog: Catalog) -> Mapping[tuple[str, str], Sequence[Metric]]:
     """Return the metrics by the tables they are computed over."""
-    found: defaultdict[tuple[str, str], list[Metric]] = defaultdict(list)
+    metrics_by_table: defaultdict[tuple[str, str], list[Metric]] = defaultdict(list)
     for metric in catalog.metrics:
-        found[metric.table].append(metric)
+        metrics_by_table[metric.table].append(metric)
 
-    return found
+    return metrics_by_table
 
 
 def texts_of(table: Table, shown: ShownValues, metrics: Sequence[Metric] = ()) -> Iterator[Said]:

@@ -128,11 +128,11 @@ class TableVectors:
 
                 question = question[:_MOST_CHARS]
                 vector = await asyncio.shield(self._question(question))
-                found = await asyncio.to_thread(tables.nearest, vector)
-                if not found:  # a vector of another length is not worth keeping
+                keys = await asyncio.to_thread(tables.nearest, vector)
+                if not keys:  # a vector of another length is not worth keeping
                     self._questions.pop(question, None)
 
-                return found
+                return keys
         except (TimeoutError, EmbeddingFailed):
             return ()
 
@@ -176,8 +176,8 @@ class TableVectors:
             _log.warning("the tables' vectors could not be had, words alone rank them: %s", exc)
 
     async def _vectors_of(self, texts: Mapping[bytes, str]) -> Mapping[bytes, Vector]:
-        found = await self._kept(texts)
-        missing = [key for key in texts if key not in found]
+        vector_by_text = await self._kept(texts)
+        missing = [key for key in texts if key not in vector_by_text]
         for start in range(0, len(missing), MOST_TEXTS):
             keys = missing[start : start + MOST_TEXTS]
             vectors = await self._embed([texts[key] for key in keys])
@@ -185,15 +185,15 @@ class TableVectors:
             if self._repository is not None:
                 await self._repository.write(new)
 
-            found |= new
+            vector_by_text |= new
             self._remember(new)
 
-        self._remember(found)
-        sizes = set(map(len, found.values()))
+        self._remember(vector_by_text)
+        sizes = set(map(len, vector_by_text.values()))
         if len(sizes) > 1:
             raise EmbeddingFailed("the model's vectors have another length than before")
 
-        return found
+        return vector_by_text
 
     async def _kept(self, texts: Mapping[bytes, str]) -> dict[bytes, Vector]:
         """Return the vectors that this process remembers, and those that are kept beyond it."""

@@ -127,5 +127,5 @@ def _dates(table: Table) -> list[int]:
     if table.meaning:
         meant = table.meaning.date_column
 
-    found = _of_types(table, _DATES)
-    return sorted(found, key=lambda at: table.columns[at].name != meant)
+    dates = _of_types(table, _DATES)
+    return sorted(dates, key=lambda at: table.columns[at].name != meant)

@@ -87,12 +87,12 @@ def _is_nothing(value: Any) -> bool:
 
 
 def replacements(
-    sql: str, catalog: Catalog, found: Sequence[StoredValue] = ()
+    sql: str, catalog: Catalog, stored_values: Sequence[StoredValue] = ()
 ) -> tuple[Replacement, ...]:
     """Return literals of `sql` that no row has, with the stored values they spell differently."""
-    meant = [one for one in found if one.is_meant]
+    meant = [one for one in stored_values if one.is_meant]
     changes = []
-    for comparison in unfounded(sql, catalog, found):
+    for comparison in unfounded(sql, catalog, stored_values):
         stored = _stored_for(comparison, meant)
         if stored is None:
             continue
@@ -108,13 +108,13 @@ def replacements(
 
 
 def missing(
-    sql: str, catalog: Catalog, found: Sequence[StoredValue] = ()
+    sql: str, catalog: Catalog, stored_values: Sequence[StoredValue] = ()
 ) -> tuple[MissingLiteral, ...]:
     """Return literals of `sql` that no row has, where stored values are only similar."""
-    meant = [one for one in found if one.is_meant]
+    meant = [one for one in stored_values if one.is_meant]
     judged: dict[str, MissingLiteral] = {}
-    for comparison in unfounded(sql, catalog, found):
-        known = _known(comparison, found)
+    for comparison in unfounded(sql, catalog, stored_values):
+        known = _known(comparison, stored_values)
         choices = alike(comparison.text, known)[:_MOST_OFFERED]
         if not choices:
             continue
@@ -124,10 +124,10 @@ def missing(
     return tuple(judged.values())
 
 
-def taken_for(sql: str, found: Iterable[StoredValue]) -> tuple[Text, ...]:
+def taken_for(sql: str, stored_values: Iterable[StoredValue]) -> tuple[Text, ...]:
     """Say which words of the question `sql` compares with a value spelled otherwise."""
     sentences = []
-    for one in found:
+    for one in stored_values:
         is_spelled_otherwise = one.is_meant and not one.is_exact
         if is_spelled_otherwise and sql_literal(one.value) in sql:
             sentence = Text(
@@ -146,14 +146,14 @@ def _stored_for(comparison: ColumnComparison, meant: Sequence[StoredValue]) -> s
 
 
 def unfounded(
-    sql: str, catalog: Catalog, found: Sequence[StoredValue] = ()
+    sql: str, catalog: Catalog, stored_values: Sequence[StoredValue] = ()
 ) -> Iterator[ColumnComparison]:
     """Yield comparisons of `sql` with a text that no row has.
 
     As far as the values of their columns are known.
     """
     for comparison in references(sql, catalog).comparisons[:_MOST_JUDGED]:
-        known = _known(comparison, found)
+        known = _known(comparison, stored_values)
         if not known and not comparison.column.is_complete:
             continue
 
@@ -162,14 +162,14 @@ def unfounded(
             yield comparison
 
 
-def _known(comparison: ColumnComparison, found: Sequence[StoredValue]) -> tuple[str, ...]:
+def _known(comparison: ColumnComparison, stored_values: Sequence[StoredValue]) -> tuple[str, ...]:
     """Return the values of the column: all, or those that were looked up."""
     if comparison.column.is_complete:
         return comparison.column.values
 
     place = (comparison.table.key, comparison.column.name)
     values = []
-    for one in found:
+    for one in stored_values:
         if (one.table, one.column) == place:
             values.append(one.value)
 

@@ -163,14 +163,14 @@ class NamedValues:
         values = [span for span in spans if span.key in self._places]
         exact = [span for span in _whole(values, schema) if not asked.says_nothing(span)]
         known = [*exact, *schema]
-        found: list[NamedValue] = []
+        named_values: list[NamedValue] = []
         for span in exact:
-            found.extend(self._values_named(asked, span, known))
+            named_values.extend(self._values_named(asked, span, known))
 
         for key in self._misspelt(asked, known):
-            found.extend(self._misspelt_at(key))
+            named_values.extend(self._misspelt_at(key))
 
-        return found[:_MAX_FOUND]
+        return named_values[:_MAX_FOUND]
 
     def _is_known(self, key: str) -> bool:
         return key in self._places or key in self._schema
@@ -292,15 +292,15 @@ class _QuestionWords:
 
     def spans(self, begins: Mapping[str, int], is_known: Callable[[str], bool]) -> list[_Span]:
         """Return the stretches of words that are known, those that begin alike from the longest."""
-        found = []
+        spans = []
         for start, word in enumerate(self.words):
             last = min(len(self.words), start + begins.get(word, 0))
             for end in range(last, start, -1):
                 key = " ".join(self.words[start:end])
                 if is_known(key):
-                    found.append(_Span(start, end, key))
+                    spans.append(_Span(start, end, key))
 
-        return found
+        return spans
 
     def says_nothing(self, span: _Span) -> bool:
         """Tell whether any question may hold these words (`it`).

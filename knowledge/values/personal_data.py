@@ -155,11 +155,11 @@ def _any_of(place: str, end: str = "") -> re.Pattern[str]:
 
 
 def _terms_of(place: str) -> frozenset[str]:
-    found: set[str] = set()
+    terms_found: set[str] = set()
     for phrase in _EN.phrases(place):
-        found.update(terms(phrase))
+        terms_found.update(terms(phrase))
 
-    return frozenset(found)
+    return frozenset(terms_found)
 
 
 _GLUED = _either(_EN, "private.glued")

@@ -65,13 +65,13 @@ class Stretch:
 
             return ((0, len(self.atoms)),)
 
-        found = []
+        spans = []
         for start in range(len(self.atoms)):
             if self._may_begin(start):
                 for end in self._ends_of(start):
-                    found.append((start, end))
+                    spans.append((start, end))
 
-        return tuple(sorted(found, key=lambda span: span[0] - span[1]))
+        return tuple(sorted(spans, key=lambda span: span[0] - span[1]))
 
     def _ends_of(self, start: int) -> Iterator[int]:
         """Yield where names may end that begin at `start`."""
@@ -214,14 +214,14 @@ def exact_pattern(stretches: Iterable[Stretch]) -> ValuePattern | None:
 
 def misspelt_pattern(stretches: Iterable[Stretch]) -> ValuePattern | None:
     """Match values that differ in few letters or in accents from what nothing explains."""
-    found = []
+    patterns = []
     for stretch in stretches:
         for run in _unexplained_runs(stretch):
             pattern = _with_slips(run)
             if pattern is not None:
-                found.append(pattern)
+                patterns.append(pattern)
 
-    return _either(found)
+    return _either(patterns)
 
 
 def writings(stretches: Iterable[Stretch], most: int) -> list[str]:
@@ -229,15 +229,15 @@ def writings(stretches: Iterable[Stretch], most: int) -> list[str]:
 
     They are for comparing without a pattern.
     """
-    found: dict[str, None] = {}
+    distinct: dict[str, None] = {}
     for stretch in stretches:
         for start, end in stretch.spans:
             said = stretch.said(start, end)
             cases = (said, said.upper(), said.lower(), said.title())
-            found.update(dict.fromkeys(cases))
-            found[said.translate(SIMPLIFIED)] = None
+            distinct.update(dict.fromkeys(cases))
+            distinct[said.translate(SIMPLIFIED)] = None
 
-    return list(found)[:most]
+    return list(distinct)[:most]
 
 
 def _either(patterns: Iterable[ValuePattern]) -> ValuePattern | None:
@@ -470,15 +470,15 @@ def _class(chars: str) -> str:
 @cache
 def _writings() -> dict[str, str]:
     """Return {a character or two, in lower case and simplified: all others that stand for it}."""
-    found: defaultdict[str, str] = defaultdict(str)
+    writings: defaultdict[str, str] = defaultdict(str)
     codes = (code for first, end in _LETTERS for code in range(first, end))
     for code in (*codes, *SIMPLIFIED):
         char = chr(code)
         folded = plain(char)
         if folded != char and 0 < len(folded) <= 2:
-            found[folded] += char
+            writings[folded] += char
 
-    return dict(found)
+    return dict(writings)
 
 
 @cache
@@ -488,15 +488,15 @@ def _accents() -> dict[str, str]:
     for chars in _writings().values():
         known.update(map(plain, chars))
 
-    found: defaultdict[str, str] = defaultdict(str)
+    accents: defaultdict[str, str] = defaultdict(str)
     for char in known:
         bare = char
         if len(char) == 1:
             bare = unaccented(char)
         if bare != char:
-            found[bare] += char
+            accents[bare] += char
 
-    return {bare: "".join(sorted(chars)) for bare, chars in found.items()}
+    return {bare: "".join(sorted(chars)) for bare, chars in accents.items()}
 
 
 def _accents_of(char: str) -> tuple[str, ...]:

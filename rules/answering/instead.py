@@ -252,8 +252,8 @@ def _respelt(question: str, words: tuple[str, ...], lexicon: Lexicon, which: int
         which: 0 for the most alike words, 1 for the second ones.
     """
     for word in words:
-        found = closest(word.lower(), lexicon.words_like(word), 2, _NEAR)
-        similar = [one for one in found if not _leaves_out(word, one)]
+        similar_words = closest(word.lower(), lexicon.words_like(word), 2, _NEAR)
+        similar = [one for one in similar_words if not _leaves_out(word, one)]
         if similar:
             chosen = similar[min(which, len(similar) - 1)]
             question = question.replace(word, chosen, 1)

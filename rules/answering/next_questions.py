@@ -120,13 +120,13 @@ def next_questions(inquiry: Inquiry, sql: str) -> Iterator[NextQuestion | None]:
     understood = to_json(made.query) if made.sql == sql else None
     turn = Turn("", inquiry.question, "DATABASE", "", "", "", sql=sql, understood=understood)
     after = replace(inquiry, history=(*inquiry.history, turn))
-    found: set[str] = set()
+    questions: set[str] = set()
     tried = 0
     lexicon = lexicon_for(inquiry)
     for candidate in _candidates(made.query, lexicon, inquiry.lang):
-        if len(found) == MOST_FOLLOW_UPS or tried == _MOST_TRIED:
+        if len(questions) == MOST_FOLLOW_UPS or tried == _MOST_TRIED:
             break
-        if candidate.kind in found:
+        if candidate.kind in questions:
             continue
 
         tried += 1
@@ -143,7 +143,7 @@ def next_questions(inquiry: Inquiry, sql: str) -> Iterator[NextQuestion | None]:
             candidate.may_find_nothing,
         )
         if question.is_sure:
-            found.add(candidate.kind)
+            questions.add(candidate.kind)
 
         yield question
 

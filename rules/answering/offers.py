@@ -70,14 +70,14 @@ def example_questions(catalog: Catalog, lang: Lang) -> tuple[str, ...]:
 
 
 def _answerable(catalog: Catalog, lang: Lang) -> tuple[str, ...]:
-    found: dict[str, str] = {}  # by kind
+    question_by_kind: dict[str, str] = {}  # by kind
     for example in _worth_asking(lexicon_of(catalog), lang):
-        if len(found) == _EXAMPLES:
+        if len(question_by_kind) == _EXAMPLES:
             break
-        if example.kind not in found and _is_read_as_meant(example, catalog, lang):
-            found[example.kind] = example.question.to(lang)
+        if example.kind not in question_by_kind and _is_read_as_meant(example, catalog, lang):
+            question_by_kind[example.kind] = example.question.to(lang)
 
-    return tuple(found.values())
+    return tuple(question_by_kind.values())
 
 
 def _worth_asking(lexicon: Lexicon, lang: Lang) -> Iterator[_Example]:
@@ -244,10 +244,10 @@ def _telling_column(facts: Facts) -> Column | None:
 def about_mentioned(inquiry: Inquiry) -> list[str]:
     """Return questions that the rules answer, about names of the database in the question."""
     lexicon, lang = lexicon_for(inquiry), inquiry.lang
-    found: dict[str, None] = {}
+    questions: dict[str, None] = {}
     links = dict.fromkeys(_mentioned(inquiry.question, lexicon))
     for link in sorted(links, key=lambda link: link.kind != "value"):
-        if len(found) == _OFFERS:
+        if len(questions) == _OFFERS:
             break
 
         check()
@@ -256,12 +256,12 @@ def about_mentioned(inquiry: Inquiry) -> list[str]:
             examples = itertools.chain([_count_with_value(link, lexicon, lang)], examples)
 
         for example in examples:
-            if len(found) == _OFFERS:
+            if len(questions) == _OFFERS:
                 break
             if _is_read_as_meant(example, inquiry.catalog, lang):
-                found[example.question.to(lang)] = None
+                questions[example.question.to(lang)] = None
 
-    return list(found)
+    return list(questions)
 
 
 def askable(question: str, catalog: Catalog) -> Iterator[str]:

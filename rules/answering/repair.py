@@ -83,11 +83,11 @@ def _unknown_name(error: InvalidSql) -> str | None:
         name = qualified.group(2) or qualified.group(4)
         return name.strip('"')
 
-    found = _QUOTED.search(error.detail)
-    if found is None:
+    match = _QUOTED.search(error.detail)
+    if match is None:
         return None
 
-    return found.group(1).split(".")[-1]
+    return match.group(1).split(".")[-1]
 
 
 def _replaced(sql: str, name: str, replacement: str, position: int | None) -> str:

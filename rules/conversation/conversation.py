@@ -152,9 +152,9 @@ def _outcome(inquiry: Inquiry) -> Outcome:
         return Outcome(asked, too_long(), goes_on=False)
 
     made, goes_on_from_earlier = understood
-    found = Outcome(asked, made, goes_on_from_earlier)
-    kept.append(found)
-    return found
+    outcome = Outcome(asked, made, goes_on_from_earlier)
+    kept.append(outcome)
+    return outcome
 
 
 def _understood_in_context(inquiry: Inquiry) -> tuple[Understanding | Refusal, bool]:

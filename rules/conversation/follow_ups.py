@@ -235,14 +235,14 @@ def _cues(question: QuestionWords, reading: Reading) -> tuple[set[str], frozense
 
 def _cue_words(question: QuestionWords, reading: Reading) -> list[Word]:
     """Return the words that refer to an earlier question, and are not read as a name."""
-    found = []
+    words = []
     for word in question.words:
         is_cue = word.mark.means("noise") and bool(word.mark.arg)
         is_name = word.noun is not None and word.at in reading.taken
         if is_cue and not is_name:
-            found.append(word)
+            words.append(word)
 
-    return found
+    return words
 
 
 def _ties_of_cues(question: QuestionWords, cue_words: Sequence[Word]) -> set[str]:

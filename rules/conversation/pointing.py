@@ -53,9 +53,9 @@ class Pointer:
 def pointer_of(question: str, lexicon: Lexicon) -> Pointer | None:
     """Return the reference that the question makes to the last result; None without one."""
     for row, pattern in enumerate(_ROWS):
-        found = pattern.search(question)
-        if found is not None:
-            return Pointer(found.group(), row=row)
+        match = pattern.search(question)
+        if match is not None:
+            return Pointer(match.group(), row=row)
 
     if not _POINTS.search(question):
         return None

@@ -157,13 +157,13 @@ def explained_scores(explained: Mapping[str, ExplainedWords]) -> dict[str, float
 
     A word tells the less, the more of the catalogues explain it.
     """
-    found = dict.fromkeys(explained, 0.0)
-    for place in {place for one in explained.values() for place in one.how_well}:
+    scores = dict.fromkeys(explained, 0.0)
+    for place in {place for words in explained.values() for place in words.how_well}:
         weight = _weight(place, explained.values())
-        for name, one in explained.items():
-            found[name] += weight * one.how_well.get(place, 0.0)
+        for name, words in explained.items():
+            scores[name] += weight * words.how_well.get(place, 0.0)
 
-    return found
+    return scores
 
 
 def _weight(place: int, explained: Iterable[ExplainedWords]) -> float:

@@ -255,14 +255,14 @@ def shown_tables(query: Query) -> list[TableKey]:
 
 def touched(query: Query) -> set[TableKey]:
     """Return the tables that the query names."""
-    found = {query.base}
-    found |= {column.table for column in query.columns}
-    found |= {condition.column.table for condition in query.conditions}
-    found |= {dimension.table for dimension in (*query.dimensions, *query.top_per)}
-    found |= {measure.table for measure in query.measures}
-    found |= {having.measure.table for having in query.having}
-    found |= {related.table for related in query.related}
-    return found
+    tables = {query.base}
+    tables |= {column.table for column in query.columns}
+    tables |= {condition.column.table for condition in query.conditions}
+    tables |= {dimension.table for dimension in (*query.dimensions, *query.top_per)}
+    tables |= {measure.table for measure in query.measures}
+    tables |= {having.measure.table for having in query.having}
+    tables |= {related.table for related in query.related}
+    return tables
 
 
 def references(value: object) -> Iterator[ColumnRef | Dimension]:

@@ -39,12 +39,12 @@ def from_json(kind: type[T], data: Mapping[str, Any], catalog: Catalog) -> T | N
         return None
 
     try:
-        found = _read(kind, data[_name(kind)], catalog)
+        value = _read(kind, data[_name(kind)], catalog)
     except (AttributeError, TypeError, ValueError, LookupError, InvalidOperation):
         return None
 
-    assert isinstance(found, kind)
-    return found
+    assert isinstance(value, kind)
+    return value
 
 
 def _name(kind: type[Query | Pending]) -> str:
@@ -67,13 +67,13 @@ def _json_of(value: Any) -> Any:
 
 
 def _fields_json(value: Any) -> dict[str, Any]:
-    found = {}
+    written_fields = {}
     for field in fields(value):
         one = getattr(value, field.name)
         if one != field.default:
-            found[field.name] = _json_of(one)
+            written_fields[field.name] = _json_of(one)
 
-    return found
+    return written_fields
 
 
 def _read(kind: Any, data: Any, catalog: Catalog) -> Any:

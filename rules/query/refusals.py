@@ -186,36 +186,36 @@ def similar_names(words: Sequence[str], lexicon: Lexicon, count: int = 3) -> lis
 
     Where there are none, return stored names of people and things that do.
     """
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     for word in words:
-        found.update(dict.fromkeys(_names_like(word, lexicon, count)))
+        names.update(dict.fromkeys(_names_like(word, lexicon, count)))
 
-    return list(found)[:count] or _similar_values(words, lexicon)[:count]
+    return list(names)[:count] or _similar_values(words, lexicon)[:count]
 
 
 def _names_like(word: str, lexicon: Lexicon, count: int) -> list[str]:
     names = lexicon.suggested.names_like(word.lower())
-    found = closest(word.lower(), names, count, _LEAST_LIKENESS)
+    similar = closest(word.lower(), names, count, _LEAST_LIKENESS)
     if not has_han(word):
-        return found
+        return similar
 
-    others = [name for name in names if name not in found]
+    others = [name for name in names if name not in similar]
     sharing = [name for name in others if len(set(name) & set(word)) >= _SHARED_CHARACTERS]
-    return [*found, *sharing[:count]]
+    return [*similar, *sharing[:count]]
 
 
 def _similar_values(words: Sequence[str], lexicon: Lexicon) -> list[str]:
     """Return stored names that a look-up has found for the words, and others that resemble one."""
-    found = []
+    values = []
     for said, value in lexicon.offered:
         if any(word in said for word in words):
-            found.append(value)
+            values.append(value)
 
     for word in words:
         for column in lexicon.people:
-            found += alike(word, column.values)
+            values += alike(word, column.values)
 
-    return found
+    return values
 
 
 def _table_hint(lexicon: Lexicon) -> Text:

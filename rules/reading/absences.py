@@ -149,14 +149,14 @@ def having(match: Match) -> Parts | None:
 
 def having_each(match: Match) -> Parts | None:
     """Ask for related rows of two kinds: "clients with an open claim and an overdue invoice"."""
-    found = []
+    conditions = []
     for value, table in zip(match.all("vals"), match.all("tab"), strict=True):
         if value.link.table != table.link.table:
             return None
 
-        found.append(Related(value.link.table, (_has_value(value),)))
+        conditions.append(Related(value.link.table, (_has_value(value),)))
 
-    return Parts(related=tuple(found))
+    return Parts(related=tuple(conditions))
 
 
 def done(match: Match) -> Parts | None:

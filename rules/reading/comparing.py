@@ -67,12 +67,12 @@ def _compared_with(number: Numeral, items: Sequence[MatchedItem], at: int) -> Th
 
 def threshold(match: Match) -> Parts | None:
     """Compare a column, an aggregate of it, or the number of a table's rows."""
-    found = compared(match)
+    comparison = compared(match)
     column = match.get("mcol")
     table = match.get("tab")
-    if found is None or _compares_before(match):
+    if comparison is None or _compares_before(match):
         return None
-    if found.hint and (column is not None or table is not None):
+    if comparison.hint and (column is not None or table is not None):
         # the adjective says already what is compared
         return None
     if column is not None:
@@ -81,13 +81,13 @@ def threshold(match: Match) -> Parts | None:
 
         function = match.get("sum", "avg", "max", "min")
         symbol = function.symbol if function is not None else None
-        found = replace(found, link=column.link, function=symbol)
+        comparison = replace(comparison, link=column.link, function=symbol)
     elif table is not None:
-        found = replace(found, table=table.link.table)
-    elif found.operator in ("=", "!="):
+        comparison = replace(comparison, table=table.link.table)
+    elif comparison.operator in ("=", "!="):
         return None
 
-    return Parts(thresholds=(found,), doubts=doubts(column))
+    return Parts(thresholds=(comparison,), doubts=doubts(column))
 
 
 def _compares_before(match: Match) -> bool:

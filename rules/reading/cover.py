@@ -37,11 +37,11 @@ def _fragments(question: QuestionWords, patterns: Patterns) -> dict[int, list[Fr
 
 def _usable(question: QuestionWords, patterns: Patterns) -> Patterns:
     """Return the patterns for whose elements the question has words."""
-    found = {}
+    usable = {}
     for symbol in question.symbols & patterns.keys():
-        found[symbol] = tuple(one for one in patterns[symbol] if can_match(question, one.elements))
+        usable[symbol] = tuple(one for one in patterns[symbol] if can_match(question, one.elements))
 
-    return found
+    return usable
 
 
 def _fragments_at(question: QuestionWords, patterns: Patterns, start: int) -> Iterator[Fragment]:
@@ -101,8 +101,8 @@ def readings(question: QuestionWords, patterns: Patterns) -> list[Reading]:
             for fragment in fragments[position]:
                 readings_to[fragment.end].append(_with_fragment(reading, fragment))
 
-    found = heapq.nsmallest(costs.READINGS, readings_to[len(question)])
-    return [one for one in found if one.cost <= found[0].cost + costs.MARGIN]
+    cheapest = heapq.nsmallest(costs.READINGS, readings_to[len(question)])
+    return [one for one in cheapest if one.cost <= cheapest[0].cost + costs.MARGIN]
 
 
 def _passed(reading: Reading, position: int, cost: float, is_lost: bool) -> Reading:

@@ -26,13 +26,13 @@ def groups(match: Match) -> Parts | None:
 
         return None
 
-    found: list[GroupBy] = []
+    group_parts: list[GroupBy] = []
     for item in match.items:
         dimension = _dimension(match.question, item)
         if dimension is not None:
-            found.append(GroupBy(dimension, item.first, by=by is not None))
+            group_parts.append(GroupBy(dimension, item.first, by=by is not None))
 
-    return Parts(groups=tuple(found), doubts=doubts(*match.all("tcol", "flag", "dcol")))
+    return Parts(groups=tuple(group_parts), doubts=doubts(*match.all("tcol", "flag", "dcol")))
 
 
 def _asks_for_kind_of_table(match: Match) -> bool:
@@ -113,8 +113,8 @@ def distribution(match: Match) -> Parts | None:
     if match["by_end"].word.text not in _DISTRIBUTION:
         return groups(match)
 
-    found = GroupBy(column_dimension(match.question, column.link), column.first)
-    return Parts(groups=(found,), flags=("distribution",), doubts=doubts(column))
+    group = GroupBy(column_dimension(match.question, column.link), column.first)
+    return Parts(groups=(group,), flags=("distribution",), doubts=doubts(column))
 
 
 def kinds(match: Match) -> Parts | None:

@@ -103,52 +103,52 @@ def amount_paid(question: QuestionWords, table: TableKey) -> Link | None:
 
 def _amount_below(question: QuestionWords, table: TableKey) -> Link | None:
     """Return the amount in the only table of parts of the rows that has one: of order lines."""
-    found = []
+    amounts = []
     for key in question.graph.below(table):
         parents = [edge.parent for edge in question.facts(key).edges]
         amount = amount_of(question, key) if table in parents else None
         if amount is not None:
-            found.append(amount)
+            amounts.append(amount)
 
-    return found[0] if len(found) == 1 else None
+    return amounts[0] if len(amounts) == 1 else None
 
 
 def _amount_of_lines(question: QuestionWords, table: TableKey) -> Link | None:
     """Return the price times quantity of the table's lines: what is paid beside the freight."""
     below = question.graph.below(table)
-    found = {}
+    amounts = {}
     for name in _INCOME:
         for link in question.lexicon.find(name):
             if link.factor is not None and link.table in below:
-                found[link.table, link.column] = link
+                amounts[link.table, link.column] = link
 
-    return next(iter(found.values())) if len(found) == 1 else None
+    return next(iter(amounts.values())) if len(amounts) == 1 else None
 
 
 def columns_named(question: QuestionWords, table: TableKey, name: str, least: float) -> list[Link]:
     """Return the table's columns that a phrase names, with a quality of at least `least`."""
-    found = []
+    columns = []
     for link in question.lexicon.find(name):
         is_own = link.kind == "column" and link.table == table
         if is_own and link.quality >= least:
-            found.append(link)
+            columns.append(link)
 
-    return found
+    return columns
 
 
 def kind_columns(question: QuestionWords, table: TableKey) -> list[Link]:
     """Return the columns whose names mean a kind, the best first."""
-    found: dict[str | None, Link] = {}
+    link_by_column: dict[str | None, Link] = {}
     for name in _KINDS:
         for link in columns_named(question, table, name, _LEAST_KIND):
             if question.is_measure(link):
                 continue
 
-            known = found.get(link.column)
+            known = link_by_column.get(link.column)
             if known is None or link.quality > known.quality:
-                found[link.column] = link
+                link_by_column[link.column] = link
 
-    return sorted(found.values(), key=lambda link: -link.quality)
+    return sorted(link_by_column.values(), key=lambda link: -link.quality)
 
 
 def is_number(question: QuestionWords, link: Link) -> bool:

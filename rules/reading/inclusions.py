@@ -50,9 +50,9 @@ class Inclusion:
 def without_inclusion(marks: tuple[Mark, ...]) -> tuple[tuple[Mark, ...], Inclusion | None]:
     """Return the marks without such words, and the words; None where the question has none."""
     for at in range(len(marks)):
-        found = _stretch_at(marks, at)
-        if found is not None:
-            first, last = found
+        stretch = _stretch_at(marks, at)
+        if stretch is not None:
+            first, last = stretch
             return marks[:first] + marks[last + 1 :], _inclusion(marks[first : last + 1])
 
     return marks, None
@@ -196,18 +196,18 @@ def _may_be_within(mark: Mark) -> bool:
 
 def _names(mark: Mark) -> tuple[Link, ...]:
     """Return the tables and columns that the word names; none where it is a stored value."""
-    found = []
+    links = []
     names_table = False
     for link in mark.links:
         if link.kind != "value" and link.quality >= _NAMED:
-            found.append(link)
+            links.append(link)
             names_table = names_table or link.kind == "table"
 
     is_value = bool(mark.links) and mark.links[0].kind == "value"
     if is_value and not names_table:
         return ()
 
-    return tuple(found)
+    return tuple(links)
 
 
 def _role(mark: Mark) -> str:

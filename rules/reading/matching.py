@@ -132,11 +132,11 @@ def _from(
     if element.optional:
         yield from _from(question, pattern[1:], place, so_far)
 
-    found = _after_ties(question, place, element, is_first=place == so_far.start)
-    if found is None:
+    next_word = _after_ties(question, place, element, is_first=place == so_far.start)
+    if next_word is None:
         return
 
-    at, passed = found
+    at, passed = next_word
     ways = _taken(question, at, element)
     for end, cost, item in ways:
         longer = replace(so_far, items=(*so_far.items, item))
@@ -286,8 +286,12 @@ def _with_values_of(candidates: _Values, word: Word) -> _Values:
     if "val" not in word.senses:
         return {}
 
-    found = _values_by_column(word)
-    return {key: (*links, found[key]) for key, links in candidates.items() if key in found}
+    links_by_column = _values_by_column(word)
+    return {
+        key: (*links, links_by_column[key])
+        for key, links in candidates.items()
+        if key in links_by_column
+    }
 
 
 def _first(candidates: _Values) -> tuple[Link, ...]:
@@ -310,11 +314,11 @@ def _next_value(question: QuestionWords, place: int) -> tuple[str, int] | None:
 
 def _values_by_column(word: Word) -> dict[ColumnIdentity, Link]:
     """Return the values that the word may be, by their columns, the likeliest first."""
-    found: dict[ColumnIdentity, Link] = {}
+    link_by_column: dict[ColumnIdentity, Link] = {}
     for _, link in word.noun.values if word.noun else ():
-        found.setdefault((link.table, link.column), link)
+        link_by_column.setdefault((link.table, link.column), link)
 
-    return found
+    return link_by_column
 
 
 def _joined_to(

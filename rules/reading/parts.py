@@ -238,11 +238,11 @@ class Reading:
     @property
     def taken(self) -> set[int]:
         """Return the places of the words that patterns took."""
-        found: set[int] = set()
+        places: set[int] = set()
         for fragment in self.fragments:
-            found.update(range(fragment.start, fragment.end))
+            places.update(range(fragment.start, fragment.end))
 
-        return found
+        return places
 
 
 def _alternatives(fragments: tuple[Fragment, ...]) -> list[Parts]:
@@ -250,28 +250,28 @@ def _alternatives(fragments: tuple[Fragment, ...]) -> list[Parts]:
 
     An "or" between parts that are no such conditions stays.
     """
-    found: list[Parts] = []
+    alternatives: list[Parts] = []
     is_after_or = False
     for fragment in fragments:
-        if fragment.parts == _OR and found:
+        if fragment.parts == _OR and alternatives:
             is_after_or = True
             continue
 
         if is_after_or:
-            either = _either(found[-1], fragment.parts)
+            either = _either(alternatives[-1], fragment.parts)
             if either is not None:
-                found[-1] = either
+                alternatives[-1] = either
             else:
-                found += [_OR, fragment.parts]
+                alternatives += [_OR, fragment.parts]
         else:
-            found.append(fragment.parts)
+            alternatives.append(fragment.parts)
 
         is_after_or = False
 
     if is_after_or:
-        found.append(_OR)
+        alternatives.append(_OR)
 
-    return found
+    return alternatives
 
 
 def _either(first: Parts, second: Parts) -> Parts | None:

@@ -185,15 +185,15 @@ TABLE: tuple[tuple[str, float, Make], ...] = (
 
 def compiled(*tables: Iterable[tuple[str, float, Make]]) -> Patterns:
     """Return the patterns of the tables, by the symbols that may come first in them."""
-    found: dict[str, list[PhrasePattern]] = {}
+    by_symbol: dict[str, list[PhrasePattern]] = {}
     for table in tables:
         for text, weight, make in table:
             for alternative in elements(text, PARTS):
                 pattern = PhrasePattern(text, alternative, weight, make)
                 for symbol in _first_symbols(pattern):
-                    found.setdefault(symbol, []).append(pattern)
+                    by_symbol.setdefault(symbol, []).append(pattern)
 
-    return {symbol: tuple(patterns) for symbol, patterns in found.items()}
+    return {symbol: tuple(patterns) for symbol, patterns in by_symbol.items()}
 
 
 def _first_symbols(pattern: PhrasePattern) -> Iterator[str]:

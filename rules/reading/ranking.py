@@ -145,13 +145,13 @@ def _lacks_number(match: Match, word: MatchedItem) -> bool:
 
 
 def _ranked_dates(match: Match) -> tuple[GroupBy, ...]:
-    found = []
+    groups = []
     for item in match.items:
         unit = time_dimension(item)
         if unit is not None:
-            found.append(GroupBy(unit, item.first, is_ranked=True))
+            groups.append(GroupBy(unit, item.first, is_ranked=True))
 
-    return tuple(found)
+    return tuple(groups)
 
 
 def by_date(match: Match) -> Parts | None:

@@ -448,25 +448,25 @@ class QuestionWords:
             return []
 
         verb = key_of(word.mark.text, stems=True).rstrip(_DONE)
-        found: dict[TableKey, None] = {}
+        events: dict[TableKey, None] = {}
         for name in EVENTS_OF_VERBS.get(verb, ()):
             for link in self.lexicon.find(name):
                 if link.kind == "table" and link.quality >= costs.CLEAR:
-                    found[link.table] = None
+                    events[link.table] = None
 
-        return list(found)
+        return list(events)
 
     def named_tables(self) -> list[TableKey]:
         """Return the tables that words of the question name, in order."""
-        found = []
+        tables = []
         for word in self.words:
             noun = word.noun
             if noun is None or noun.table is None:
                 continue
             if noun.is_table:
-                found.append(noun.table.table)
+                tables.append(noun.table.table)
 
-        return found
+        return tables
 
 
 @dataclass(frozen=True)
@@ -523,11 +523,11 @@ class Match:
         return next((item for item in self.items if item.symbol in symbols), None)
 
     def __getitem__(self, symbols: str) -> MatchedItem:
-        found = self.get(*symbols.split("|"))
-        if found is None:
+        item = self.get(*symbols.split("|"))
+        if item is None:
             raise KeyError(symbols)
 
-        return found
+        return item
 
     def all(self, *symbols: str) -> list[MatchedItem]:
         """Return the items of the match with one of these symbols."""
@@ -556,12 +556,12 @@ class Match:
 
 def doubts(*items: MatchedItem | None) -> tuple[tuple[str, tuple[Link, ...]], ...]:
     """Return the words that name several columns equally well, each with these columns."""
-    found = []
+    doubted = []
     for item in items:
         if item is not None and item.rivals:
-            found.append((item.word.mark.text, (item.link, *item.rivals)))
+            doubted.append((item.word.mark.text, (item.link, *item.rivals)))
 
-    return tuple(found)
+    return tuple(doubted)
 
 
 def _is_adjective(word: str) -> bool:

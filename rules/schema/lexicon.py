@@ -137,7 +137,7 @@ class Lexicon:
             equal: the numbers of the places of columns with the same phrases, those of tables
                 before among them.
         """
-        found = []
+        column_phrases = []
         for index, (column, traits) in enumerate(
             zip(table.columns, phrases.column_traits(table), strict=True), 1
         ):
@@ -151,9 +151,9 @@ class Lexicon:
                     self._borrowed.add(key, sense_of(link, places))
 
             self._places.add(places, (number << COLUMN_BITS) + index)
-            found.append(places)
+            column_phrases.append(places)
 
-        self._columns.append(tuple(found))
+        self._columns.append(tuple(column_phrases))
 
     def _best(self, named: Iterable[tuple[str, Link]]) -> Iterator[tuple[str, Link]]:
         """Return the best link to each thing by each phrase's key."""
@@ -183,15 +183,15 @@ class Lexicon:
         Of a phrase that very many things go by, those in the tables `near` (see `near`) and the
         best others.
         """
-        found = self._known.get((stem_key, near))
-        if found is None:
-            found = self._links_found(stem_key, near)
-        if not found:
+        known_links = self._known.get((stem_key, near))
+        if known_links is None:
+            known_links = self._links_found(stem_key, near)
+        if not known_links:
             return ()
 
         inflected = [
             link if link.spelling == key else link.rated(link.quality - _inflection(link, key))
-            for link in found
+            for link in known_links
             if link.spelling == key or not link.is_exact  # "Ann Lees" is not Ann Lee
         ]
         return tuple(sorted(inflected, key=lambda link: -link.quality))
@@ -229,11 +229,11 @@ class Lexicon:
         if not own and not borrowed and not owned:
             return ()
 
-        found: dict[_Identity, Link] = {}
+        link_by_identity: dict[_Identity, Link] = {}
         for link in self._placed([*own, *owned], near):
-            _keep_better(found, link)
+            _keep_better(link_by_identity, link)
 
-        clear = {identity for identity, link in found.items() if link.quality >= _CLEAR}
+        clear = {identity for identity, link in link_by_identity.items() if link.quality >= _CLEAR}
         for link in self._placed(borrowed, near):
             # Whether something of the same kind goes by that name itself; of columns, another one.
             has_rival = any(
@@ -241,10 +241,11 @@ class Lexicon:
                 for one in clear
             )
             _keep_better(
-                found, link.rated(link.quality - _BORROWED_BESIDE_OWN) if has_rival else link
+                link_by_identity,
+                link.rated(link.quality - _BORROWED_BESIDE_OWN) if has_rival else link,
             )
 
-        links = tuple(found.values())
+        links = tuple(link_by_identity.values())
         self._known.put((stem_key, near), links)
         return links
 
@@ -266,7 +267,7 @@ class Lexicon:
         if stem_key[:1] not in self._beginnings:
             return []
 
-        found: list[Sense] = []
+        owned_senses: list[Sense] = []
         close = {self._numbers[key] for key in near}
         for owner, rest in _cuts(stem_key, self._longest_owner):
             numbers = self._owners.get(owner, ())
@@ -279,9 +280,9 @@ class Lexicon:
             for number in nearest[:_MOST_LINKS]:
                 for index, places in enumerate(self._columns[number]):
                     if places in called:
-                        found += self._owned_by(number, index, stem_key)
+                        owned_senses += self._owned_by(number, index, stem_key)
 
-        return found
+        return owned_senses
 
     def _owned_by(self, number: int, index: int, stem_key: str) -> Iterator[Sense]:
         table = self._tables[number]
@@ -394,10 +395,10 @@ class Lexicon:
         )
 
 
-def _keep_better(found: dict[_Identity, Link], link: Link) -> None:
-    known = found.get(link.identity)
+def _keep_better(link_by_identity: dict[_Identity, Link], link: Link) -> None:
+    known = link_by_identity.get(link.identity)
     if known is None or known.quality < link.quality:
-        found[link.identity] = link
+        link_by_identity[link.identity] = link
 
 
 def _cuts(stem_key: str, longest: int) -> Iterator[tuple[str, str]]:
@@ -448,31 +449,33 @@ def lexicon_for(inquiry: Inquiry) -> Lexicon:
         return lexicon
 
     said = defaultdict[str, list[Link]](list)
-    for found in inquiry.found_values:
-        if found.is_meant:
-            said[found.said].append(_looked_up(found, lexicon))
+    for stored_value in inquiry.found_values:
+        if stored_value.is_meant:
+            said[stored_value.said].append(_looked_up(stored_value, lexicon))
 
     knowing = copy(lexicon)
     knowing.said = tuple((words, tuple(links)) for words, links in said.items())
     knowing.offered = tuple(
-        (found.said, found.value) for found in inquiry.found_values if not found.is_meant
+        (stored_value.said, stored_value.value)
+        for stored_value in inquiry.found_values
+        if not stored_value.is_meant
     )
     return knowing
 
 
-def _looked_up(found: StoredValue, lexicon: Lexicon) -> Link:
+def _looked_up(stored_value: StoredValue, lexicon: Lexicon) -> Link:
     table, column = (
-        lexicon.schema.table(found.table),
-        lexicon.schema.column(found.table, found.column),
+        lexicon.schema.table(stored_value.table),
+        lexicon.schema.column(stored_value.table, stored_value.column),
     )
     is_others = names_people(table, column) or identifies(table, column)
-    quality = 1.0 if found.is_exact else _SPELLED_OTHERWISE
+    quality = 1.0 if stored_value.is_exact else _SPELLED_OTHERWISE
     return Link(
         "value",
-        found.table,
-        found.column,
-        found.value,
+        stored_value.table,
+        stored_value.column,
+        stored_value.value,
         quality,
-        key_of(found.said),
+        key_of(stored_value.said),
         is_exact=is_others,
     )

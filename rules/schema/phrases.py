@@ -279,20 +279,20 @@ def _texts(column: Column) -> str:
 
 
 def _phrases_of_values(table: Table, column: Column, penalty: float) -> Phrases:
-    found = [
+    value_phrases = [
         *labelled_values(column),
         *value_names(column),
         *gender_names(column),
         *partial_names(column),
     ]
     if (absent := _undone_value(column)) is not None:
-        found += negated_names(bare_names(table, column), absent)
+        value_phrases += negated_names(bare_names(table, column), absent)
 
     is_exact = _is_exact(table, column)
     for value, phrase, _ in meant_values(column):
         yield phrase, Link("value", table.key, column.name, value, 1.0 - penalty, key_of(phrase))
 
-    for value, phrase, quality in found:
+    for value, phrase, quality in value_phrases:
         yield (
             phrase,
             Link(

@@ -97,22 +97,22 @@ class Graph:
         return self._obvious(shortest, target)
 
     def _shortest_paths(self, start: TableKey, target: TableKey, via: str | None) -> list[Path]:
-        found: list[Path] = []
+        paths: list[Path] = []
         queue: deque[Path] = deque([()])
         while queue:
             path = queue.popleft()
-            if found and len(path) >= len(found[0]):
+            if paths and len(path) >= len(paths[0]):
                 break  # paths come by their lengths, so all further ones are longer
 
             for longer in self._longer_paths(path, start):
                 last = longer[-1]
                 is_through = via is None or via in last.columns
                 if last.parent == target and is_through:
-                    found.append(longer)
+                    paths.append(longer)
                 elif last.parent != start:
                     queue.append(longer)
 
-        return found
+        return paths
 
     def _longer_paths(self, path: Path, start: TableKey) -> Iterator[Path]:
         """Yield the paths with one step more that lead to no table from which they have come."""
@@ -163,12 +163,12 @@ class Graph:
     def _through_below(self, first: TableKey, second: TableKey) -> dict[TableKey, float]:
         """Return every table below both, with the steps from one to the other through it."""
         below_second = self.below(second)
-        found: dict[TableKey, float] = {}
+        tables: dict[TableKey, float] = {}
         for key, steps in self.below(first).items():
             if key in below_second:
-                found[key] = steps + below_second[key]
+                tables[key] = steps + below_second[key]
 
-        return found
+        return tables
 
     def meeting(
         self,

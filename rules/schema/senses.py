@@ -107,11 +107,11 @@ class Senses:
 
     def of(self, key: str) -> Sequence[Sense]:
         """Return the senses of the phrase, in the order in which they were added."""
-        found = self._senses.get(key)
-        if found is None:
+        senses = self._senses.get(key)
+        if senses is None:
             return ()
 
-        return found if isinstance(found, list) else (found,)
+        return senses if isinstance(senses, list) else (senses,)
 
     def items(self) -> Iterator[tuple[str, Sequence[Sense]]]:
         """Return all phrases with their senses."""

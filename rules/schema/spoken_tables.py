@@ -59,13 +59,13 @@ def _leading_to(
     tables: Iterable[Table], words_of: Callable[[Table], Iterable[str]], quality: float
 ) -> dict[str, Link]:
     """Return a link for each word that leads to one table alone."""
-    found = defaultdict[str, set[TableKey]](set)
+    tables_by_word = defaultdict[str, set[TableKey]](set)
     for table in tables:
         for word in words_of(table):
-            found[word].add(table.key)
+            tables_by_word[word].add(table.key)
 
     links: dict[str, Link] = {}
-    for word, keys in found.items():
+    for word, keys in tables_by_word.items():
         if len(keys) == 1:
             (key,) = keys
             links[word] = Link("table", key, None, None, quality, word)

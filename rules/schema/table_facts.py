@@ -164,11 +164,11 @@ def says_other_than_end(column: Column, said: str) -> bool:
 
     在住 is no 退住日期.
     """
-    found = _ENDINGS_HAN.search(f"{column.name} {_said(column)}")
-    if found is None or found.group() in said:
+    ending = _ENDINGS_HAN.search(f"{column.name} {_said(column)}")
+    if ending is None or ending.group() in said:
         return False
 
-    return not set(found.group()).isdisjoint(said)
+    return not set(ending.group()).isdisjoint(said)
 
 
 def _stemmed(words: Iterable[str]) -> set[str]:

@@ -95,12 +95,12 @@ def _columns_of_parts(table: Table) -> set[str]:
             by_first.setdefault(words[0], []).append(column.name)
 
     own = set(english_words(table.name))
-    found: set[str] = set()
+    columns: set[str] = set()
     for first, names in by_first.items():
         if len(names) >= _LEAST_OF_PART and not {first, stem(first)} & (own | set(map(stem, own))):
-            found.update(names)
+            columns.update(names)
 
-    return found
+    return columns
 
 
 def _name_parts(texts: list[Column]) -> tuple[str, ...]:
@@ -206,8 +206,8 @@ def _rank_of_date(column: Column, own: set[str]) -> int:
 
 def _year(table: Table) -> str | None:
     """Return the one integer column that holds a year."""
-    found = [column.name for column in table.columns if is_year(column)]
-    return found[0] if len(found) == 1 else None
+    years = [column.name for column in table.columns if is_year(column)]
+    return years[0] if len(years) == 1 else None
 
 
 def _meant(facts: Facts) -> Facts:
@@ -260,7 +260,7 @@ class Schema:
         self.catalog = catalog
         self._modules = _modules_of(catalog)
         implied = zip(catalog.tables, implied_references(catalog.tables), strict=True)
-        self._implied = {table.key: found for table, found in implied}
+        self._implied = {table.key: references for table, references in implied}
         self.facts: dict[TableKey, Facts] = {
             table.key: self._facts_of(table) for table in catalog.tables
         }
@@ -344,13 +344,13 @@ class Schema:
         (`create_user_id`) is not one.
         """
         edges: list[Edge] = []
-        for found in self._implied[table.key]:
-            target, column = self.catalog.tables[found.target], table.column(found.column)
-            if found.candidates > 1 or column is None or len(target.primary_key) != 1:
+        for reference in self._implied[table.key]:
+            target, column = self.catalog.tables[reference.target], table.column(reference.column)
+            if reference.candidates > 1 or column is None or len(target.primary_key) != 1:
                 continue
 
             identity = target.column(target.primary_key[0])
-            is_record = found.is_role and _RECORDING & set(
+            is_record = reference.is_role and _RECORDING & set(
                 map(stem, english_words(column.name)[:1])
             )
             if identity is not None and kind_of(identity) == kind_of(column) and not is_record:

@@ -48,16 +48,16 @@ def disambiguated(groups: list[tuple[str, list[SelectItem]]]) -> list[list[Selec
     for _, outputs in groups:
         often.update(output.bare for output in outputs)
 
-    found = []
+    named_groups = []
     for table, outputs in groups:
         named = []
         for output in outputs:
             has_namesake = often[output.bare] > 1
             named.append(_told_apart(output, table) if has_namesake else output)
 
-        found.append(named)
+        named_groups.append(named)
 
-    return found
+    return named_groups
 
 
 def _told_apart(output: SelectItem, table: str) -> SelectItem:

@@ -185,7 +185,7 @@ class RestrictedTables(JoinedTables):
 
     def _not_deleted(self, nodes: Mapping[Path, str]) -> list[str]:
         """Return the conditions that leave out deleted rows, and the semantic file's filters."""
-        found = []
+        tests = []
         for path, alias in nodes.items():
             key = self._table_at(path)
             facts = self._schema.facts[key]
@@ -193,11 +193,11 @@ class RestrictedTables(JoinedTables):
             # A default filter on the column that marks deleted rows knows better than the rules.
             is_filtered = default is not None and facts.deleted in facts.filtered
             if facts.deleted is not None and not is_filtered:
-                found += self._without_deleted(key, facts.deleted, alias)
+                tests += self._without_deleted(key, facts.deleted, alias)
             if default is not None:
-                found.append(as_operand(self._expression_sql(default, alias)))
+                tests.append(as_operand(self._expression_sql(default, alias)))
 
-        return found
+        return tests
 
     def _without_deleted(self, key: TableKey, deleted: str, alias: str) -> list[str]:
         if key in self._query.with_deleted:
@@ -320,17 +320,19 @@ def _existence(
     A period holds for each related table that it is on, another condition for related tables
     without conditions of their own; conditions on further tables get a test of their own.
     """
-    found = list(related)
+    all_related = list(related)
     others: dict[TableKey, tuple[Condition, ...]] = {}
     for table, condition in beside:
         places = _places_of(condition, table, related)
         for at in places:
-            found[at] = replace(found[at], conditions=(*found[at].conditions, condition))
+            all_related[at] = replace(
+                all_related[at], conditions=(*all_related[at].conditions, condition)
+            )
 
         if not places:
             others[table] = (*others.get(table, ()), condition)
 
-    return [*found, *(Related(table, conditions) for table, conditions in others.items())]
+    return [*all_related, *(Related(table, conditions) for table, conditions in others.items())]
 
 
 def _places_of(condition: Condition, table: TableKey, related: Sequence[Related]) -> list[int]:
@@ -355,14 +357,14 @@ def _sides(query: Query) -> list[tuple[Condition, ...]]:
 
 def _alternatives(query: Query) -> list[Condition]:
     """Return the conditions that not every row has to meet."""
-    found: list[Condition] = []
+    conditions: list[Condition] = []
     for either in query.either:
-        found += either.conditions
+        conditions += either.conditions
 
     for side in _sides(query):
-        found += side
+        conditions += side
 
-    return found
+    return conditions
 
 
 def _spoken_columns(
@@ -370,8 +372,8 @@ def _spoken_columns(
 ) -> set[tuple[TableKey, str | None]]:
     """Return the columns of the query's conditions and groups."""
     conditions = (*query.conditions, *alternatives)
-    found = {(ref.table, ref.column) for condition in conditions for ref in condition.columns}
+    columns = {(ref.table, ref.column) for condition in conditions for ref in condition.columns}
     groups = {
         (dimension.table, dimension.column) for dimension in (*query.dimensions, *query.top_per)
     }
-    return found | groups
+    return columns | groups

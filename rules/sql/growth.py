@@ -162,15 +162,15 @@ def _earlier_buckets(query: Query, dated: Dimension) -> _EarlierBuckets:
 
 def _only_period(query: Query, column: ColumnRef) -> Condition | None:
     """Return the condition that the date lies in a period; None without one, or with several."""
-    found = []
+    periods = []
     for condition in query.conditions:
         if condition.operator == "during" and condition.column == column:
-            found.append(condition)
+            periods.append(condition)
 
-    if len(found) != 1 or len(found[0].operands) != 1:
+    if len(periods) != 1 or len(periods[0].operands) != 1:
         return None
 
-    return found[0]
+    return periods[0]
 
 
 # The units at whose beginning a bucket begins as well; for other buckets only their own unit.

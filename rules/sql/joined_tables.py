@@ -24,8 +24,10 @@ _ROUNDABOUT = 2  # references; a way of so many may be longer than one through a
 def table_name(catalog: Catalog, key: TableKey) -> str:
     """Return the table's name, with its schema unless the search path leads to this very table."""
     schema, name = key
-    found = next((one for one in catalog.search_path if (one, name) in catalog.by_key), None)
-    if found == schema:
+    schema_in_path = next(
+        (one for one in catalog.search_path if (one, name) in catalog.by_key), None
+    )
+    if schema_in_path == schema:
         return quoted(name)
 
     return f"{quoted(schema)}.{quoted(name)}"

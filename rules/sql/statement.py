@@ -145,16 +145,16 @@ class SelectStatement:
 
     def key_outputs(self) -> list[SelectItem]:
         """Return the columns that identify groups which their shown columns don't tell apart."""
-        found: list[str] = []
+        texts: list[str] = []
         for dimension in self.query.dimensions:
             if self.is_known_by_name(dimension):
                 continue
             if dimension.column is None:
-                found += self._columns(dimension, self._facts(dimension.table).key)
+                texts += self._columns(dimension, self._facts(dimension.table).key)
             else:  # as text, in which NULL equals NULL
-                found.append(f"ROW({self._dimension_sql(dimension)})::text")
+                texts.append(f"ROW({self._dimension_sql(dimension)})::text")
 
-        return [SelectItem(sql, f"key{index}") for index, sql in enumerate(found)]
+        return [SelectItem(sql, f"key{index}") for index, sql in enumerate(texts)]
 
     def text(self, *, with_keys: bool = False) -> str:
         """Write the statement as SQL, one clause to a line.

@@ -79,13 +79,13 @@ def chinese_number(text: str) -> int | None:
 
 def numerals_of(atoms: tuple[Atom, ...]) -> list[Numeral]:
     """Return every reading of a run of atoms as a number, longest first at each place."""
-    found: list[Numeral] = []
+    numerals: list[Numeral] = []
     for start in range(len(atoms)):
         base = _base_at(atoms, start)
         if base is not None:
-            found.append(_scaled(atoms, base))
+            numerals.append(_scaled(atoms, base))
 
-    return found
+    return numerals
 
 
 def _base_at(atoms: tuple[Atom, ...], start: int) -> Numeral | None:

@@ -62,9 +62,9 @@ def course_asked(question: str, unit: str | None, rows: int) -> Course | None:
     left, names_before = _without(_BEFORE, left, unit, rows)
     asked: Course | None = "change" if compares else None
     for course, pattern in _ASKED.items():
-        found = pattern.search(left)
+        match = pattern.search(left)
         left = pattern.sub(" ", left)
-        if found and asked is None:
+        if match and asked is None:
             asked = "change" if names_before else course
 
     rest = re.sub(r"[\W_]+", "", _BESIDE.sub(" ", left))

@@ -180,12 +180,12 @@ def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
 
 def _nodes_with(field: str, tree: Any) -> list[dict[str, Any]]:
     """Return the nodes of a tree that have the field."""
-    found = []
+    nodes = []
     for node in _nodes(tree):
         if field in node:
-            found.append(node)
+            nodes.append(node)
 
-    return found
+    return nodes
 
 
 def _is_called(node: dict[str, Any]) -> bool:

@@ -36,12 +36,12 @@ def examine_database(name: str, url: str, options: DatabaseOptions) -> list[Chec
     try:
         required = options.require_read_only_role
         capabilities = probe(url, name, require_read_only_role=required)
-        found = [_engine(f"{check}.version", capabilities.engine)]
-        found += _abilities(check, capabilities)
+        results = [_engine(f"{check}.version", capabilities.engine)]
+        results += _abilities(check, capabilities)
         with closing(psycopg2.connect(url, connect_timeout=_CONNECT_S)) as connection:
             connection.autocommit = True
-            found += _database_findings(check, connection, options)
-            return found
+            results += _database_findings(check, connection, options)
+            return results
     except Unreachable as error:
         advice = Text(
             "照这句话处理；主机、端口、账号和密码都在 DATABASE_URL 中。",

@@ -84,33 +84,33 @@ def examine(
         in_file: the names of the variables in `.env`.
         with_model: ask the model, which costs some thousand tokens.
     """
-    settings, found = readable_settings(environ)
-    found += unknown_variables(environ, in_file)
-    found += unread_lines(Path(".env"))
-    found += told_elsewhere(environ)
-    found += contradictions(settings)
-    found += exposure(settings, has_keys=_has_keys(settings) or settings.knows_callers)
-    found += public_address(settings.public_url)
-    found += issuer_state(settings.oauth_issuer, settings.oauth_jwks_url, _callback(settings))
-    found.append(python_version())
-    found += _machine_state(settings)
-    found += file_rights(_secret_files(settings))
-    found += keys_state(settings.api_keys_path)
-    found += address_state("webhook.reachable", "WEBHOOK_URL", settings.webhook_url)
+    settings, results = readable_settings(environ)
+    results += unknown_variables(environ, in_file)
+    results += unread_lines(Path(".env"))
+    results += told_elsewhere(environ)
+    results += contradictions(settings)
+    results += exposure(settings, has_keys=_has_keys(settings) or settings.knows_callers)
+    results += public_address(settings.public_url)
+    results += issuer_state(settings.oauth_issuer, settings.oauth_jwks_url, _callback(settings))
+    results.append(python_version())
+    results += _machine_state(settings)
+    results += file_rights(_secret_files(settings))
+    results += keys_state(settings.api_keys_path)
+    results += address_state("webhook.reachable", "WEBHOOK_URL", settings.webhook_url)
     if settings.traces:
-        found += address_state(
+        results += address_state(
             "traces.reachable", _COLLECTOR, environ.get(_COLLECTOR, _LOCAL_COLLECTOR)
         )
 
     try:
-        found += _check_services(settings)
+        results += _check_services(settings)
     except OSError as error:  # of the service's own files: those of databases are told apart
-        found.append(_not_opened(error))
+        results.append(_not_opened(error))
 
     if with_model:
-        found += asyncio.run(check_model(settings))
+        results += asyncio.run(check_model(settings))
 
-    return found
+    return results
 
 
 def _machine_state(settings: Settings) -> Iterator[CheckResult]:
@@ -163,13 +163,13 @@ def _check_services(settings: Settings) -> list[CheckResult]:
         return [failed(check, said, _MEND)]
 
     try:
-        found: list[CheckResult] = []
+        results: list[CheckResult] = []
         for database in services.asked.all():
             if database.name != FILES:  # made by Citu itself, with roles of its own
-                found += _database(database, settings)
+                results += _database(database, settings)
 
-        found += asyncio.run(_store_and_semantic_files(services, settings, found))
-        return found
+        results += asyncio.run(_store_and_semantic_files(services, settings, results))
+        return results
     finally:
         services.sources.hold.release()
 
@@ -206,14 +206,14 @@ async def _store_and_semantic_files(
     """Look at the store, and at the files about databases that can be reached."""
     unreachable = {finding.check for finding in before if finding.status == "fail"}
     try:
-        found = await _store(services, settings)
+        results = await _store(services, settings)
         for database in services.asked.all():
             check = f"database.{database.name}.reachable"
             is_asked = database.name != FILES and check not in unreachable
             if is_asked and _is_made(database, settings):
-                found += await _meanings(services, database)
+                results += await _meanings(services, database)
 
-        return found
+        return results
     finally:
         await services.aclose()
 

@@ -51,17 +51,17 @@ _MOST_BYTES_OF_A_CHARACTER = 4
 def readable_settings(environ: Mapping[str, str]) -> tuple[Settings, list[CheckResult]]:
     """Return the settings without those that can't be, and a finding for each of these."""
     usable: dict[str, str] = {}
-    found: list[CheckResult] = []
+    results: list[CheckResult] = []
     for name in sorted(_NAMES & environ.keys()):
         try:
             Settings.from_env({name: environ[name]})
         except ConfigurationError as error:
             said = Text(f"{name} 的值不可用。", f"{name} has a value it can't have.")
-            found.append(failed("settings.value", said, Text(str(error), str(error))))
+            results.append(failed("settings.value", said, Text(str(error), str(error))))
         else:
             usable[name] = environ[name]
 
-    return Settings.from_env(usable), found
+    return Settings.from_env(usable), results
 
 
 def unknown_variables(environ: Iterable[str], in_file: Iterable[str]) -> Iterator[CheckResult]:

@@ -131,15 +131,15 @@ async def splits(inquiry: Inquiry, database: Database) -> tuple[str, ...]:
         return ()
 
     await LEXICON.ready(inquiry.catalog)
-    found: list[str] = []
+    columns: list[str] = []
     try:
         async with asyncio.timeout(_PATIENCE_S):
             offers = await asyncio.to_thread(_first_splits, inquiry)
-            await _Trials(database).find_working(offers, found, _MOST_SPLITS)
+            await _Trials(database).find_working(offers, columns, _MOST_SPLITS)
     except TimeoutError:
         _log.info("some offers were not tried in time")
 
-    return tuple(found)
+    return tuple(columns)
 
 
 def _first_splits(inquiry: Inquiry) -> list[Offer]:
@@ -189,13 +189,13 @@ class FollowUps:
         return tuple(self._planned)
 
     async def _try(self, composed: asyncio.Task[tuple[NextQuestion, ...]], row_count: int) -> None:
-        found: dict[str, Offer] = {}  # by kind
+        offer_by_kind: dict[str, Offer] = {}  # by kind
         for question in await composed:
-            is_new = row_count >= question.least_rows and question.kind not in found
+            is_new = row_count >= question.least_rows and question.kind not in offer_by_kind
             if is_new and await _holds(question, self._context.database):
-                found[question.kind] = question.offer
+                offer_by_kind[question.kind] = question.offer
 
-        offers = list(found.values())[:MOST_FOLLOW_UPS]
+        offers = list(offer_by_kind.values())[:MOST_FOLLOW_UPS]
         if not offers or await self._are_planned(offers) or len(offers) == 1:
             return
 
@@ -258,11 +258,11 @@ async def _composed_for(inquiry: Inquiry, sql: str) -> tuple[NextQuestion, ...]:
     if not is_quick(inquiry):
         return await asyncio.to_thread(_all_composed, inquiry, sql)
 
-    found = []
+    composed_questions = []
     for question in next_questions(inquiry, sql):
         if question is not None:
-            found.append(question)
+            composed_questions.append(question)
 
         await asyncio.sleep(0)  # let other tasks run between two questions
 
-    return tuple(found)
+    return tuple(composed_questions)

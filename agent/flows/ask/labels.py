@@ -29,12 +29,13 @@ _METHODS = {
 
 
 def _classified(update: AskUpdate) -> StepDescription:
-    found: Classification = update["classification"]
-    method = _METHODS.get(found.method, Text(found.method, found.method))
+    classification: Classification = update["classification"]
+    method = _METHODS.get(classification.method, Text(classification.method, classification.method))
+    question_type, confidence = classification.question_type, f"{classification.confidence:.2f}"
     return StepDescription(
         Text(
-            f"问题类型: {found.question_type} (置信度: {found.confidence:.2f})",
-            f"Question type: {found.question_type} (confidence: {found.confidence:.2f})",
+            f"问题类型: {question_type} (置信度: {confidence})",
+            f"Question type: {question_type} (confidence: {confidence})",
         ),
         Text(f"分类方法: {method.zh}", f"Classified by {method.en}"),
     )

@@ -86,16 +86,16 @@ class QuestionFlow:
             node = "agent_sql_execution" if is_proven else "agent_sql_generation"
             return FlowFailure(ask_state["error"], node)
 
-        found = ask_state["classification"]
+        classification = ask_state["classification"]
         return FlowAnswer(
             {
                 **ask_state["answer"],
                 "execution_path": ask_state["execution_path"],
                 "classification_info": {
-                    "question_type": found.question_type,
-                    "confidence": found.confidence,
-                    "method": found.method,
-                    "reason": found.reason,
+                    "question_type": classification.question_type,
+                    "confidence": classification.confidence,
+                    "method": classification.method,
+                    "reason": classification.reason,
                 },
                 "routing_mode_used": ask_state["routing_mode"],
                 "routing_mode_source": ask_state["routing_mode_source"],

@@ -41,12 +41,12 @@ async def _hybrid(inquiry: Inquiry, context: AskContext) -> SkillResult[Classifi
 
 
 async def _llm_only(inquiry: Inquiry, context: AskContext) -> SkillResult[Classification]:
-    found = await context.skills.classify(inquiry)
+    result = await context.skills.classify(inquiry)
     if context.has_model:
-        return found
+        return result
 
-    warnings = (*found.warnings, _NO_MODEL.to(inquiry.lang))
-    return SkillResult(found.value, found.usage, warnings)
+    warnings = (*result.warnings, _NO_MODEL.to(inquiry.lang))
+    return SkillResult(result.value, result.usage, warnings)
 
 
 ROUTING_MODES: dict[str, Classify] = {

@@ -25,9 +25,9 @@ async def decided_before(meaning: str, state: EtlState, context: EtlContext) -> 
     examples = await context.experience.decisive(meaning)
     decided: list[Json] = []
     for _ in range(_MOST_ROUNDS):
-        found = _decisions(analysis.ambiguities, examples, context.question.owner)
-        decided += found
-        if not found:
+        decisions = _decisions(analysis.ambiguities, examples, context.question.owner)
+        decided += decisions
+        if not decisions:
             break
 
         changed: EtlState = {**state, "decided": decided}
@@ -41,7 +41,7 @@ async def decided_before(meaning: str, state: EtlState, context: EtlContext) -> 
 def _decisions(
     ambiguities: Sequence[Ambiguity], examples: Sequence[EtlExample], owner: str
 ) -> list[Json]:
-    found: list[Json] = []
+    decisions: list[Json] = []
     for ambiguity in ambiguities:
         values = {choice.value for choice in ambiguity.choices}
         decisive = [one for one in examples if one.answers.get(ambiguity.id) in values]
@@ -51,9 +51,9 @@ def _decisions(
             decision["answer"] = example.answers[ambiguity.id]
             decision["example_id"] = example.example_id
             decision["is_own"] = example.author == owner
-            found.append(decision)
+            decisions.append(decision)
 
-    return found
+    return decisions
 
 
 def with_decisions(analysis: AnalysisResult, decided: Sequence[Json], lang: Lang) -> AnalysisResult:

@@ -121,11 +121,11 @@ def _found(state: EtlState, *, is_explained: bool) -> FailureFinding | None:
     ]
     issues: list[Json] = state.get("review", {}).get("issues", [])
     errors = [issue for issue in issues if issue["severity"] == "error"]
-    found = failed_tests(failing) or reviewed_issue(_issues(errors))
-    if found is None and not is_explained:
-        found = reviewed_issue(_issues(issues))
+    finding = failed_tests(failing) or reviewed_issue(_issues(errors))
+    if finding is None and not is_explained:
+        finding = reviewed_issue(_issues(issues))
 
-    return found
+    return finding
 
 
 def _issues(issues: Sequence[Json]) -> list[FoundIssue]:

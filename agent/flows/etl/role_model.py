@@ -171,8 +171,8 @@ class _Attempt:
             names += self._task.lookups
 
         actor = self._session.question.actor
-        found = [tool for tool in self._registry.allowed(actor) if tool.name in names]
-        tools = tuple(tool.definition for tool in found)
+        allowed_tools = [tool for tool in self._registry.allowed(actor) if tool.name in names]
+        tools = tuple(tool.definition for tool in allowed_tools)
         is_alone = len(tools) == 1
         has_several = not is_alone or self._task.most_handed_in > 1
         choice = tools[0].name if is_alone else "required"

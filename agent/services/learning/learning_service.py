@@ -127,11 +127,11 @@ class LearningService:
             Conflict: it is no longer as the reviewer saw it, or as much is shared as may be.
             StoreUnavailable: nothing was decided, or perhaps it was; repeating it is harmless.
         """
-        found = await self._item(kind, item_id)
+        item = await self._item(kind, item_id)
         hidden = await HiddenRows.of(self._source.database_of(reviewer))
-        if found.author != reviewer.owner and await hidden.may_be_in(found):
+        if item.author != reviewer.owner and await hidden.may_be_in(item):
             raise NotFound(_UNKNOWN)
-        if not await self._is_of_part(found, reviewer):
+        if not await self._is_of_part(item, reviewer):
             raise NotFound(_UNKNOWN)
 
         reviewed = await self._learned.review(

@@ -152,17 +152,18 @@ def _hints(inquiry: Inquiry, first: Iterable[Table], near: tuple[TableKey, ...])
     """Return what is known of the question beside its words: tables to show first, those of similar
     questions, values.
     """
-    found = inquiry.found_values
+    stored_values = inquiry.found_values
     holders = {
-        value.said: {one.table for one in found if one.said == value.said} for value in found
+        value.said: {one.table for one in stored_values if one.said == value.said}
+        for value in stored_values
     }
     return Hints(
         first=tuple(table.key for table in first),
         alike=tuple(
             example.tables[:_MOST_LED] for example in inquiry.experience.examples[:_LEADING]
         ),
-        holding={value.table: len(holders[value.said]) for value in found},
-        held=tuple((value.table, value.column) for value in found),
+        holding={value.table: len(holders[value.said]) for value in stored_values},
+        held=tuple((value.table, value.column) for value in stored_values),
         near=near,
     )
 

@@ -83,13 +83,13 @@ class VisibleText:
     def _next_tag(self) -> tuple[int, int] | None:
         """Return the start and end of the next tag that changes what is shown."""
         text = self._pending.lower()
-        found = []
+        tags = []
         for tag in self._tags:
             start = text.find(tag)
             if start >= 0:
-                found.append((start, start + len(tag)))
+                tags.append((start, start + len(tag)))
 
-        return min(found, default=None)
+        return min(tags, default=None)
 
     def _possible_tag(self) -> int:
         """Return the length of the end that may be the beginning of a tag."""

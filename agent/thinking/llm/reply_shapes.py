@@ -270,14 +270,14 @@ def _unescaped(text: str) -> str:
     return _ESCAPED.sub(lambda match: _BLANKS.get(match[1], match[1]), text)
 
 
-def _without_overlaps(found: list[FoundSql]) -> list[FoundSql]:
+def _without_overlaps(candidates: list[FoundSql]) -> list[FoundSql]:
     """Return the passages with SQL in their order, without those that overlap a better one.
 
     Broken SQL is worse than any other passage; else what begins first is better, then what is
     longer. A passage without SQL hides what lies in it: an explanation in JSON may mention SQL.
     """
     kept: list[FoundSql] = []
-    for one in sorted(found, key=_better_first):
+    for one in sorted(candidates, key=_better_first):
         if all(one.end <= other.start or one.start >= other.end for other in kept):
             kept.append(one)
 
@@ -289,10 +289,10 @@ def _better_first(one: FoundSql) -> tuple[bool, int, int, int]:
     return one.grade is Grade.BROKEN, one.start, -one.end, -one.mark
 
 
-def _best_found(found: list[FoundSql], text: str) -> FoundSql | None:
+def _best_found(candidates: list[FoundSql], text: str) -> FoundSql | None:
     named = []
     lead_start = 0
-    for one in found:
+    for one in candidates:
         lead = text[lead_start : one.start]
         is_final = one.is_final or _is_called_final(lead, one.sql)
         named.append(one._replace(is_final=is_final))

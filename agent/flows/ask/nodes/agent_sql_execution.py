@@ -107,14 +107,14 @@ async def _notices_after_retry(
     A retry that finds rows replaces the SQL, the result and the plan in `update`.
     """
     sql = update.get("sql", state["sql"])
-    found = state.get("found_values", ())
-    notices = taken_for(sql, found)
+    stored_values = state.get("found_values", ())
+    notices = taken_for(sql, stored_values)
     if not context.behaviour.auto_repair or not looks_empty(update["query_result"]):
         return notices
 
-    retry = await _retry(sql, context, found)
+    retry = await _retry(sql, context, stored_values)
     if retry is None:
-        return notices + await _doubts(sql, context, found)
+        return notices + await _doubts(sql, context, stored_values)
 
     update |= {"sql": retry.sql, "query_result": retry.result}
     if retry.plan is not None:
@@ -195,11 +195,11 @@ async def _retry(sql: str, context: AskContext, values: Sequence[StoredValue]) -
     Return None when that finds nothing either.
     """
     try:
-        found = replacements(sql, await context.database.catalog(), values)
-        if not found:
+        corrections = replacements(sql, await context.database.catalog(), values)
+        if not corrections:
             return None
 
-        sql = rewritten(sql, found)
+        sql = rewritten(sql, corrections)
         plan = await context.validate(sql)
         result = await context.database.run(sql)
     except CituError as error:  # keep the first answer: it is true
@@ -209,7 +209,7 @@ async def _retry(sql: str, context: AskContext, values: Sequence[StoredValue]) -
     if looks_empty(result):
         return None
 
-    return _Retry(sql, result, plan, tuple(change.notice for change in found))
+    return _Retry(sql, result, plan, tuple(change.notice for change in corrections))
 
 
 async def _doubts(sql: str, context: AskContext, values: Sequence[StoredValue]) -> tuple[Text, ...]:

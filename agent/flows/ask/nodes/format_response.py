@@ -40,8 +40,8 @@ async def _content(state: AskState, context: AskContext) -> dict[str, Any]:
 
     result = state["query_result"]
     summary = state.get("summary")
-    found = state.get("nothing_found") or row_count_sentence(result, state["lang"])
-    plain = "\n".join((*state.get("notices", ()), found))
+    row_sentence = state.get("nothing_found") or row_count_sentence(result, state["lang"])
+    plain = "\n".join((*state.get("notices", ()), row_sentence))
     catalog = await context.database.catalog()
     names = await reference_names(state["sql"], result, context.database, state["lang"])
     return {
@@ -55,9 +55,9 @@ async def _content(state: AskState, context: AskContext) -> dict[str, Any]:
 
 def _offers(state: AskState) -> dict[str, Any]:
     """Return what the user may ask next; kinds without offers are left out."""
-    found = {
+    shown_offers = {
         "choices": state.get("choices"),
         "rewrites": state.get("rewrites"),
         "follow_ups": state.get("follow_ups"),
     }
-    return {name: list(offers) for name, offers in found.items() if offers}
+    return {name: list(offers) for name, offers in shown_offers.items() if offers}

@@ -22,9 +22,9 @@ async def analyst_agent(state: EtlState, runtime: EtlRuntime) -> EtlUpdate:
         decided = await decided_before(meaning, state, context)
         state = {**state, "meaning": meaning, "decided": decided}
 
-    found = await analysed(state, context)
+    reading = await analysed(state, context)
     result = await binding_of(state, context)
-    analysis = with_decisions(found, state["decided"], state["lang"])
+    analysis = with_decisions(reading, state["decided"], state["lang"])
     update: EtlUpdate = {
         "meaning": state["meaning"],
         "decided": state["decided"],

@@ -19,7 +19,7 @@ async def feedback_handler(state: EtlState, runtime: EtlRuntime) -> EtlUpdate:  
         "evidence": state["tests"],
         "artefact": state.get("artefact"),
     }
-    code = {one["node"]: one["sql"] for one in state["code"]}
+    code = {model["node"]: model["sql"] for model in state["code"]}
     given = ask_user(feedback_question(shown, code, state.get("refusal"), state["lang"]))
     feedback = DraftFeedback.model_validate(given)
     attempts = state.get("attempts", {})
@@ -38,7 +38,7 @@ async def feedback_handler(state: EtlState, runtime: EtlRuntime) -> EtlUpdate:  
     elif changed:
         update["code_before"] = state["code"]
         update["code_written"] = state.get("code_written", state["code"])
-        update["code"] = [_with_changed_sql(one, changed) for one in state["code"]]
+        update["code"] = [_with_changed_sql(model, changed) for model in state["code"]]
 
     return update
 

@@ -72,8 +72,8 @@ def _named(intent: UserIntent, catalog: Catalog) -> tuple[list[Table], list[str]
     for source in intent.data_sources:
         schema, _, name = source.table_name.rpartition(".")
         wanted = source.schema_name or schema or None
-        found = catalog.by_name.get(name, ())
-        fitting = [table for table in found if wanted in (None, table.schema)]
+        tables_of_name = catalog.by_name.get(name, ())
+        fitting = [table for table in tables_of_name if wanted in (None, table.schema)]
         tables |= {table.key: table for table in fitting}
         if not fitting:
             gaps.append(source.table_name)

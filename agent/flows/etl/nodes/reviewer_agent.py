@@ -28,10 +28,10 @@ async def reviewer_agent(state: EtlState, runtime: EtlRuntime) -> EtlUpdate:
     is_expensive = await _is_expensive(rules, context.database)
     reviewing = partial(review, rules, bound, state["lang"], is_expensive=is_expensive)
     own = await asyncio.to_thread(reviewing)
-    found = await reviewed(state, context, _of_plan(own, state))
+    findings = await reviewed(state, context, _of_plan(own, state))
     attempts = state.get("attempts", {})
     update: EtlUpdate = {
-        "review": found.model_dump(mode="json"),
+        "review": findings.model_dump(mode="json"),
         "attempts": {**attempts, "review": attempts.get("review", 0) + 1},
         "execution_path": ["reviewer_agent"],
     }
@@ -41,11 +41,11 @@ async def reviewer_agent(state: EtlState, runtime: EtlRuntime) -> EtlUpdate:
     return context.with_model_usage(update, state)
 
 
-def _of_plan(found: ReviewResult, state: EtlState) -> ReviewResult:
+def _of_plan(review: ReviewResult, state: EtlState) -> ReviewResult:
     """Return the issues at nodes of the plan at hand."""
     names = [node["name"] for node in state["plan"]["nodes"]]
-    issues = [issue for issue in found.issues if issue.node in names]
-    return found.model_copy(update={"issues": issues})
+    issues = [issue for issue in review.issues if issue.node in names]
+    return review.model_copy(update={"issues": issues})
 
 
 async def _is_expensive(draft: Draft, database: Database) -> bool:

@@ -278,8 +278,8 @@ def _by_model(reading: ModelReading, state: EtlState) -> AnalysisResult:
     """Return the model's reading: the rules' questions come first."""
     assert reading.intent is not None
     assert reading.result is not None
-    found = reading.result.analysis
-    kinds = {ambiguity.kind for ambiguity in found.ambiguities}
+    analysis = reading.result.analysis
+    kinds = {ambiguity.kind for ambiguity in analysis.ambiguities}
     further = [ambiguity for ambiguity in reading.ambiguities if ambiguity.kind not in kinds]
     steps = _steps(reading.intent)
     read_by_model = filled(READ_BY_MODEL, Text(steps, steps)).to(state["lang"])
@@ -290,8 +290,8 @@ def _by_model(reading: ModelReading, state: EtlState) -> AnalysisResult:
 
     return AnalysisResult(
         intent=reading.intent,
-        ambiguities=[*found.ambiguities, *further],
-        assumptions=[*_assumptions(texts), *found.assumptions],
+        ambiguities=[*analysis.ambiguities, *further],
+        assumptions=[*_assumptions(texts), *analysis.assumptions],
         method="llm",
         further=reading.further,
     )

@@ -62,7 +62,7 @@ async def retrieved(
     if context.roles is None or state["given_intent"] is not None:
         return (), ()
 
-    found = Retrieval(catalog)
+    retrieval = Retrieval(catalog)
     opening = await context.roles.prompts.of_request(
         "etl_knowledge", state, catalog, known=_told(known)
     )
@@ -71,13 +71,13 @@ async def retrieved(
         Text("提交知识", "Hand in knowledge"),
         "Hands in the tables that the request is about, and what was not found.",
         SubmitKnowledge,
-        found.take,
+        retrieval.take,
     )
     task = RoleTask(
-        "knowledge_agent", opening, tool, lambda: found.is_done, KNOWLEDGE_TOOLS, _ROUNDS
+        "knowledge_agent", opening, tool, lambda: retrieval.is_done, KNOWLEDGE_TOOLS, _ROUNDS
     )
     await context.roles.model.attempt(task, state)
-    return found.tables, found.gaps
+    return retrieval.tables, retrieval.gaps
 
 
 def _told(known: KnowledgeContext) -> dict[str, object]:

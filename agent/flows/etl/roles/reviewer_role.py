@@ -56,13 +56,13 @@ class Opinion:
         self.is_done = True
         return "Accepted."
 
-    def _issue(self, found: ModelIssue) -> ReviewIssue:
+    def _issue(self, given: ModelIssue) -> ReviewIssue:
         return ReviewIssue(
-            code=found.code,
-            severity=found.severity if self._is_by_model else "warning",
-            node=found.node,
-            message=one_line(found.message, MOST_LINE),
-            suggestion=one_line(found.suggestion, MOST_LINE),
+            code=given.code,
+            severity=given.severity if self._is_by_model else "warning",
+            node=given.node,
+            message=one_line(given.message, MOST_LINE),
+            suggestion=one_line(given.suggestion, MOST_LINE),
             by="llm",
         )
 
