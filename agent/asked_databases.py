@@ -121,11 +121,11 @@ class DatabasesOnFile:
         file = self._read(self._path)
         databases = {}
         for entry in file.entries:
-            known = self.databases.get(entry.name)
-            if known is None or known.entry != entry:
-                known = self._make(entry)
+            asked_database = self.databases.get(entry.name)
+            if asked_database is None or asked_database.entry != entry:
+                asked_database = self._make(entry)
 
-            databases[entry.name] = known
+            databases[entry.name] = asked_database
 
         self.databases = databases
         self.default = file.default

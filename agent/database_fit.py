@@ -40,8 +40,8 @@ class DatabaseEvidence:
 
 def word_scores(evidence: Mapping[str, DatabaseEvidence]) -> dict[str, float]:
     """Return the scores above zero, the best first, without the bonus for what is readable."""
-    said = scores({name: one.coverage for name, one in evidence.items()})
-    explained = explained_scores({name: one.explained for name, one in evidence.items()})
+    said = scores({name: known.coverage for name, known in evidence.items()})
+    explained = explained_scores({name: known.explained for name, known in evidence.items()})
     total = {name: said[name] + explained[name] for name in evidence}
     best_first = sorted(total, key=lambda name: -total[name])
     return {name: total[name] for name in best_first if total[name] > 0}
@@ -49,7 +49,7 @@ def word_scores(evidence: Mapping[str, DatabaseEvidence]) -> dict[str, float]:
 
 def databases_that_fit(evidence: Mapping[str, DatabaseEvidence]) -> Sequence[str]:
     """Return the databases that the question may be about, the likeliest first."""
-    readable = [name for name, one in evidence.items() if one.is_readable]
+    readable = [name for name, known in evidence.items() if known.is_readable]
     score = word_scores(evidence)
     fitting = _best_databases(score, evidence, readable) if score else readable
     foreign = (name for name in evidence if _may_know(name, fitting, evidence))

@@ -237,17 +237,17 @@ class _Reading:
             self._wrong(line, f"{name} needs a mapping with 'url'")
             return None
 
-        known = len(self.mistakes)
+        mistakes_before = len(self.mistakes)
         values = self._with_variables(node)
-        if len(self.mistakes) > known:
+        if len(self.mistakes) > mistakes_before:
             return None
 
         try:
             return _Fields.model_validate(values)
         except ValidationError as error:
-            for one in error.errors(include_url=False, include_input=False):
-                place = ".".join(map(str, one["loc"]))
-                self._wrong(line_of(node, one["loc"], line), f"{name}.{place}: {one['msg']}")
+            for entry in error.errors(include_url=False, include_input=False):
+                place = ".".join(map(str, entry["loc"]))
+                self._wrong(line_of(node, entry["loc"], line), f"{name}.{place}: {entry['msg']}")
 
             return None
 

@@ -254,17 +254,17 @@ class Datasources:
         if id(part) not in latest:
             self._disconnect_others()
 
-        known = self._parts.get(id(part))
-        if known is None:  # the entry holds the object, so that no other gets its id
-            known = _Shared(part, self._prepare, self._span)
-            self._parts[id(part)] = known
+        shared = self._parts.get(id(part))
+        if shared is None:  # the entry holds the object, so that no other gets its id
+            shared = _Shared(part, self._prepare, self._span)
+            self._parts[id(part)] = shared
 
         self._parts.move_to_end(id(part))
         while len(self._parts) > _MOST_PARTS:
             _, left = self._parts.popitem(last=False)
             left.inner.close()
 
-        return known
+        return shared
 
     def _disconnect_others(self) -> None:
         """Close idle connections of parts but the latest: a server has a hundred for all."""
@@ -363,35 +363,37 @@ class _Shared:
             guard,
             limits,
             self._prepare,
-            narrow=lambda known: _without_hidden(_visible(guard, known), rows, known),
+            narrow=lambda knowledge: _without_hidden(_visible(guard, knowledge), rows, knowledge),
             hides=partial(_hidden, rows),
         )
 
 
-def _visible(guard: Guard, known: Knowledge) -> Catalog:
-    return guard.visible(known.catalog, known.facts)
+def _visible(guard: Guard, knowledge: Knowledge) -> Catalog:
+    return guard.visible(knowledge.catalog, knowledge.facts)
 
 
-def _without_hidden(catalog: Catalog, rows: ActorRows, known: Knowledge) -> Catalog:
+def _without_hidden(catalog: Catalog, rows: ActorRows, knowledge: Knowledge) -> Catalog:
     """Return the catalogue without relations that these actors can't read, and without what is
     known of rows of others.
 
     What `rows` says here depends on nothing but what `DatabaseRights` compares.
     """
-    limits = rows.limits(known)
+    limits = rows.limits(knowledge)
     if limits.closed:
         tables = tuple(table for table in catalog.tables if table.key not in limits.closed)
         catalog = replace(catalog, tables=tables).coherent()
 
     masked = {place[:2] for place in limits.masked}
-    hiding = readers_of(limits.ruled, known.facts) | (readers_of(masked, known.facts) - masked)
+    hiding = readers_of(limits.ruled, knowledge.facts) | (
+        readers_of(masked, knowledge.facts) - masked
+    )
     return unrevealing(catalog, hiding, limits.masked)
 
 
-def _hidden(rows: ActorRows, known: Knowledge) -> frozenset[Key]:
+def _hidden(rows: ActorRows, knowledge: Knowledge) -> frozenset[Key]:
     """Return the relations that show rows or values which may be hidden from these actors."""
-    limits = rows.limits(known)
-    return readers_of({*limits.ruled, *(place[:2] for place in limits.masked)}, known.facts)
+    limits = rows.limits(knowledge)
+    return readers_of({*limits.ruled, *(place[:2] for place in limits.masked)}, knowledge.facts)
 
 
 def _reach(guard: Guard, facts: ServerFacts) -> Reach:

@@ -89,12 +89,12 @@ def reading_options(said: Mapping[str, Said]) -> dict[str, dict[str, Any]]:
 
 def merged(before: Mapping[str, Said], corrections: Iterable[Said]) -> dict[str, dict[str, Any]]:
     """Return what was said of sheets, with further corrections by their `sheet`."""
-    said = {sheet: dict(one) for sheet, one in before.items()}
-    for one in corrections:
-        known = said.setdefault(one["sheet"], {})
-        columns = _merged_columns(known.get("columns", {}), one.get("columns") or ())
-        known.update(_given(one))
-        known["columns"] = columns
+    said = {sheet: dict(correction) for sheet, correction in before.items()}
+    for correction in corrections:
+        said_of_sheet = said.setdefault(correction["sheet"], {})
+        columns = _merged_columns(said_of_sheet.get("columns", {}), correction.get("columns") or ())
+        said_of_sheet.update(_given(correction))
+        said_of_sheet["columns"] = columns
 
     return said
 
@@ -103,8 +103,8 @@ def _merged_columns(before: Mapping[str, Said], corrections: Iterable[Said]) -> 
     """Return what was said of columns by their places, with further corrections."""
     columns = {place: dict(column) for place, column in before.items()}
     for column in corrections:
-        known = columns.setdefault(str(column["place"]), {})
-        known.update(_given(column))
+        said_of_column = columns.setdefault(str(column["place"]), {})
+        said_of_column.update(_given(column))
 
     return dict(columns)
 
@@ -131,15 +131,15 @@ def assembled(
     Raises:
         InvalidRequest: what was said can't be: a name that is taken, a column that there is not.
     """
-    unknown = set(said) - {one["sheet"] for one in read}
+    unknown = set(said) - {sheet["sheet"] for sheet in read}
     if unknown:
         raise _wrong("sheet", f"没有这张表：{sorted(unknown)[0]}", "there is no such sheet")
 
     taken = {table["name"] for record in existing for table in record.tables}
     tables: list[DraftTable] = []
-    for one in read:
-        into = _into(one, read, target)
-        table = _table(one, said.get(one["sheet"], {}), taken, into, way)
+    for sheet in read:
+        into = _into(sheet, read, target)
+        table = _table(sheet, said.get(sheet["sheet"], {}), taken, into, way)
         taken.add(table.name)
         tables.append(table)
 
@@ -176,24 +176,24 @@ def _columns(
     way: Way,
 ) -> Iterator[DraftColumn]:
     before = _columns_before(into)
-    for place, one in enumerate(read["columns"]):
+    for place, read_column in enumerate(read["columns"]):
         told = said.get(str(place), {})
-        known = before.get(_same(one["title"])) or before.get(_same(one["name"]))
-        named = known or one
+        existing = before.get(_same(read_column["title"])) or before.get(_same(read_column["name"]))
+        named = existing or read_column
         name = told.get("name") or named["name"]
-        type_ = told.get("type") or _type_of(one, known, way)
-        has_content = one["title"] or one["examples"]
+        type_ = told.get("type") or _type_of(read_column, existing, way)
+        has_content = read_column["title"] or read_column["examples"]
         is_included = told.get("include", bool(has_content))
-        yield DraftColumn(place, name, type_, is_included, one, known)
+        yield DraftColumn(place, name, type_, is_included, read_column, existing)
 
 
-def _type_of(read: Mapping[str, Any], known: Mapping[str, Any] | None, way: Way) -> ColumnType:
+def _type_of(read: Mapping[str, Any], existing: Mapping[str, Any] | None, way: Way) -> ColumnType:
     """Return the type that was read, or one that holds the rows from before as well."""
     type_: ColumnType = read["type"]
-    if known is None or way != "append":
+    if existing is None or way != "append":
         return type_
 
-    return widest(known["type"], type_, is_empty=not read["examples"])
+    return widest(existing["type"], type_, is_empty=not read["examples"])
 
 
 def _columns_before(into: Mapping[str, Any] | None) -> dict[str, Mapping[str, Any]]:
@@ -367,16 +367,16 @@ def _told_references(
 ) -> Iterator[PlannedReference]:
     names = {column.name for column in table.included}
     known = [(key.table, key.column) for key in keys]
-    for one in told:
-        is_known = (one["table"], one["key"]) in known
-        if one["column"] not in names or not is_known:
+    for reference in told:
+        is_known = (reference["table"], reference["key"]) in known
+        if reference["column"] not in names or not is_known:
             raise _wrong(
                 "references",
                 "column 是本表的列，table 和 key 是另一张表和它的主键",
                 "column is one of this table's, table and key are another table and its key",
             )
 
-        yield PlannedReference(one["column"], one["table"], one["key"])
+        yield PlannedReference(reference["column"], reference["table"], reference["key"])
 
 
 def _may_refer(column: DraftColumn, key: _Key) -> bool:
@@ -458,8 +458,8 @@ def _appended(
 
         columns.append(kept)
 
-    known = {column.name for column in columns}
-    added = [column for column in new.values() if column.name not in known]
+    column_names = {column.name for column in columns}
+    added = [column for column in new.values() if column.name not in column_names]
     return [*columns, *added], changes or bool(added)
 
 

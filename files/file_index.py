@@ -156,15 +156,15 @@ class FileIndex:
 
         own = schema_of(actor.owner)
         key = (own, *((record.id, record.version) for record in records))
-        known = self._parts.get(key)
-        if known is None:
-            known = self._parts[key] = self._part(own, records)
+        own_part = self._parts.get(key)
+        if own_part is None:
+            own_part = self._parts[key] = self._part(own, records)
 
         self._parts.move_to_end(key)
         while len(self._parts) > _MOST_PARTS:
             self._parts.popitem(last=False)
 
-        return known
+        return own_part
 
     def _part(self, own: str, records: Iterable[FileRecord]) -> Datasource:
         allowed = []

@@ -409,14 +409,14 @@ def _delete(record: FileRecord, connection: psycopg.Connection[tuple[Any, ...]])
     forget_record(connection, record.id)
 
 
-def _loaded_table_json(one: dict[str, Any], lang: Lang) -> dict[str, Any]:
+def _loaded_table_json(loaded_table: dict[str, Any], lang: Lang) -> dict[str, Any]:
     return {
-        "table": one["name"],
-        "rows": one["rows"],
-        "added": one["added"],
+        "table": loaded_table["name"],
+        "rows": loaded_table["rows"],
+        "added": loaded_table["added"],
         "left_out": [
             {"column": column, "count": count, "rows": rows}
-            for column, (count, *rows) in one["left_out"].items()
+            for column, (count, *rows) in loaded_table["left_out"].items()
         ],
-        "notes": [Text(*note).to(lang) for note in one["notes"]],
+        "notes": [Text(*note).to(lang) for note in loaded_table["notes"]],
     }

@@ -197,8 +197,8 @@ class Guard:
         """Return what the facts lead to. Large catalogues take a while, so the last one is kept:
         they are shown, in a thread, before statements are judged by them.
         """
-        known, closure = self._last_closure or (None, None)
-        if closure is None or known is not facts:
+        known_facts, closure = self._last_closure or (None, None)
+        if closure is None or known_facts is not facts:
             functions = FunctionRule(facts, self.allowed_functions)
             closure = Closure(facts, functions, hides_data=self._hides_data)
             self._last_closure = (facts, closure)

@@ -184,9 +184,9 @@ class ColumnCheck(ABC):
         """Return the relation's columns; for a partition, which the catalogue leaves out, those
         of its table.
         """
-        known = self.facts.columns.get(key)
-        if known is not None:
-            return known
+        columns = self.facts.columns.get(key)
+        if columns is not None:
+            return columns
 
         return self._columns_above.get(key, frozenset())
 

@@ -699,12 +699,12 @@ def _expanded(size: Size, name: str) -> Size:
 
 def _number_of(size: Size) -> Size:
     """Return a number that is read from a text. What is stored in a text is short."""
-    known = replace(size, text=None, is_number=True)
+    number = replace(size, text=None, is_number=True)
     if not size.is_gathered:
-        return known
+        return number
 
     length = min(size.length, LONG_CHARS)
-    return replace(known, length=length, is_gathered=False)
+    return replace(number, length=length, is_gathered=False)
 
 
 def _gives_truth(node: Node, symbol: str) -> bool:

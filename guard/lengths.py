@@ -267,8 +267,8 @@ class Bounds(Expressions):
             return
 
         for _, source in place.sources:
-            known = source.columns or {}
-            for name, size in known.items():
+            known_columns = source.columns or {}
+            for name, size in known_columns.items():
                 before = columns.get(name, size)
                 columns[name] = one_of([before, size])
 
@@ -343,10 +343,10 @@ class Bounds(Expressions):
             added = self.query(query["rarg"], inner)
             history.append(union([first, added]))
 
-        known = [rows.columns or {} for rows in history]
+        columns_by_level = [rows.columns or {} for rows in history]
         grown = {}
-        for column in known[-1]:
-            sizes = [columns.get(column, EMPTY) for columns in known]
+        for column in columns_by_level[-1]:
+            sizes = [columns.get(column, EMPTY) for columns in columns_by_level]
             grown[column] = outgrown(sizes)
 
         return Rows(grown, is_open=True)

@@ -157,12 +157,12 @@ def union(parts: Sequence[Rows]) -> Rows:
     Columns are named as in the first, each as large as the largest in its place.
     """
     is_open = any(part.is_open for part in parts)
-    known = [part.columns for part in parts if part.columns is not None]
-    if not known:
+    columns_of_parts = [part.columns for part in parts if part.columns is not None]
+    if not columns_of_parts:
         return Rows(None, is_open=is_open)
 
-    names = parts[0].columns or known[0]
-    sizes_of_parts = [columns.values() for columns in known]
+    names = parts[0].columns or columns_of_parts[0]
+    sizes_of_parts = [columns.values() for columns in columns_of_parts]
     sizes_by_place = zip_longest(*sizes_of_parts)
     columns: dict[str, Size] = {}
     for name, sizes in zip(names, sizes_by_place, strict=False):

@@ -555,11 +555,11 @@ def concatenated(left: Size, right: Size) -> Size:
     """Return the bound of `left || right`."""
     both = together((left, right))
     texts = [constant_text(left), constant_text(right)]
-    known = [text for text in texts if text is not None]
+    known_texts = [text for text in texts if text is not None]
     is_short = left.length + right.length <= _MOST_TEXT
-    is_known = is_short and known == texts
+    is_known = is_short and known_texts == texts
     if is_known:
-        return of_text("".join(known))
+        return of_text("".join(known_texts))
 
     return unnumbered(both)
 

@@ -182,18 +182,18 @@ def index_of(catalog: Catalog) -> CatalogIndex:
 
     At first it has no parts.
     """
-    known = _existing_index(catalog)
-    if known is not None:
-        return known
+    index = _existing_index(catalog)
+    if index is not None:
+        return index
 
     with _TURN:
-        known = _existing_index(catalog)
-        if known is None:
-            known = CatalogIndex(catalog)
-            _INDEXES[id(catalog)] = _BY_COPIES[id(known.catalog)] = known
+        index = _existing_index(catalog)
+        if index is None:
+            index = CatalogIndex(catalog)
+            _INDEXES[id(catalog)] = _BY_COPIES[id(index.catalog)] = index
             weakref.finalize(catalog, _INDEXES.pop, id(catalog), None).atexit = False
 
-        return known
+        return index
 
 
 def _existing_index(catalog: Catalog) -> CatalogIndex | None:

@@ -169,8 +169,8 @@ class _Check:
         return tuple(results)
 
     def _endpoint_result(self) -> CheckResult:
-        known = known_endpoint(self._endpoint.url)
-        name = "OpenAI-compatible" if known is None else known.name
+        endpoint = known_endpoint(self._endpoint.url)
+        name = "OpenAI-compatible" if endpoint is None else endpoint.name
         model = self._endpoint.model
         return passed("model.settings", Text(f"{name}，模型 {model}。", f"{name}, model {model}."))
 
@@ -386,16 +386,16 @@ def _first_token(times: Sequence[float]) -> CheckResult:
 
 
 def _context_by_name(model: str) -> CheckResult:
-    known = context_tokens(model)
-    if known is None:
+    context = context_tokens(model)
+    if context is None:
         said = Text(
             "约 6000 个词元的提示词完整送达；上下文长度未知。",
             "A prompt of about 6,000 tokens arrives whole; the context's length is not known.",
         )
         return passed("model.context", said)
 
-    said = Text(f"上下文约 {known} 个词元。", f"The context has about {known} tokens.")
-    if known >= _LEAST_CONTEXT:
+    said = Text(f"上下文约 {context} 个词元。", f"The context has about {context} tokens.")
+    if context >= _LEAST_CONTEXT:
         return passed("model.context", said)
 
     return warned("model.context", said, _CHANGE["context"])

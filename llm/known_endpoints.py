@@ -36,10 +36,10 @@ class KnownEndpoint(NamedTuple):
     ports: tuple[int, ...] = ()
 
     def is_at(self, host: str, port: int | None) -> bool:
-        for known in self.hosts:
-            if host == known:
+        for known_host in self.hosts:
+            if host == known_host:
                 return True
-            if known.startswith(".") and host.endswith(known):
+            if known_host.startswith(".") and host.endswith(known_host):
                 return True
 
         return port in self.ports

@@ -63,21 +63,21 @@ def _noted_feedback(feedback: Feedback, example: Example | None, lesson: Lesson 
     return Noted(feedback, example_id, lesson_id)
 
 
-def _without_known(changes: Changes, known: Mapping[str, Item]) -> Changes:
+def _without_known(changes: Changes, known_items: Mapping[str, Item]) -> Changes:
     """Return the changes without items that are there already as they are to be."""
     left: Changes = {}
     for changed, item in changes.items():
-        if item is None or item != known.get(changed):
+        if item is None or item != known_items.get(changed):
             left[changed] = item
 
     return left
 
 
-def _brings_rejected(learning: Learning, known: Mapping[str, Item]) -> bool:
+def _brings_rejected(learning: Learning, known_items: Mapping[str, Item]) -> bool:
     if learning.example is None:
         return False
 
-    there = known.get(learning.example.example_id)
+    there = known_items.get(learning.example.example_id)
     return isinstance(there, Example) and there.is_rejected
 
 
@@ -112,12 +112,12 @@ def _is_settled(item: Example | Lesson, learning: Learning) -> bool:
     return is_same_sql and rating in _CALLED_WRONG
 
 
-def _kept_example(example: Example | None, known: Mapping[str, Item]) -> Example | None:
+def _kept_example(example: Example | None, known_items: Mapping[str, Item]) -> Example | None:
     """Return the example to keep; None when the same is shared already."""
     if example is None:
         return None
 
-    there = known.get(example.example_id)
+    there = known_items.get(example.example_id)
     if not isinstance(there, Example):
         return example
     if there.is_shared:
@@ -134,12 +134,12 @@ def _kept_example(example: Example | None, known: Mapping[str, Item]) -> Example
     )
 
 
-def _kept_lesson(lesson: Lesson | None, known: Mapping[str, Item]) -> Lesson | None:
+def _kept_lesson(lesson: Lesson | None, known_items: Mapping[str, Item]) -> Lesson | None:
     """Return the lesson to keep; None when the same was shared or rejected."""
     if lesson is None:
         return None
 
-    there = known.get(lesson.lesson_id)
+    there = known_items.get(lesson.lesson_id)
     if not isinstance(there, Lesson):
         return lesson
     if there.is_shared or there.is_rejected:

@@ -257,16 +257,16 @@ class _Forecaster:
         if season and origins[0] >= season:
             naives.append((_SEASON_AGO, _Errors(), season))
 
-        for known in origins:
-            truth = self._values[known : known + self._horizon]
-            fitted = self._fit(model, self._values[:known])
+        for origin in origins:
+            truth = self._values[origin : origin + self._horizon]
+            fitted = self._fit(model, self._values[:origin])
             if fitted is None:
                 raise CannotForecast(_UNFIT)
 
             errors.add([float(one) for one in fitted.forecast(len(truth))], truth)
             for _, naive, period in naives:
                 naive.add(
-                    [self._values[known - period + step % period] for step in range(len(truth))],
+                    [self._values[origin - period + step % period] for step in range(len(truth))],
                     truth,
                 )
 

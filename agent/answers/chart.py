@@ -218,8 +218,8 @@ def _histogram(table: Roles, x: ResultColumn, y: ResultColumn, title: str) -> Ch
     if y.output.function != "count" or not table.holds_figures(x):
         return None
 
-    known = [float(value) for value in table.values(x) if value is not None]
-    reach = max(known) - min(known)
+    numbers = [float(value) for value in table.values(x) if value is not None]
+    reach = max(numbers) - min(numbers)
     return {**spec("bar", x, y, None, title), "step": _step_of(reach)}
 
 

@@ -115,13 +115,13 @@ def _is_added(column: ResultColumn, *, has_times: bool) -> bool:
 
 def _sum(values: Sequence[Any]) -> Any:
     """Return the exact sum of the figures, NULLs left out; None where one is no plain number."""
-    known = [value for value in values if value is not None]
-    if not known or not all(map(_is_number, known)):
+    numbers = [value for value in values if value is not None]
+    if not numbers or not all(map(_is_number, numbers)):
         return None
-    if any(isinstance(value, float) for value in known):
-        return float(sum(Decimal(repr(float(value))) for value in known))
+    if any(isinstance(value, float) for value in numbers):
+        return float(sum(Decimal(repr(float(value))) for value in numbers))
 
-    return sum(known)
+    return sum(numbers)
 
 
 def _is_number(value: Any) -> bool:

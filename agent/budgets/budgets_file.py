@@ -96,8 +96,8 @@ class BudgetPlan(BaseModel):
     def allowances(self) -> list[Allowance]:
         """Return all allowances of the file."""
         single = (self.each_user, self.everybody)
-        known = [one for one in single if one is not None]
-        return [*known, *self.users.values(), *self.groups.values()]
+        allowed = [allowance for allowance in single if allowance is not None]
+        return [*allowed, *self.users.values(), *self.groups.values()]
 
     @property
     def counts_money(self) -> bool:

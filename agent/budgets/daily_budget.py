@@ -212,8 +212,8 @@ def _larger(one: Expense, other: Expense) -> Expense:
 
 
 def _least(numbers: Sequence[int | None]) -> Any:
-    known = [number for number in numbers if number is not None]
-    return min(known, default=None)
+    bounds = [number for number in numbers if number is not None]
+    return min(bounds, default=None)
 
 
 def _renewal(plan: BudgetPlan, today: date) -> datetime:

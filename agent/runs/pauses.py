@@ -125,8 +125,8 @@ class Beginning:
 
 def _question(kept: Mapping[str, Any], actor: Actor) -> Question:
     """Read a question, of which another version may have written more or less than there is."""
-    known = {field.name for field in fields(Question)}
-    asked = {name: value for name, value in kept.items() if name in known}
+    field_names = {field.name for field in fields(Question)}
+    asked = {name: value for name, value in kept.items() if name in field_names}
     asked["actor"] = actor
     asked["choice_usage"] = Usage(**asked.get("choice_usage", {}))
     asked["notices"] = tuple(Text(*notice) for notice in asked.get("notices", ()))

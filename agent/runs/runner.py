@@ -153,13 +153,13 @@ class Runner:
         Args:
             version: None of runs that an older version of the service began.
         """
-        known = self._flows.get(flow)
-        if known is None:
+        known_flow = self._flows.get(flow)
+        if known_flow is None:
             return False
-        if version is None or version == graph_version(known):
+        if version is None or version == graph_version(known_flow):
             return True
 
-        return known.durability is not None and version in known.durability.fitting
+        return known_flow.durability is not None and version in known_flow.durability.fitting
 
     def _flow_of(self, question: Question) -> Flow:
         if self._workflow is not None and self._workflow.claims(question):

@@ -133,8 +133,10 @@ class SemanticService:
         except SemanticFileError as error:
             raise _mistakes_error(layer, error.problems) from error
 
-        known = {one.text for one in await asyncio.to_thread(layer.problems_in, before, catalog)}
-        new = tuple(problem for problem in problems if problem.text not in known)
+        known_texts = {
+            one.text for one in await asyncio.to_thread(layer.problems_in, before, catalog)
+        }
+        new = tuple(problem for problem in problems if problem.text not in known_texts)
         if new:
             raise _mistakes_error(layer, new)
 

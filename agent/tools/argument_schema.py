@@ -40,24 +40,26 @@ def argument_schema(arguments: type[BaseModel]) -> dict[str, Any]:
     return written
 
 
-def _plain_schema(node: Mapping[str, Any], known: Mapping[str, Any], depth: int) -> dict[str, Any]:
+def _plain_schema(
+    node: Mapping[str, Any], definitions: Mapping[str, Any], depth: int
+) -> dict[str, Any]:
     if depth > _MOST_NESTING:
         raise ValueError("The arguments of a tool are nested too deeply.")
 
-    node = _resolved(node, known)
+    node = _resolved(node, definitions)
     written = {key: value for key, value in node.items() if key in _KEPT}
     if "const" in node:
         written["enum"] = [node["const"]]
     if "items" in node:
-        written["items"] = _plain_schema(node["items"], known, depth + 1)
+        written["items"] = _plain_schema(node["items"], definitions, depth + 1)
     if "anyOf" in node:
         return _alternatives(
-            written, [_plain_schema(one, known, depth + 1) for one in node["anyOf"]]
+            written, [_plain_schema(part, definitions, depth + 1) for part in node["anyOf"]]
         )
     if node.get("type") == "object":
         properties = node.get("properties", {})
         written["properties"] = {
-            name: _plain_schema(one, known, depth + 1) for name, one in properties.items()
+            name: _plain_schema(part, definitions, depth + 1) for name, part in properties.items()
         }
         written["required"] = list(properties)
         written["additionalProperties"] = False
@@ -65,12 +67,12 @@ def _plain_schema(node: Mapping[str, Any], known: Mapping[str, Any], depth: int)
     return written
 
 
-def _resolved(node: Mapping[str, Any], known: Mapping[str, Any]) -> Mapping[str, Any]:
+def _resolved(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the node with what it refers to; its own keys replace those of the reference."""
     if "$ref" not in node:
         return node
 
-    referred = known[node["$ref"].removeprefix(_REFERENCE)]
+    referred = definitions[node["$ref"].removeprefix(_REFERENCE)]
     own = {key: value for key, value in node.items() if key != "$ref"}
     return {**referred, **own}
 

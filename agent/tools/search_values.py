@@ -145,7 +145,7 @@ async def _likely(words: str, catalog: Catalog, reader: SchemaReader) -> Sequenc
 def _columns_named(name: str, tables: Iterable[Table]) -> list[tuple[Table, Column]]:
     wanted = name.replace('"', "").rpartition(".")[2].casefold()
     everywhere = [(table, column) for table in tables for column in table.columns]
-    with_name = [one for one in everywhere if one[1].name.casefold() == wanted]
+    with_name = [named for named in everywhere if named[1].name.casefold() == wanted]
     if not with_name:
         names = list(dict.fromkeys(column.name for _, column in everywhere))
         near = closest(wanted, names, _MOST_NEAR, _LEAST_LIKENESS)

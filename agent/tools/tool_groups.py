@@ -26,7 +26,7 @@ def groups_of(setting: str) -> GroupsOf:
 
 
 def regrouped(
-    tools: Sequence[Tool[Any]], groups: GroupsOf, known: Sequence[str]
+    tools: Sequence[Tool[Any]], groups: GroupsOf, tool_names: Sequence[str]
 ) -> tuple[Tool[Any], ...]:
     """Return the tools with the groups that `groups` names; the others keep theirs.
 
@@ -36,11 +36,11 @@ def regrouped(
     Raises:
         InvalidToolGroups: `groups` names none of `known`.
     """
-    unknown = sorted(groups.keys() - set(known))
+    unknown = sorted(groups.keys() - set(tool_names))
     if unknown:
         raise InvalidToolGroups(
             f"TOOL_GROUPS names tools that there are not: {', '.join(unknown)}. "
-            f"There are: {', '.join(sorted(known))}."
+            f"There are: {', '.join(sorted(tool_names))}."
         )
 
     return tuple(replace(tool, groups=groups.get(tool.name, tool.groups)) for tool in tools)

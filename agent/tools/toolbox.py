@@ -113,8 +113,8 @@ def build_tools(services: ToolServices) -> tuple[Tool[Any], ...]:
         reference_tool(services.memory, services.drafts_of),
         *services.own,
     )
-    known = (*TOOL_NAMES, *(tool.name for tool in services.own))
-    return regrouped(tools, services.groups, known)
+    tool_names = (*TOOL_NAMES, *(tool.name for tool in services.own))
+    return regrouped(tools, services.groups, tool_names)
 
 
 def argument_transforms(provided: Provided) -> tuple[ArgumentTransform, ...]:

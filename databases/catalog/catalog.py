@@ -184,8 +184,11 @@ def _with_known_tables(kept: Catalog, read: Catalog) -> Catalog:
     """Return `read` with the objects of the tables that have not changed: two copies of thousands
     would take much memory.
     """
-    known = kept.by_key
-    tables = (table if known.get(table.key) != table else known[table.key] for table in read.tables)
+    kept_tables = kept.by_key
+    tables = (
+        table if kept_tables.get(table.key) != table else kept_tables[table.key]
+        for table in read.tables
+    )
     return replace(read, tables=tuple(tables))
 
 
@@ -239,12 +242,12 @@ async def read_knowledge(
     )
     sampler = Sampler(connection, UnaskedReading(facts), begin)
     await sampler.sample(await samples_of(catalog, open_relations, attributes))
-    known = Knowledge(await sampler.known(catalog), facts, secured)
+    knowledge = Knowledge(await sampler.known(catalog), facts, secured)
     if check is not None:
-        await check(known, plan)
+        await check(knowledge, plan)
 
     await connection.query("RESET jit")
-    return known
+    return knowledge
 
 
 async def _planning_refusal(connection: Connection, begin: str, sql: str) -> str | None:

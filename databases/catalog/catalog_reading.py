@@ -77,12 +77,12 @@ async def read_relations(connection: Connection) -> list[CatalogRelation]:
 async def read_columns(connection: Connection) -> Mapping[str, list[Attribute]]:
     """Return the columns by the oid of their table, in order; raises psycopg2's errors."""
     attributes: defaultdict[str, list[Attribute]] = defaultdict(list)
-    known: dict[Attribute, Attribute] = {}  # thousands of tables have the same ones
+    distinct: dict[Attribute, Attribute] = {}  # thousands of tables have the same ones
     rows = await _with_comments(connection, queries.COLUMNS)
     async for oid, name, kind, nullable, comment, is_text, is_day, *types in in_turns(rows):
         column = Column(name=name, type=kind, comment=_shortened(comment), nullable=nullable == "t")
         attribute = Attribute(column, is_text == "t", is_day == "t", *types)
-        attributes[oid].append(known.setdefault(attribute, attribute))
+        attributes[oid].append(distinct.setdefault(attribute, attribute))
 
     return attributes
 

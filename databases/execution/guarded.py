@@ -182,24 +182,26 @@ class GuardedDatabase(ExecutingDatabase):
         """Give the guard the facts of the database as they are now; return them, the catalogue
         narrowed.
         """
-        known = await self._inner.knowledge()
-        self._guard.learn(known.facts)
-        if known is not self._whole:
-            self._hiding = frozenset(name for _, name in await self._hidden_by(known))
-            narrowed = known
+        knowledge = await self._inner.knowledge()
+        self._guard.learn(knowledge.facts)
+        if knowledge is not self._whole:
+            self._hiding = frozenset(name for _, name in await self._hidden_by(knowledge))
+            narrowed = knowledge
             if self._narrow is not None:
                 # Following views to what they read takes a while where there are many.
-                narrowed = await asyncio.to_thread(_narrowed, self._narrow, known, self._narrowed)
+                narrowed = await asyncio.to_thread(
+                    _narrowed, self._narrow, knowledge, self._narrowed
+                )
 
-            self._whole, self._narrowed = known, narrowed
+            self._whole, self._narrowed = knowledge, narrowed
 
         return self._narrowed
 
-    async def _hidden_by(self, known: Knowledge) -> Collection[Key]:
+    async def _hidden_by(self, knowledge: Knowledge) -> Collection[Key]:
         if self._hides is None:
-            return known.secured
+            return knowledge.secured
 
-        return {*known.secured, *await asyncio.to_thread(self._hides, known)}
+        return {*knowledge.secured, *await asyncio.to_thread(self._hides, knowledge)}
 
     async def _show(self) -> None:
         if self._prepare is None or not self._shown.tables:
@@ -299,8 +301,8 @@ class GuardedDatabase(ExecutingDatabase):
         """Return the planner's estimate; raises `CostExceeded` for a plan beyond the limits."""
         explain = partial(self._inner.explain, proven.sent, proven.context)
         plan = await self._discreet(explain, proven)
-        catalog, known = await self.catalog(), await self._learned()
-        plan = with_known_scans(plan, catalog, known.facts.parents)
+        catalog, knowledge = await self.catalog(), await self._learned()
+        plan = with_known_scans(plan, catalog, knowledge.facts.parents)
         plan = replace(plan, is_shown=plan.is_shown and proven.tells)
         self._limits.admit(plan, catalog)
         return plan
@@ -326,8 +328,8 @@ class GuardedDatabase(ExecutingDatabase):
         try:
             return await act()
         except (InvalidSql, ForbiddenObject) as error:
-            known = await self._learned()
-            refusal = discreet(error, proven.statement, known.catalog, known.facts)
+            knowledge = await self._learned()
+            refusal = discreet(error, proven.statement, knowledge.catalog, knowledge.facts)
             told = _limit_said(refusal, proven)
             if isinstance(told, InvalidSql):
                 if not proven.tells:
@@ -391,17 +393,17 @@ class DiscreetRows:
         return await self._page()
 
 
-def _narrowed(narrow: Narrow, known: Knowledge, before: Knowledge) -> Knowledge:
+def _narrowed(narrow: Narrow, knowledge: Knowledge, before: Knowledge) -> Knowledge:
     """Return `known` with the part of its catalogue that `narrow` leaves.
 
     A catalogue that equals the one before is the same object, so that what was derived from it
     stays valid.
     """
-    catalog = narrow(known)
+    catalog = narrow(knowledge)
     if catalog == before.catalog:
         catalog = before.catalog
 
-    return replace(known, catalog=catalog)
+    return replace(knowledge, catalog=catalog)
 
 
 class ActorDatabase(ExecutingDatabase):

@@ -216,12 +216,12 @@ class PostgresDatabase:
 
     async def view_sources(self) -> tuple[ViewSources, ...]:
         """Return all views of the database with what they read, as of the catalogue in use."""
-        known = await self.knowledge()
-        if self._view_sources is None or self._view_sources[0] is not known:
+        knowledge = await self.knowledge()
+        if self._view_sources is None or self._view_sources[0] is not knowledge:
             with charged_to(SERVICE):
                 read = await self._with_connection(read_view_sources)
 
-            self._view_sources = (known, read)
+            self._view_sources = (knowledge, read)
 
         return self._view_sources[1]
 

@@ -333,10 +333,10 @@ class Hub:
         """
         note = dict(self._notes()).get(name)
         if note is None:
-            known = ", ".join(self.names()) or "none"
+            names = ", ".join(self.names()) or "none"
             raise SourceError(
-                f"枢纽没有来源 {name}；已有：{known}。",
-                f"The hub has no source {name}; it has: {known}.",
+                f"枢纽没有来源 {name}；已有：{names}。",
+                f"The hub has no source {name}; it has: {names}.",
             )
 
         return AttachedSource(name, note)
@@ -383,12 +383,12 @@ class Hub:
         cursor: extensions.cursor,
         name: str,
         made: HubTables,
-        known: SourceNote,
+        note_before: SourceNote,
     ) -> Collection[tuple[str, str]]:
         """Make the tables of a source that are not there as they should be; return their keys."""
-        changed = _changed(known, made)
-        comments = HubComments(cursor, made.schemas.values(), known.comments)
-        self._drop(cursor, made, known, changed)
+        changed = _changed(note_before, made)
+        comments = HubComments(cursor, made.schemas.values(), note_before.comments)
+        self._drop(cursor, made, note_before, changed)
         for schema in made.schemas.values():
             cursor.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(sql.Identifier(schema)))
 
@@ -403,10 +403,10 @@ class Hub:
             for column in hub_table.left_out:
                 self._say_left_out(name, ".".join((*hub_table.table.key, column)))
 
-        self._grant(cursor, known.reader, made.schemas)
+        self._grant(cursor, note_before.reader, made.schemas)
         digests = {hub_table.table.key: hub_table.digest for hub_table in made.tables}
         note = replace(
-            known,
+            note_before,
             schemas=made.schemas,
             keys=list(made.keys()),
             digests=digests,
@@ -426,12 +426,12 @@ class Hub:
         self,
         cursor: extensions.cursor,
         made: HubTables,
-        known: SourceNote,
+        note_before: SourceNote,
         changed: Collection[tuple[str, str]],
     ) -> None:
         """Drop tables that have changed or are gone, and enums that no table needs any more."""
         kept = {hub_table.table.key for hub_table in made.tables} - set(changed)
-        for key in sorted(set(known.digests) - kept):
+        for key in sorted(set(note_before.digests) - kept):
             cursor.execute(sql.SQL("DROP FOREIGN TABLE IF EXISTS {}").format(sql.Identifier(*key)))
 
         for enum in sorted(self._enums(cursor, made.schemas) - made.enums):
@@ -564,10 +564,10 @@ def _options(pairs: Sequence[str] | None) -> Mapping[str, str]:
     return {name: value for name, _, value in split}
 
 
-def _changed(known: SourceNote, made: HubTables) -> set[tuple[str, str]]:
+def _changed(note_before: SourceNote, made: HubTables) -> set[tuple[str, str]]:
     """Return the keys of tables that are not in the hub as they should be."""
     return {
         hub_table.table.key
         for hub_table in made.tables
-        if known.digests.get(hub_table.table.key) != hub_table.digest
+        if note_before.digests.get(hub_table.table.key) != hub_table.digest
     }

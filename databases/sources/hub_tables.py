@@ -125,25 +125,25 @@ def _hub_table(
 
 def _with_keys_among(tables: Sequence[HubTable]) -> Sequence[HubTable]:
     """Return the tables without keys on columns that the hub leaves out."""
-    left_out = {one.table.key: set(one.left_out) for one in tables}
+    left_out = {hub_table.table.key: set(hub_table.left_out) for hub_table in tables}
     with_keys = []
-    for one in tables:
-        own = left_out[one.table.key]
+    for hub_table in tables:
+        own = left_out[hub_table.table.key]
         foreign = []
-        for key in one.table.foreign_keys:
+        for key in hub_table.table.foreign_keys:
             gone = left_out.get(key.target, set())
             if own.isdisjoint(key.columns) and gone.isdisjoint(key.target_columns):
                 foreign.append(key)
 
-        primary = one.table.primary_key
+        primary = hub_table.table.primary_key
         if not own.isdisjoint(primary):
             primary = ()
 
-        unique = tuple(key for key in one.table.unique_keys if own.isdisjoint(key))
+        unique = tuple(key for key in hub_table.table.unique_keys if own.isdisjoint(key))
         table = replace(
-            one.table, primary_key=primary, unique_keys=unique, foreign_keys=tuple(foreign)
+            hub_table.table, primary_key=primary, unique_keys=unique, foreign_keys=tuple(foreign)
         )
-        with_keys.append(replace(one, table=table))
+        with_keys.append(replace(hub_table, table=table))
 
     return with_keys
 
@@ -179,23 +179,23 @@ def create_enum(cursor: Cursor, enum: EnumType) -> None:
     cursor.execute(sql.SQL("CREATE TYPE {} AS ENUM ({})").format(name, labels))
 
 
-def create_table(cursor: Cursor, server: str, one: HubTable) -> None:
+def create_table(cursor: Cursor, server: str, hub_table: HubTable) -> None:
     """Create the foreign table."""
-    columns = sql.SQL(", ").join(_definition(one, column) for column in one.columns)
-    options = {"schema_name": one.remote[0], "table_name": one.remote[1]}
-    create_foreign_table(cursor, server, one.table.key, columns, options)
+    columns = sql.SQL(", ").join(_definition(hub_table, column) for column in hub_table.columns)
+    options = {"schema_name": hub_table.remote[0], "table_name": hub_table.remote[1]}
+    create_foreign_table(cursor, server, hub_table.table.key, columns, options)
 
 
-def _definition(one: HubTable, column: Column) -> sql.Composable:
+def _definition(hub_table: HubTable, column: Column) -> sql.Composable:
     name = sql.Identifier(column.name)
     parts: list[sql.Composable] = [
         name,
-        sql.SQL(one.types[column.name]),
+        sql.SQL(hub_table.types[column.name]),
         column_options({"column_name": column.name}),
     ]
     if not column.nullable:
         parts.append(sql.SQL("NOT NULL"))
-    if column.allowed and not any(enum.labels == column.allowed for enum in one.enums):
+    if column.allowed and not any(enum.labels == column.allowed for enum in hub_table.enums):
         values = sql.SQL(", ").join(map(sql.Literal, column.allowed))
         parts.append(sql.SQL("CHECK ({} IN ({}))").format(name, values))
 

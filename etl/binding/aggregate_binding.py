@@ -248,8 +248,10 @@ class AggregateBinding:
     def _assume_zone(self, column: BoundColumn) -> None:
         zone, name = self._state.time_zone, shown(column)
         text = Text(f"{name} 按时区 {zone} 划分时间段。", f"Periods of {name} are those of {zone}.")
-        known = BoundCondition(column, "not_null")
-        self._findings.assume("time_zone", text, self._order, decides=JoinedRows(ways=((known,),)))
+        not_null = BoundCondition(column, "not_null")
+        self._findings.assume(
+            "time_zone", text, self._order, decides=JoinedRows(ways=((not_null,),))
+        )
 
     def _assume_null_group(self, column: BoundColumn) -> None:
         if column.source and self._scope.stored(column).nullable:

@@ -294,8 +294,8 @@ class ConditionBinding:
             text = Text(
                 f"与 {name} 比较的日期按时区 {zone}。", f"Days of {name} are those of {zone}."
             )
-            known = BoundCondition(column, "not_null")
-            decides = FilteredRows(self.operation, column, ((known,),))
+            not_null = BoundCondition(column, "not_null")
+            decides = FilteredRows(self.operation, column, ((not_null,),))
             self.findings.assume("time_zone", text, self.operation, decides=decides)
 
     def _assume_whole_days(self, column: BoundColumn, values: Sequence[Any]) -> None:

@@ -389,9 +389,9 @@ class JoinPlanner:
         here = left
         for place, link in enumerate(way):
             is_last = place == len(way) - 1
-            known = None if is_last else self._joined_by(here, link)
-            if known is not None:
-                here = known
+            joined_already = None if is_last else self._joined_by(here, link)
+            if joined_already is not None:
+                here = joined_already
                 continue
 
             name = right if is_last else self._added_source(link.right)

@@ -243,7 +243,7 @@ class StepBinding:
         """
         state = self._state
         result = self._scope.result or {}
-        names = {known.column: name for name, known in result.items()}
+        names = {result_name.column: name for name, result_name in result.items()}
         questions = CurrencyQuestions(self._scope, self._findings, state.catalog, state.fixed)
         for money in sorted(result[column].money, key=shown):
             currency = questions.currency_of(money, state.tree)

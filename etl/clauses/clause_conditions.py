@@ -817,14 +817,14 @@ def _none_of(conditions: list[Json], *, keeps_null: bool) -> list[Json] | None:
     """
     alternatives: list[Json] = []
     without_value: dict[str, Json] = {}
-    for one in conditions:
-        opposites = _opposites(one)
+    for entry in conditions:
+        opposites = _opposites(entry)
         if opposites is None:
             return None
 
         alternatives += opposites
         if keeps_null and not _any_says_null(opposites):
-            column = one["column"]
+            column = entry["column"]
             without_value[column] = {"column": column, "operator": "is_null"}
 
     alternatives += without_value.values()

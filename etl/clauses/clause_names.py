@@ -131,7 +131,7 @@ class Names:
 
     def begin_with(self, key: TableKey) -> None:
         """Make a table the base of the request."""
-        self._sources = [key, *(known for known in self._sources if known != key)]
+        self._sources = [key, *(source for source in self._sources if source != key)]
 
     def only_base(self, tables: Sequence[Table], operation: int) -> Table | None:
         """Return the table whose rows all count; None while the user is asked."""

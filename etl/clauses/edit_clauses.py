@@ -79,31 +79,31 @@ class EditClauses(ClauseReader):
                 window["partition_by"] = [*window["partition_by"], *names]
 
     def _place(
-        self, known: list[Json], entries: list[Json], kind: AmbiguityKind, *, is_added: bool
+        self, earlier: list[Json], entries: list[Json], kind: AmbiguityKind, *, is_added: bool
     ) -> None:
         """Add to the keys or figures that there are, or replace them, as it is said or chosen."""
         chosen: str | None = _ADD
-        if known and not is_added:
+        if earlier and not is_added:
             chosen = self._asked_place(kind, entries)
         if chosen is None:
             return
         if chosen == _REPLACE:
-            self._take_away(known)
-            known.clear()
+            self._take_away(earlier)
+            earlier.clear()
 
-        for one in entries:
-            one["as"] = self._free_name(one)
-            known.append(one)
-            self._draft.show(one["as"])
+        for entry in entries:
+            entry["as"] = self._free_name(entry)
+            earlier.append(entry)
+            self._draft.show(entry["as"])
 
     def _take_away(self, gone: Sequence[Json]) -> None:
         """Let the target and windows do without keys or figures that are no more."""
-        names = [str(one["as"]) for one in gone]
+        names = [str(entry["as"]) for entry in gone]
         self._draft.hide(names)
         self._remove_windows_over(names)
 
     def _asked_place(self, kind: AmbiguityKind, entries: Sequence[Json]) -> str | None:
-        listed = ", ".join(str(one["as"]) for one in entries)
+        listed = ", ".join(str(entry["as"]) for entry in entries)
         prompt = Text(
             f"“{listed}”是增加，还是替换原有的？",
             f"Does “{listed}” come beside what there is, or instead of it?",
@@ -117,11 +117,11 @@ class EditClauses(ClauseReader):
         except NotBound:
             return None
 
-    def _free_name(self, one: Json) -> str:
+    def _free_name(self, entry: Json) -> str:
         """Return a name that no other column of the result has."""
         taken = self._result_names()
-        name = str(one["as"])
-        table, _, column = str(one.get("column", "")).partition(".")
+        name = str(entry["as"])
+        table, _, column = str(entry.get("column", "")).partition(".")
         if column and name in taken:
             name = f"{table}_{column}"
 
@@ -162,7 +162,7 @@ class EditClauses(ClauseReader):
         return True
 
     def _replace_function(self, token: Token, old: Sequence[Token]) -> bool:
-        replaced = {one.kind for one in old}.intersection(FIGURE_FUNCTIONS)
+        replaced = {token.kind for token in old}.intersection(FIGURE_FUNCTIONS)
         measures = self._computed()
         if replaced:
             measures = _with_any(measures, "function", replaced)
@@ -278,9 +278,9 @@ class EditClauses(ClauseReader):
         before = str(key["as"])
         column = self._names.reference(named.table, named.column.name)
         self._draft.keys.remove(key)
-        known = _first_with(self._draft.keys, "column", column)
-        if known is not None:  # the result is grouped by it already
-            self._draft.rename_result({before: known["as"]})
+        earlier = _first_with(self._draft.keys, "column", column)
+        if earlier is not None:  # the result is grouped by it already
+            self._draft.rename_result({before: earlier["as"]})
             return True
 
         changed = {**key, "column": column, "as": named.column.name}
@@ -314,7 +314,7 @@ class EditClauses(ClauseReader):
 
     def _one_of(self, kind: AmbiguityKind, entries: Sequence[Json], said: str) -> Json | None:
         """Return the one that is replaced; None where there is none or the user is asked."""
-        by_name = {str(one["as"]): one for one in entries}
+        by_name = {str(entry["as"]): entry for entry in entries}
         chosen = self._one_reference(kind, list(by_name), said)
         return by_name.get(chosen or "")
 
@@ -411,9 +411,9 @@ class EditClauses(ClauseReader):
         return bool(gone)
 
     def _remove(self, gone: Sequence[Json]) -> None:
-        for known in (self._draft.keys, self._draft.measures):
-            kept = [one for one in known if one not in gone]
-            known[:] = kept
+        for entries in (self._draft.keys, self._draft.measures):
+            kept = [entry for entry in entries if entry not in gone]
+            entries[:] = kept
 
         self._take_away(gone)
         if gone and not self._result_names():
@@ -440,9 +440,9 @@ class EditClauses(ClauseReader):
 
 def _first_with(entries: Iterable[Json], part: str, value: str | None) -> Json | None:
     """Return the first key or figure with this part; None where there is none."""
-    for one in entries:
-        if one.get(part) == value:
-            return one
+    for entry in entries:
+        if entry.get(part) == value:
+            return entry
 
     return None
 
@@ -450,31 +450,31 @@ def _first_with(entries: Iterable[Json], part: str, value: str | None) -> Json |
 def _with_any(entries: Iterable[Json], part: str, values: Collection[str | None]) -> list[Json]:
     """Return the operations, keys or figures of which this part is one of the values."""
     kept: list[Json] = []
-    for one in entries:
-        if one.get(part) in values:
-            kept.append(one)
+    for entry in entries:
+        if entry.get(part) in values:
+            kept.append(entry)
 
     return kept
 
 
-def _unknown_among(entries: Iterable[Json], known: Collection[Json]) -> list[Json]:
+def _unknown_among(entries: Iterable[Json], earlier: Collection[Json]) -> list[Json]:
     """Return the groups or figures that are not known yet, whatever they are called."""
-    known_parts = list(map(_telling_parts, known))
+    known_parts = list(map(_telling_parts, earlier))
     unknown: list[Json] = []
-    for one in entries:
-        if _telling_parts(one) not in known_parts:
-            unknown.append(one)
+    for entry in entries:
+        if _telling_parts(entry) not in known_parts:
+            unknown.append(entry)
 
     return unknown
 
 
-def _telling_parts(one: Json) -> Json:
+def _telling_parts(entry: Json) -> Json:
     """Return the parts by which a group or figure differs from others."""
-    return {part: one[part] for part in _TELLING if part in one}
+    return {part: entry[part] for part in _TELLING if part in entry}
 
 
 def _sorting_columns(window: Json) -> list[str]:
-    return [one["column"] for one in window["order_by"]]
+    return [sorting["column"] for sorting in window["order_by"]]
 
 
 def _is_period(token: Token) -> bool:
@@ -517,7 +517,7 @@ def _sides_of(tokens: Sequence[Token]) -> _Sides:
         if token.means("replacing"):
             return _sides_of_replacement(behind)
 
-        is_said_behind = any(one.names or one.kind for one in behind)
+        is_said_behind = any(token.names or token.kind for token in behind)
         if token.means("instead") and is_said_behind:
             return _Sides(behind, before)
 

@@ -129,9 +129,9 @@ class RequestDraft:
 
     def make_aggregate(self) -> Json:
         """Return the parameters of the aggregate, which is added where there is none."""
-        known = self.aggregate
-        if known is not None:
-            return known
+        aggregate = self.aggregate
+        if aggregate is not None:
+            return aggregate
 
         made: Json = {"group_by": [], "measures": []}
         self.add("aggregate", made)

@@ -108,12 +108,12 @@ def _late(days: Mapping[int, date | None], lookback_days: int) -> set[int]:
 
     One row of the last day stays.
     """
-    known = {place: day for place, day in days.items() if day is not None}
-    if not known:
+    day_by_place = {place: day for place, day in days.items() if day is not None}
+    if not day_by_place:
         return set()
 
-    last_place = max(known, key=lambda place: known[place])
-    first_day = known[last_place] - timedelta(days=lookback_days)
+    last_place = max(day_by_place, key=lambda place: day_by_place[place])
+    first_day = day_by_place[last_place] - timedelta(days=lookback_days)
     candidates = []
     for place, day in days.items():
         is_recent = day is None or day >= first_day

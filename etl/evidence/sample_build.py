@@ -149,18 +149,18 @@ class SampleBuild:
 
         return totals
 
-    async def _total(self, one: Reconciliation) -> MeasureTotal | None:
-        if one.built is None or one.independent is None:
+    async def _total(self, measure: Reconciliation) -> MeasureTotal | None:
+        if measure.built is None or measure.independent is None:
             return None
 
-        built = self._stage.text(one.built)
-        independent = self._stage.text(one.independent)
+        built = self._stage.text(measure.built)
+        independent = self._stage.text(measure.independent)
         rows = await self._build.rows(
             f"SELECT b.v::text, i.v::text FROM ({built}) AS b (v), ({independent}) AS i (v)"
         )
         shown, other = rows.rows[0]
         return MeasureTotal(
-            measure=one.name,
+            measure=measure.name,
             built=shown,
             independent=other,
             difference=_apart(shown, other),

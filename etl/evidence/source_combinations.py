@@ -131,16 +131,16 @@ class SourceCombinations:
 
     def determined_by(self, source: str) -> set[str]:
         """Return the sources of which a row of `source` leaves at most one row to choose."""
-        known = {source}
+        sources = {source}
         for _ in self._joins:
             for step in self._joins:
-                is_reached = step.left_sources <= known
+                is_reached = step.left_sources <= sources
                 if is_reached and not step.is_multiple:
-                    known.add(step.right)
-                if step.right in known and self._is_unique(step):
-                    known |= step.left_sources
+                    sources.add(step.right)
+                if step.right in sources and self._is_unique(step):
+                    sources |= step.left_sources
 
-        return known
+        return sources
 
     def _is_unique(self, step: JoinSourceStep) -> bool:
         """Tell whether a row of the join's right source belongs to one row before it at most."""

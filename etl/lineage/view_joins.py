@@ -63,8 +63,8 @@ def _seen(sides: Sequence[_Side], catalog: Catalog) -> tuple[TableKey, tuple[str
         return None
 
     columns = tuple(side[2] for side in sides)
-    known = {column.name for column in catalog.by_key[key].columns}
-    if known.issuperset(columns):
+    column_names = {column.name for column in catalog.by_key[key].columns}
+    if column_names.issuperset(columns):
         return (key, columns)
 
     return None

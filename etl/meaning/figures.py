@@ -11,13 +11,13 @@ from etl.schemas.parameters import MeasureFunction
 
 def figure(function: MeasureFunction, values: Iterable[Any]) -> Any:
     """Aggregate values; None is left out, and nothing gives None but for counts."""
-    known = known_values(values)
+    without_nulls = known_values(values)
     if function in _COUNTS:
-        return _COUNTS[function](known)
-    if not known:
+        return _COUNTS[function](without_nulls)
+    if not without_nulls:
         return None
 
-    return _FIGURES[function](known)
+    return _FIGURES[function](without_nulls)
 
 
 def hashable(value: Any) -> Hashable:

@@ -98,7 +98,7 @@ class _Drafting:
         names = UniqueNames()
         outputs: list[tuple[str, exp.Expr]] = []
         columns: list[NodeColumn] = []
-        known: dict[BoundColumn, tuple[str, str]] = {}
+        output_by_column: dict[BoundColumn, tuple[str, str]] = {}
         for name in self._needed[source.name]:
             if name == ROW:
                 continue
@@ -110,7 +110,7 @@ class _Drafting:
 
             output = names.column(readable_name(name), source.name)
             outputs.append((output, value))
-            known[BoundColumn(source.name, name)] = (output, type_)
+            output_by_column[BoundColumn(source.name, name)] = (output, type_)
             role: ColumnRole = "key" if name in source.table.primary_key else "attribute"
             described = stored[name].comment
             columns.append(NodeColumn(name=output, type=type_, role=role, description=described))
@@ -121,14 +121,17 @@ class _Drafting:
             materialization="view",
             inputs=[f"{source.table.schema}.{source.table.name}"],
             operations=[],
-            grain=[known[BoundColumn(source.name, name)][0] for name in source.table.primary_key],
+            grain=[
+                output_by_column[BoundColumn(source.name, name)][0]
+                for name in source.table.primary_key
+            ],
             columns=columns,
         )
         select = selection(outputs, table(source.table.name, source.table.schema))
-        meant = [(output, one) for one, (output, _) in known.items()]
+        meant = [(output, one) for one, (output, _) in output_by_column.items()]
         meaning = self._meaning(meant, [], [source])
         self._models.append(DraftModel(node, select, node.name, meaning=meaning))
-        return InputRows(node.name, known)
+        return InputRows(node.name, output_by_column)
 
     def _is_cleaned_apart(self, name: str) -> bool:
         """Tell whether a source's rows are changed before they are joined."""

@@ -73,14 +73,14 @@ def _issue(finding: Found, lang: Lang) -> ReviewIssue:
 
 
 def _missing_nodes(draft: Draft, _: BoundIntent) -> Iterator[Found]:
-    known = {node.name for node in draft.plan.nodes}
+    node_names = {node.name for node in draft.plan.nodes}
     for _model, table in _parts(draft, exp.Table):
         if table.db:
-            known.add(f"{table.db}.{table.name}")
+            node_names.add(f"{table.db}.{table.name}")
 
     for node in draft.plan.nodes:
         for name in node.inputs:
-            if name not in known:
+            if name not in node_names:
                 yield "missing_node", node.name, name
 
 

@@ -24,10 +24,10 @@ def plan_problems(plan: ArchitecturePlan, rules: Draft) -> list[str]:
         return [shape]
 
     problems = list(_target_problems(plan.nodes[-1], target))
-    known = _stored_tables(rules)
+    stored_tables = _stored_tables(rules)
     for node in plan.nodes:
-        problems += node_problems(node, known, is_target=node.name == target.name)
-        known.add(node.name)
+        problems += node_problems(node, stored_tables, is_target=node.name == target.name)
+        stored_tables.add(node.name)
 
     needed = nodes_behind(plan.nodes, plan.target)
     for node in plan.nodes:

@@ -77,11 +77,11 @@ def _of_both(left: Origins, right: Origins) -> Origins:
 
 
 def _of_select(select: exp.Select, queries: Mapping[str, Origins]) -> Origins:
-    known = dict(queries)
+    origins_of_queries = dict(queries)
     places: list[str] = []
     for place in read_places(select):
         if isinstance(place, exp.Subquery):
-            known[place.alias] = _outputs(place.this, queries)
+            origins_of_queries[place.alias] = _outputs(place.this, queries)
             places.append(place.alias)
         elif isinstance(place, exp.Table):
             places.append(f"{place.db}.{place.name}" if place.db else place.name)
@@ -93,7 +93,7 @@ def _of_select(select: exp.Select, queries: Mapping[str, Origins]) -> Origins:
         if not name or name in origins:  # only its place matters, as in the second part of a UNION
             name = f"{name}?{number}"
 
-        origins[name] = _origins(value, known, first)
+        origins[name] = _origins(value, origins_of_queries, first)
 
     return origins
 

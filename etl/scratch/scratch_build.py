@@ -173,12 +173,12 @@ async def sweep(url: str, options: ScratchOptions) -> int:
 def _read_as_text(connection: Connection) -> None:
     """Read values of types that drafts only hand on as PostgreSQL's text."""
     adapters = connection.adapters
-    for known in adapters.types:
-        is_range = isinstance(known, RangeInfo | MultirangeInfo)
-        if is_range or known.name in _READ_AS_TEXT:
-            adapters.register_loader(known.oid, TextLoader)
-        if known.array_oid:
-            adapters.register_loader(known.array_oid, TextLoader)
+    for type_ in adapters.types:
+        is_range = isinstance(type_, RangeInfo | MultirangeInfo)
+        if is_range or type_.name in _READ_AS_TEXT:
+            adapters.register_loader(type_.oid, TextLoader)
+        if type_.array_oid:
+            adapters.register_loader(type_.array_oid, TextLoader)
 
 
 async def _connect(url: str, schema: str, options: ScratchOptions) -> Connection:

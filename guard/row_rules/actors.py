@@ -56,7 +56,7 @@ class ActorRows:
         return self.rules is None
 
     def rewritten(
-        self, statement: str, known: KnownServer, qualify: Qualify = lambda _: False
+        self, statement: str, server: KnownServer, qualify: Qualify = lambda _: False
     ) -> str:
         """Return the statement over nothing but what the actor may see; the same text when it reads
         nothing that is limited, and uses no contested name.
@@ -74,16 +74,16 @@ class ActorRows:
         if self.rules is None:
             return statement
 
-        return self.rules.rewritten(statement, self, known, qualify)
+        return self.rules.rewritten(statement, self, server, qualify)
 
-    def limits(self, known: KnownServer) -> "RowLimits":
+    def limits(self, server: KnownServer) -> "RowLimits":
         """Return what this means for each table of the catalogue. Following thousands of views
         takes a while.
         """
         if self.rules is None:
             return RowLimits()
 
-        return self.rules.limits(self, known)
+        return self.rules.limits(self, server)
 
 
 OPEN = ActorRows()
@@ -108,7 +108,7 @@ class RowLimits(NamedTuple):
 class _Bound(NamedTuple):
     """Holds the rules as a server has them, and statements that were rewritten by them."""
 
-    known: KnownServer
+    server: KnownServer
     tables: dict[Key, BoundTable]
     relations: dict[frozenset[Key], Relations]
     rewritten: OrderedDict[tuple[ActorRows, str, Qualify], str]
@@ -171,7 +171,7 @@ class RowRules:
             rules=self,
         )
 
-    async def check(self, known: KnownServer, plan: Plan | None = None) -> tuple[str, ...]:
+    async def check(self, server: KnownServer, plan: Plan | None = None) -> tuple[str, ...]:
         """Compare the rules with the server; remember the `problems`, and say new ones in the
         log.
 
@@ -181,17 +181,17 @@ class RowRules:
                 alone, which finds what only PostgreSQL knows: types, functions.
         """
         if plan is not None:
-            tables, _ = bind(self._file, known)
+            tables, _ = bind(self._file, server)
             self._refusals = await refused_grants(tables, plan)
             self._bound = None
 
-        self._bound_to(known)
+        self._bound_to(server)
         return self.problems
 
     def rewritten(
-        self, statement: str, rows: ActorRows, known: KnownServer, qualify: Qualify
+        self, statement: str, rows: ActorRows, server: KnownServer, qualify: Qualify
     ) -> str:
-        bound = self._bound_to(known)
+        bound = self._bound_to(server)
         key = (rows, statement, qualify)
         done = bound.rewritten.get(key)
         if done is None:
@@ -201,12 +201,12 @@ class RowRules:
 
         return done
 
-    def limits(self, rows: ActorRows, known: KnownServer) -> RowLimits:
-        relations = self._relations(rows, self._bound_to(known))
+    def limits(self, rows: ActorRows, server: KnownServer) -> RowLimits:
+        relations = self._relations(rows, self._bound_to(server))
         closed: set[Key] = set()
         ruled: set[Key] = set()
         masked: set[tuple[str, str, str]] = set()
-        for key in known.catalog.by_key:
+        for key in server.catalog.by_key:
             try:
                 table = relations.rule(Read(key))
             except ForbiddenObject:
@@ -224,7 +224,7 @@ class RowRules:
         return RowLimits(frozenset(closed), frozenset(ruled), frozenset(masked))
 
     def _rewrite(self, statement: str, rows: ActorRows, bound: _Bound, qualify: Qualify) -> str:
-        facts, tables = bound.known.facts, bound.known.catalog.by_key
+        facts, tables = bound.server.facts, bound.server.catalog.by_key
         self._unseen.check(statement, facts)
         counting = dict(rows.grants)
 
@@ -245,26 +245,26 @@ class RowRules:
         limited = frozenset(key for key, _ in rows.grants)
         if limited not in bound.relations:
             made = Relations(
-                bound.known.facts, bound.tables, limited, self._file.views, self._file.functions
+                bound.server.facts, bound.tables, limited, self._file.views, self._file.functions
             )
             bound.relations[limited] = made
 
         return bound.relations[limited]
 
-    def _bound_to(self, known: KnownServer) -> _Bound:
+    def _bound_to(self, server: KnownServer) -> _Bound:
         bound = self._bound
         if (
             bound is None
-            or known.facts is not bound.known.facts
-            or known.catalog is not bound.known.catalog
+            or server.facts is not bound.server.facts
+            or server.catalog is not bound.server.catalog
         ):
-            tables, problems = bind(self._file, known, self._refusals)
+            tables, problems = bind(self._file, server, self._refusals)
             for problem in problems:
                 if problem not in self.problems:
                     _log.error("ROW_RULES: %s", problem)
 
             self.problems = problems
-            bound = self._bound = _Bound(known, tables, {}, OrderedDict())
+            bound = self._bound = _Bound(server, tables, {}, OrderedDict())
 
         return bound
 

@@ -74,10 +74,10 @@ Refusals = Mapping[tuple[Key, int], str]
 
 
 def bind(
-    file: RuleFile, known: KnownServer, refusals: Refusals = MappingProxyType({})
+    file: RuleFile, server: KnownServer, refusals: Refusals = MappingProxyType({})
 ) -> tuple[dict[Key, BoundTable], tuple[str, ...]]:
     """Return the file's tables as the server has them, and its problems as `file:line: text`."""
-    bound = {rule.key: _bind_rule(rule, known, refusals) for rule in file.tables}
+    bound = {rule.key: _bind_rule(rule, server, refusals) for rule in file.tables}
     problems: list[str] = []
     for rule in file.tables:
         for line, problem in _problems(rule, bound[rule.key]):
@@ -99,15 +99,15 @@ def _problems(rule: TableRule, table: BoundTable) -> Iterator[tuple[int, str]]:
             yield grant.line, f"{bound_grant.problem}; {closed}"
 
 
-def _bind_rule(rule: TableRule, known: KnownServer, refusals: Refusals) -> BoundTable:
-    columns = tuple(column.name for column in known.facts.attributes.get(rule.key, ()))
-    readable = readable_columns(rule.key, columns, known.facts)
+def _bind_rule(rule: TableRule, server: KnownServer, refusals: Refusals) -> BoundTable:
+    columns = tuple(column.name for column in server.facts.attributes.get(rule.key, ()))
+    readable = readable_columns(rule.key, columns, server.facts)
     row = _row_name(rule, columns)
     item = BoundItem(row, frozenset(columns), key=rule.key, called=rule.key[1])
-    names = BoundNames(item, known.facts, readable)
+    names = BoundNames(item, server.facts, readable)
     grants = []
     for place, grant in enumerate(rule.grants):
-        bound = _bound_grant(grant, names, known)
+        bound = _bound_grant(grant, names, server)
         refusal = refusals.get((rule.key, place))
         if refusal is not None and bound.problem is None:
             bound = BoundGrant(problem=refusal)
@@ -120,7 +120,7 @@ def _bind_rule(rule: TableRule, known: KnownServer, refusals: Refusals) -> Bound
         row=row,
         columns=columns,
         readable=readable,
-        types=_types(rule.key, known),
+        types=_types(rule.key, server),
         grants=tuple(grants),
     )
 
@@ -154,11 +154,11 @@ def readable_columns(key: Key, columns: tuple[str, ...], facts: ServerFacts) -> 
     return frozenset()
 
 
-def _types(key: Key, known: KnownServer) -> Mapping[str, str]:
-    parents = sorted(known.facts.parents.get(key, ()))
+def _types(key: Key, server: KnownServer) -> Mapping[str, str]:
+    parents = sorted(server.facts.parents.get(key, ()))
     types = {}
     for relation in (*parents, key):
-        table = known.catalog.by_key.get(relation)
+        table = server.catalog.by_key.get(relation)
         if table is None:
             continue
 
@@ -168,7 +168,7 @@ def _types(key: Key, known: KnownServer) -> Mapping[str, str]:
     return types
 
 
-def _bound_grant(grant: Grant, names: BoundNames, known: KnownServer) -> BoundGrant:
+def _bound_grant(grant: Grant, names: BoundNames, server: KnownServer) -> BoundGrant:
     try:
         rows = None
         if grant.rows:
@@ -178,7 +178,7 @@ def _bound_grant(grant: Grant, names: BoundNames, known: KnownServer) -> BoundGr
         for column in masks:
             names.table.surely_has(column)
 
-        names.refuse_computed(frozenset(masks), known.facts)
+        names.refuse_computed(frozenset(masks), server.facts)
     except Unbound as error:
         return BoundGrant(problem=str(error))
 

@@ -90,8 +90,8 @@ class ActorAccess:
         Unless it is the actor's own, it may not quote rows that are hidden from them either.
         """
         # A partition or a new table is in no catalogue; of those the guard alone judges.
-        known = self.whole.by_key.keys() & set(example.tables)
-        if not known <= self.catalog.by_key.keys():
+        visible_tables = self.whole.by_key.keys() & set(example.tables)
+        if not visible_tables <= self.catalog.by_key.keys():
             return False
         if not is_own and await self.hidden.may_be_in(example):
             return False

@@ -335,8 +335,11 @@ class ExperienceView:
         Args:
             asked: as `Example.asked` gives it.
         """
-        known = [*self.indexes.own.examples.values(), *self.indexes.shared.examples.values()]
-        same = [one for one in known if one.asked == asked]
+        examples_seen = [
+            *self.indexes.own.examples.values(),
+            *self.indexes.shared.examples.values(),
+        ]
+        same = [one for one in examples_seen if one.asked == asked]
         examples: list[Example] = []
         for example in _by_trust(same, self.user):
             may_decide = example.trust != "candidate"
@@ -349,9 +352,9 @@ class ExperienceView:
         """Return examples that somebody stands for and that may be shown to a model, the most
         trusted and then the newest first.
         """
-        known = {**self.indexes.shared.examples, **self.indexes.own.examples}
+        example_by_id = {**self.indexes.shared.examples, **self.indexes.own.examples}
         examples: list[Example] = []
-        for example in _by_trust(known.values(), self.user):
+        for example in _by_trust(example_by_id.values(), self.user):
             if len(examples) == _MOST_TRUSTED:
                 break
             if example.trust != "candidate" and await self._may_be_shown(example):
@@ -382,7 +385,7 @@ class ExperienceView:
             return ()
 
         asked = phrasing_of(inquiry.question)
-        known = ReuseContext(
+        reuse_context = ReuseContext(
             inquiry.catalog,
             tuple(found_value for found_value in inquiry.found_values if found_value.is_meant),
         )
@@ -391,7 +394,7 @@ class ExperienceView:
             if not _is_about(example, inquiry):
                 continue
 
-            sql = bound(shape, asked, known)
+            sql = bound(shape, asked, reuse_context)
             if sql is None or sql in reusable:
                 continue
             if await self._holds(example):

@@ -74,8 +74,8 @@ class HiddenRows:
 
     async def _are_read_by(self, item: Example | Lesson) -> bool:
         if isinstance(item, Example):
-            known = self.catalog.by_key
-            if any(key not in known for key in item.tables):
+            tables = self.catalog.by_key
+            if any(key not in tables for key in item.tables):
                 return True
 
             return not self.tables.isdisjoint(item.tables)

@@ -38,7 +38,7 @@ class ReuseContext:
     found: tuple[StoredValue, ...] = ()
 
 
-def bound(shape: ExampleShape, asked: Phrasing, known: ReuseContext) -> str | None:
+def bound(shape: ExampleShape, asked: Phrasing, context: ReuseContext) -> str | None:
     """Return the example's SQL with the literals of the question.
 
     None when the question says something else, when a literal fits nothing, or when there are two
@@ -48,7 +48,7 @@ def bound(shape: ExampleShape, asked: Phrasing, known: ReuseContext) -> str | No
     if len(ways) > _MOST_WAYS:
         return None
 
-    statements = {_written(shape, asked, way, known) for way in ways}
+    statements = {_written(shape, asked, way, context) for way in ways}
     statements.discard(None)
     if len(statements) == 1:
         return statements.pop()
@@ -112,13 +112,13 @@ def _steps(shape: ExampleShape) -> list[Piece | LiteralSlot]:
 # the literals
 
 
-def _written(shape: ExampleShape, asked: Phrasing, way: _Way, known: ReuseContext) -> str | None:
+def _written(shape: ExampleShape, asked: Phrasing, way: _Way, context: ReuseContext) -> str | None:
     """Return the example's SQL with the literals of one way; None if one of them fits nothing."""
     changes: dict[Constant, str] = {}
     figures: dict[Constant, str] = {}
     for slot, (first, last) in zip(shape.slots, way, strict=True):
         if slot.kind == "text":
-            found = _texts(shape, slot, asked, (first, last), known)
+            found = _texts(shape, slot, asked, (first, last), context)
         else:
             found = _figures(slot, asked.pieces[first])
             figures |= found or {}
@@ -208,7 +208,7 @@ def _texts(
     slot: LiteralSlot,
     asked: Phrasing,
     place: tuple[int, int],
-    known: ReuseContext,
+    context: ReuseContext,
 ) -> Mapping[Constant, str] | None:
     """Return a name or value as it is stored in the column that the SQL compares with the
     example's.
@@ -220,7 +220,7 @@ def _texts(
     if not _are_named_alike(pieces, shape.phrasing.pieces[slot.first : slot.last]):
         return None
 
-    read = references(shape.sql, known.catalog)
+    read = references(shape.sql, context.catalog)
     if _tells_who(shape.others, read):
         return None
 
@@ -231,10 +231,10 @@ def _texts(
         if comparison is None:
             return None
 
-        value = _stored(said, comparison, known)
+        value = _stored(said, comparison, context)
         if value is None:
             value = _any_text(said, pieces, comparison)
-        if value is None or _is_elsewhere(value, comparison, read, known):
+        if value is None or _is_elsewhere(value, comparison, read, context):
             return None
 
         changes[constant] = f"{comparison.before}{value}{comparison.after}"
@@ -255,11 +255,11 @@ def _are_named_alike(pieces: Sequence[Piece], before: Sequence[Piece]) -> bool:
     return kinds == kinds_before
 
 
-def _stored(said: str, comparison: ColumnComparison, known: ReuseContext) -> str | None:
+def _stored(said: str, comparison: ColumnComparison, context: ReuseContext) -> str | None:
     """Return the one value of the column that is said; None where there are several, or none is
     known.
     """
-    stored = set(_values_of(comparison.table, comparison.column, known))
+    stored = set(_values_of(comparison.table, comparison.column, context))
     values = [value for value in stored if _is_said(said, value)]
     if len(values) != 1:
         return None
@@ -294,16 +294,16 @@ def _is_said(said: str, value: str) -> bool:
     return same(said, value)
 
 
-def _values_of(table: Table, column: Column, known: ReuseContext) -> Iterator[str]:
+def _values_of(table: Table, column: Column, context: ReuseContext) -> Iterator[str]:
     yield from column.values
     yield from column.allowed
-    for stored_value in known.found:
+    for stored_value in context.found:
         if (stored_value.table, stored_value.column) == (table.key, column.name):
             yield stored_value.value
 
 
 def _is_elsewhere(
-    value: str, comparison: ColumnComparison, read: ColumnReferences, known: ReuseContext
+    value: str, comparison: ColumnComparison, read: ColumnReferences, context: ReuseContext
 ) -> bool:
     """Tell whether the value may be one of another column, which lacks that of the example."""
     for table in _tables(read):
@@ -311,7 +311,7 @@ def _is_elsewhere(
             if (table.key, column.name) == (comparison.table.key, comparison.column.name):
                 continue
 
-            values = set(_values_of(table, column, known))
+            values = set(_values_of(table, column, context))
             if value in values and comparison.text not in values:
                 return True
 

@@ -93,8 +93,8 @@ def _documents(
     for headings, text in texts:
         for part in _cut(text):
             title = _free_title(_BETWEEN.join((source, *headings)), documents)
-            known = document_id(datasource, title)
-            documents[title] = Document(known, datasource, title, part, kind, source)
+            id_ = document_id(datasource, title)
+            documents[title] = Document(id_, datasource, title, part, kind, source)
 
     return list(documents.values())
 

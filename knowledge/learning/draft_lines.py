@@ -58,8 +58,8 @@ def draft_lesson(lesson: Lesson, values: Mapping[str, Any]) -> EtlLesson:
     """
     meaning = text_field(_object(values, "etl"), "meaning", _MOST_NAME_CHARS)
     told = (lesson.sql, lesson.root_cause, lesson.avoidance_hint)
-    known = lesson_id(lesson.datasource, lesson.author, meaning, *told)
-    return EtlLesson(**vars(lesson) | {"lesson_id": known}, meaning=meaning)
+    id_ = lesson_id(lesson.datasource, lesson.author, meaning, *told)
+    return EtlLesson(**vars(lesson) | {"lesson_id": id_}, meaning=meaning)
 
 
 def _object(values: Mapping[str, Any], field: str) -> Mapping[str, Any]:

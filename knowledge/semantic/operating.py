@@ -89,7 +89,7 @@ class OperatedFile:
 
     def _replace(self, path: Path, text: str) -> None:
         """Put the text in the file's place at once, when it brings no mistakes with it."""
-        known = {one.text for one in problems_of(path, self.source, self.options)}
+        known_texts = {one.text for one in problems_of(path, self.source, self.options)}
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".yaml")
         changed = Path(name)
         try:
@@ -98,7 +98,7 @@ class OperatedFile:
 
             shutil.copymode(path, changed)
             problems = problems_of(changed, self.source, self.options)
-            new = [problem for problem in problems if problem.text not in known]
+            new = [problem for problem in problems if problem.text not in known_texts]
             if new:
                 raise SemanticFileError(path.name, new)
 

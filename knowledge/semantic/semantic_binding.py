@@ -233,15 +233,15 @@ class _Binding:
         self, table: Table, entries: Iterable[ColumnEntry]
     ) -> tuple[Column, ...]:
         """Return the table's columns, those with an entry with their meanings."""
-        known: dict[str, ColumnEntry] = {}
+        entry_by_name: dict[str, ColumnEntry] = {}
         for entry in entries:
             if self._column(entry.name, table) is not None:
-                known[entry.name.text] = entry
+                entry_by_name[entry.name.text] = entry
 
         columns = []
         for column in table.columns:
-            if column.name in known:
-                meaning = self._column_meaning(column, known[column.name])
+            if column.name in entry_by_name:
+                meaning = self._column_meaning(column, entry_by_name[column.name])
                 column = replace(column, meaning=meaning)
 
             columns.append(column)
@@ -263,16 +263,16 @@ class _Binding:
     def _value_meanings(self, column: Column, entry: ColumnEntry) -> Iterator[ValueMeaning]:
         """Yield the values that the entry names, and the column can have."""
         is_boolean = column.type == _BOOLEAN
-        known = column.allowed
+        possible = column.allowed
         if is_boolean:
-            known = ("true", "false")
+            possible = ("true", "false")
 
         for spot, names in entry.values:
             value = spot.text
             if is_boolean:
                 value = spot.text.lower()
-            if known and value not in known:
-                near = self._near(value, known)
+            if possible and value not in possible:
+                near = self._near(value, possible)
                 problem = f"the column {column.name!r} can't have the value {spot.text!r}{near}"
                 self._problem(spot.line, problem)
             elif names.all:

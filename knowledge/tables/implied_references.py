@@ -146,11 +146,11 @@ class _Owners:
     def _tables_at(
         self, places: "_Places", number: int, table: Table, words: _Words
     ) -> Sequence[int]:
-        known = places.get((table.schema, words), ())
-        if len(known) > _MOST_OWNERS:
+        numbers = places.get((table.schema, words), ())
+        if len(numbers) > _MOST_OWNERS:
             return ()
 
-        return [other for other in known if other != number]
+        return [other for other in numbers if other != number]
 
 
 @lru_cache(maxsize=65_536)

@@ -67,9 +67,9 @@ def near_names(error: InvalidSql, sql: str, catalog: Catalog) -> tuple[str, ...]
     if missing is None:
         return ()
 
-    known = references(sql, catalog)
+    references_read = references(sql, catalog)
     find = _columns if missing.is_column else _tables
-    near = _nearest(find(missing, known, catalog))
+    near = _nearest(find(missing, references_read, catalog))
     gone = _itself(missing, catalog)
     names = [name for name in near if name != gone]
     return tuple(names[:_MOST_NAMES])
@@ -180,10 +180,10 @@ def _parts(dotted: str) -> list[str]:
 
 
 def _tables(
-    missing: _Missing, known: ColumnReferences, catalog: Catalog
+    missing: _Missing, references_read: ColumnReferences, catalog: Catalog
 ) -> Iterator[tuple[float, str]]:
     if missing.is_source:
-        for alias, table in known.sources.items():
+        for alias, table in references_read.sources.items():
             score = max(_LEAST_SCORE, _score(missing.name, alias))
             is_its_table = table is not None and table.name == missing.name
             if is_its_table:
@@ -197,9 +197,9 @@ def _tables(
 
 
 def _columns(
-    missing: _Missing, known: ColumnReferences, catalog: Catalog
+    missing: _Missing, references_read: ColumnReferences, catalog: Catalog
 ) -> Iterator[tuple[float, str]]:
-    sources = known.sources
+    sources = references_read.sources
     if missing.owner is not None and missing.owner in sources:
         sources = {missing.owner: sources[missing.owner]}
 
@@ -212,15 +212,17 @@ def _columns(
             score = _score(missing.name, column.name, column.comment)
             yield score, f"{prefix}{quoted(column.name)}"
 
-    for label in known.labels - {missing.name}:
+    for label in references_read.labels - {missing.name}:
         yield _score(missing.name, label), f"{prefix}{quoted(label)}"
 
-    yield from _elsewhere(missing.name, known, catalog)
+    yield from _elsewhere(missing.name, references_read, catalog)
 
 
-def _elsewhere(name: str, known: ColumnReferences, catalog: Catalog) -> Iterator[tuple[float, str]]:
+def _elsewhere(
+    name: str, references_read: ColumnReferences, catalog: Catalog
+) -> Iterator[tuple[float, str]]:
     """Yield columns of that very name in tables the query does not read: a join is missing."""
-    read = {table.key for table in known.sources.values() if table}
+    read = {table.key for table in references_read.sources.values() if table}
     for table, column in KNOWN_NAMES.of(catalog).columns_called(name):
         if table.key in read:
             continue

@@ -50,13 +50,15 @@ class PhraseIndex:
     """All phrases of a catalogue by their beginnings and those of their words."""
 
     def __init__(self, catalog: Catalog) -> None:
-        known: dict[str, Phrase] = {}
+        phrase_by_key: dict[str, Phrase] = {}
         for phrase in islice(_phrases(catalog), _MOST_PHRASES):
             folded = phrase.text.casefold()
             if folded and len(folded) <= _LONGEST:
-                known.setdefault(folded, phrase)
+                phrase_by_key.setdefault(folded, phrase)
 
-        entries = [(key, phrase) for text, phrase in known.items() for key in _beginnings(text)]
+        entries = [
+            (key, phrase) for text, phrase in phrase_by_key.items() for key in _beginnings(text)
+        ]
         entries.sort(key=lambda entry: entry[0])
         self._keys = [key for key, _ in entries]
         self._phrases = [phrase for _, phrase in entries]

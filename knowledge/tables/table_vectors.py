@@ -220,16 +220,16 @@ class TableVectors:
 
     def _question(self, question: str) -> "asyncio.Task[Vector]":
         """Return the question's vector; one request serves all, also when nobody waits any more."""
-        known = self._questions.get(question)
-        if known is None or _has_failed(known):
-            known = self._questions[question] = asyncio.create_task(self._embed_question(question))
-            known.add_done_callback(_has_failed)  # nobody else may look at its error
+        task = self._questions.get(question)
+        if task is None or _has_failed(task):
+            task = self._questions[question] = asyncio.create_task(self._embed_question(question))
+            task.add_done_callback(_has_failed)  # nobody else may look at its error
 
         self._questions.move_to_end(question)
         while len(self._questions) > _MOST_QUESTIONS:
             self._questions.popitem(last=False)
 
-        return known
+        return task
 
     async def _embed_question(self, question: str) -> Vector:
         (vector,) = await self._embed([question])

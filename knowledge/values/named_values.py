@@ -146,11 +146,11 @@ class NamedValues:
             self._begins[first] = max(size, self._begins.get(first, 0))
 
     def _add(self, key: str, number: int) -> None:
-        known = self._places.get(key, ())
-        if not known:
+        numbers = self._places.get(key, ())
+        if not numbers:
             self._similar[key[0], len(key)].append(key)
-        if len(known) < _MOST_PLACES:
-            self._places[key] = (*known, number)
+        if len(numbers) < _MOST_PLACES:
+            self._places[key] = (*numbers, number)
 
     def find(self, question: str) -> list[NamedValue]:
         """Return the columns that hold what `question` names.

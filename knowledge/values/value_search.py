@@ -161,8 +161,8 @@ class ValueSearch:
         if not wanted.stretches or not self.is_on:
             return ()
 
-        known = _VIEWERS.of(catalog).who_see(database.rows_seen)
-        lookup = _Lookup(wanted, catalog, database, known)
+        seen_before = _VIEWERS.of(catalog).who_see(database.rows_seen)
+        lookup = _Lookup(wanted, catalog, database, seen_before)
         try:
             async with asyncio.timeout(self._timeout_s):
                 await lookup.run()

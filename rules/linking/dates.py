@@ -255,10 +255,10 @@ def _pattern_of(part: str, words: Words) -> str:
     if patterns:
         return _filled_form("|".join(patterns), words, "(?:{pattern})")
 
-    known = {
+    pattern_by_part = {
         word for said in words.under(f"dates.{part}").values() for word in said
     } or _NUMBER_WORDS
-    return "|".join(sorted(known, key=len, reverse=True))
+    return "|".join(sorted(pattern_by_part, key=len, reverse=True))
 
 
 def _filled_form(form: str, words: Words, group: str = "(?P<{part}>{pattern})") -> str:

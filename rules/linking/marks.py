@@ -63,9 +63,9 @@ class _Candidates:
 
     def at(self, start: int, end: int) -> Mark:
         """Return the mark of a stretch, a bare one where it has none."""
-        known = self.places.get((start, end))
-        if known is not None:
-            return known
+        mark = self.places.get((start, end))
+        if mark is not None:
+            return mark
 
         first, last = self.atoms[start], self.atoms[end - 1]
         return Mark(start, end, self.text[first.start : last.end], glued=first.glued)
@@ -117,12 +117,12 @@ def marks_of(
         return _marks(question, lexicon, intents, with_views=with_views)
 
     key = (question, with_views, intents is INTENTS, lexicon.said)
-    known = lexicon.remembered.get(key)
-    if known is None:
-        known = _marks(question, lexicon, intents, with_views=with_views)
-        lexicon.remembered.put(key, known)
+    marks = lexicon.remembered.get(key)
+    if marks is None:
+        marks = _marks(question, lexicon, intents, with_views=with_views)
+        lexicon.remembered.put(key, marks)
 
-    return known
+    return marks
 
 
 def _marks(

@@ -144,8 +144,8 @@ def kind_columns(question: QuestionWords, table: TableKey) -> list[Link]:
             if question.is_measure(link):
                 continue
 
-            known = link_by_column.get(link.column)
-            if known is None or link.quality > known.quality:
+            better = link_by_column.get(link.column)
+            if better is None or link.quality > better.quality:
                 link_by_column[link.column] = link
 
     return sorted(link_by_column.values(), key=lambda link: -link.quality)

@@ -167,8 +167,8 @@ class Lexicon:
                 link.spelling if link.spelling == key else key,
                 link.identity,
             )  # one string, not two
-            known = best.get(sense)
-            if known is None or known.quality < link.quality:
+            kept = best.get(sense)
+            if kept is None or kept.quality < link.quality:
                 best[sense] = link
 
         return ((key, link) for (key, _), link in best.items())
@@ -396,8 +396,8 @@ class Lexicon:
 
 
 def _keep_better(link_by_identity: dict[_Identity, Link], link: Link) -> None:
-    known = link_by_identity.get(link.identity)
-    if known is None or known.quality < link.quality:
+    kept = link_by_identity.get(link.identity)
+    if kept is None or kept.quality < link.quality:
         link_by_identity[link.identity] = link
 
 

@@ -134,9 +134,9 @@ class Graph:
         return self._reach("below", start)
 
     def _reach(self, direction: str, start: TableKey) -> dict[TableKey, float]:
-        known = self._reached.get((direction, start))
-        if known is not None:
-            return known
+        reached = self._reached.get((direction, start))
+        if reached is not None:
+            return reached
 
         distances: dict[TableKey, float] = {}
         heap: list[tuple[float, TableKey]] = [(0.0, start)]

@@ -54,11 +54,11 @@ class RolePrompts:
         **data: Any,
     ) -> list[Message]:
         """Return the prompt of that name, for an intent over these tables; `data` is JSON."""
-        known = await self._known(state, catalog)
+        knowledge = await self._known(state, catalog)
         described = await self._reader.described(catalog)
         own = [catalog.by_key[table.key] for table in tables if table.key in catalog.by_key]
         schema, _ = await asyncio.to_thread(described.some, own, state["question"], _SCHEMA_TOKENS)
-        learnt = {key: known[key] for key in ("examples", "lessons")}
+        learnt = {key: knowledge[key] for key in ("examples", "lessons")}
         return prompt(name, state["lang"], schema=schema, **learnt, **_texts(data))
 
     async def _known(self, state: EtlState, catalog: Catalog) -> dict[str, str]:

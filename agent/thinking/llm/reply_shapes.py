@@ -277,34 +277,34 @@ def _without_overlaps(candidates: list[FoundSql]) -> list[FoundSql]:
     longer. A passage without SQL hides what lies in it: an explanation in JSON may mention SQL.
     """
     kept: list[FoundSql] = []
-    for one in sorted(candidates, key=_better_first):
-        if all(one.end <= other.start or one.start >= other.end for other in kept):
-            kept.append(one)
+    for candidate in sorted(candidates, key=_better_first):
+        if all(candidate.end <= other.start or candidate.start >= other.end for other in kept):
+            kept.append(candidate)
 
-    with_sql = [one for one in kept if one.grade is not Grade.NOTHING]
-    return sorted(with_sql, key=lambda one: one.start)
+    with_sql = [candidate for candidate in kept if candidate.grade is not Grade.NOTHING]
+    return sorted(with_sql, key=lambda candidate: candidate.start)
 
 
-def _better_first(one: FoundSql) -> tuple[bool, int, int, int]:
-    return one.grade is Grade.BROKEN, one.start, -one.end, -one.mark
+def _better_first(candidate: FoundSql) -> tuple[bool, int, int, int]:
+    return candidate.grade is Grade.BROKEN, candidate.start, -candidate.end, -candidate.mark
 
 
 def _best_found(candidates: list[FoundSql], text: str) -> FoundSql | None:
     named = []
     lead_start = 0
-    for one in candidates:
-        lead = text[lead_start : one.start]
-        is_final = one.is_final or _is_called_final(lead, one.sql)
-        named.append(one._replace(is_final=is_final))
-        lead_start = one.end
+    for candidate in candidates:
+        lead = text[lead_start : candidate.start]
+        is_final = candidate.is_final or _is_called_final(lead, candidate.sql)
+        named.append(candidate._replace(is_final=is_final))
+        lead_start = candidate.end
 
     return max(named, key=_weight, default=None)
 
 
-def _weight(one: FoundSql) -> tuple[int, bool, int, int]:
+def _weight(candidate: FoundSql) -> tuple[int, bool, int, int]:
     # A block that is called final is meant even when it is broken: it will be repaired.
-    is_meant = one.grade > Grade.BROKEN or one.is_final
-    return one.mark if is_meant else 0, one.is_final, one.grade, one.start
+    is_meant = candidate.grade > Grade.BROKEN or candidate.is_final
+    return candidate.mark if is_meant else 0, candidate.is_final, candidate.grade, candidate.start
 
 
 def _is_called_final(lead: str, sql: str) -> bool:

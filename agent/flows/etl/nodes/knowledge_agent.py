@@ -24,17 +24,17 @@ async def knowledge_agent(state: EtlState, runtime: EtlRuntime) -> EtlUpdate:
     state = cast(EtlState, {**state, "earlier": earlier})
     intent = (await binding_of(state, context)).analysis.intent
     tables, gaps = _named(intent, catalog) if intent is not None else ([], [])
-    known = known_tables(catalog, tables, gaps)
-    added, missing = await retrieved(state, context, catalog, known)
+    knowledge = known_tables(catalog, tables, gaps)
+    added, missing = await retrieved(state, context, catalog, knowledge)
     if added or missing:
         together = list({table.key: table for table in (*tables, *added)}.values())
-        known = known_tables(catalog, together, list(dict.fromkeys((*gaps, *missing))))
+        knowledge = known_tables(catalog, together, list(dict.fromkeys((*gaps, *missing))))
 
     learnt = await context.experience.recalled(state["question"], catalog)
-    known = known.model_copy(update={"references": references_of(learnt)})
+    knowledge = knowledge.model_copy(update={"references": references_of(learnt)})
     update: EtlUpdate = {
         "earlier": earlier,
-        "knowledge": known.model_dump(mode="json"),
+        "knowledge": knowledge.model_dump(mode="json"),
         "warnings": warnings,
         "execution_path": ["knowledge_agent"],
     }

@@ -270,8 +270,8 @@ async def _model_reading(state: EtlState, context: EtlContext) -> ModelReading:
 
 
 def _knowledge_for_prompt(state: EtlState) -> dict[str, Any]:
-    known = state.get("knowledge", {})
-    return {name: known.get(name) for name in ("tables", "join_hints", "quality_rules", "gaps")}
+    knowledge = state.get("knowledge", {})
+    return {name: knowledge.get(name) for name in ("tables", "join_hints", "quality_rules", "gaps")}
 
 
 def _by_model(reading: ModelReading, state: EtlState) -> AnalysisResult:

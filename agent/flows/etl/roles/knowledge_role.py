@@ -56,7 +56,7 @@ class Retrieval:
 
 
 async def retrieved(
-    state: EtlState, context: EtlContext, catalog: Catalog, known: KnowledgeContext
+    state: EtlState, context: EtlContext, catalog: Catalog, knowledge: KnowledgeContext
 ) -> tuple[Sequence[Table], Sequence[str]]:
     """Return the tables and gaps that the model adds to what the rules know."""
     if context.roles is None or state["given_intent"] is not None:
@@ -64,7 +64,7 @@ async def retrieved(
 
     retrieval = Retrieval(catalog)
     opening = await context.roles.prompts.of_request(
-        "etl_knowledge", state, catalog, known=_told(known)
+        "etl_knowledge", state, catalog, known=_told(knowledge)
     )
     tool = hand_in_tool(
         "submit_knowledge",
@@ -80,5 +80,5 @@ async def retrieved(
     return retrieval.tables, retrieval.gaps
 
 
-def _told(known: KnowledgeContext) -> dict[str, object]:
-    return {"tables": list(known.tables), "gaps": known.gaps}
+def _told(knowledge: KnowledgeContext) -> dict[str, object]:
+    return {"tables": list(knowledge.tables), "gaps": knowledge.gaps}
