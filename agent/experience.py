@@ -118,14 +118,16 @@ class Reused:
 
 async def reused(inquiry: Inquiry, recollection: Recollection, database: Database) -> Reused | None:
     """Return the SQL of an example that answers exactly this question, if one can run."""
-    for found in (await recollection.reusable(inquiry))[:_MOST_TRIED]:
+    for reusable in (await recollection.reusable(inquiry))[:_MOST_TRIED]:
         try:
-            plan = await database.explain(found.sql)
+            plan = await database.explain(reusable.sql)
         except CituError as error:
-            _log.info("the example %s was not used: %s", found.example.example_id, error.error_type)
+            _log.info(
+                "the example %s was not used: %s", reusable.example.example_id, error.error_type
+            )
             continue
 
-        recollection.used((found.example,))
-        return Reused(found.example, found.sql, plan)
+        recollection.used((reusable.example,))
+        return Reused(reusable.example, reusable.sql, plan)
 
     return None

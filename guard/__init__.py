@@ -81,7 +81,8 @@ _REMEMBERED = (
 
 _NOT_FOLLOWABLE = Text(
     "数据库隐藏了部分系统目录，无法执行 ALLOWED_OBJECTS 和 DENIED_OBJECTS。",
-    "The server hides parts of its catalogue: ALLOWED_OBJECTS and DENIED_OBJECTS can't be kept.",
+    "The server hides parts of its catalogue: ALLOWED_OBJECTS and DENIED_OBJECTS can't be "
+    "enforced.",
 )
 
 

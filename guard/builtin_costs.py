@@ -48,6 +48,14 @@ def operator_ns(symbol: str, left: Size, right: Size) -> float:
 
 
 def _ns(sizes: Sequence[Size], is_linear: bool, pair_ns: float | None) -> float:
+    """Return how many nanoseconds a call may take; infinite where nothing bounds it.
+
+    Args:
+        sizes: of the arguments.
+        is_linear: whether it only copies its arguments.
+        pair_ns: for each pair of a character of the first argument and one of another; None: it is
+            unknown.
+    """
     has_long = any(size.is_long for size in sizes)
     if not has_long:
         return 0.0

@@ -74,7 +74,7 @@ class Closure:
             self._follow(kind, reached)
 
         for node, function in reached.items():
-            self._sort_in(node, function)
+            self._enter(node, function)
 
     def _follow(self, kind: str, reached: dict[CodeNode, str]) -> None:
         """Add what functions of the kind lead to."""
@@ -119,7 +119,8 @@ class Closure:
 
         return self._functions.is_configured((name[0], name[1]))
 
-    def _sort_in(self, node: CodeNode, function: str) -> None:
+    def _enter(self, node: CodeNode, function: str) -> None:
+        """Enter a node of the code graph, which runs a function, among the things of its kind."""
         kind, oid, _ = node
         if kind == "o":
             self.operators[oid] = function

@@ -546,14 +546,14 @@ class Expressions(ABC):
         """Return the bounds of what `factorial` is given."""
         factor, *others = sizes or [EMPTY]
         may_be_large = factor.is_stored and not others
-        if may_be_large and self._is_proven(node):
+        if may_be_large and self._leave_to_proof(node):
             count = replace(factor, low=-MOST_COUNT, high=MOST_COUNT)
             return [count]
 
         return sizes
 
-    def _is_proven(self, node: Node) -> bool:
-        """Tell whether PostgreSQL has to prove that a call's count is small."""
+    def _leave_to_proof(self, node: Node) -> bool:
+        """Note a call whose count PostgreSQL can prove small; tell whether it shall prove it."""
         if not is_countable(node):
             return False
 

@@ -136,6 +136,13 @@ def _limit(node: Node, scale: str) -> None:
 
 
 def _limit_call(node: Node, call: Node, scale: str) -> None:
+    """Put the check of its arguments' bytes around an aggregate call.
+
+    Args:
+        node: that holds the call, and then the check.
+        call: of an aggregate that gathers values of rows.
+        scale: SQL of the factor by which the bytes are multiplied.
+    """
     name = strings(call["funcname"])[-1]
     values = []
     for argument in call.get("args", ()):

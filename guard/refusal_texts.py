@@ -20,8 +20,8 @@ CLOSED_PARTS = Text(
 )
 WHOLE_ROW = Text(
     "表 {} 有未开放的列，请逐一列出需要的列，不要使用 * 、整行、NATURAL JOIN 或列改名。",
-    "Some columns of {} may not be read: name those you need instead of *, whole rows, NATURAL "
-    "or renaming.",
+    "Some columns of {} may not be read: name those you need instead of *, whole rows, "
+    "NATURAL JOIN or renamed columns.",
 )
 ROW_TYPE = Text(
     "不能使用表 {} 的行类型：其中有未开放的列。",
@@ -80,8 +80,7 @@ RISKY_RELATION = Text(
     "不允许读取 {}：读取它会运行可能有副作用的自定义函数；管理员可在 ALLOWED_FUNCTIONS 中允许，"
     "函数名见服务日志。",
     "{} may not be read: that runs a user-defined function that may have side effects; the "
-    "operator can allow it in"
-    " ALLOWED_FUNCTIONS, the service's log names it.",
+    "operator can allow it in ALLOWED_FUNCTIONS, its name is in the service's log.",
 )
 RISKY_COLUMN = Text(
     "不允许读取列 {}：它的类型会运行可能有副作用的自定义函数。",
@@ -91,7 +90,7 @@ RISKY_COLUMN = Text(
 RISKY_ROW = Text(
     "表 {} 的部分列会运行自定义函数，请逐一列出其他列，不要使用 * 、整行、NATURAL JOIN 或列改名。",
     "Some columns of {} run a user-defined function: name the others instead of *, whole rows, "
-    "NATURAL or renaming.",
+    "NATURAL JOIN or renamed columns.",
 )
 RISKY_OPERATOR = Text(
     "不允许使用自定义运算符 {}：它调用可能有副作用的函数。",

@@ -20,7 +20,7 @@ SLOW = Text(
 
 BUSY = Text(
     "同一内容正被多处同时修改，请稍后重试。",
-    "The same is being changed from several places at once. Try again later.",
+    "The same thing is being changed from several places at once. Try again later.",
 )
 
 

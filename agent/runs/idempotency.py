@@ -56,6 +56,13 @@ class IdempotencyKeys:
     async def _reserve(
         self, head: RunHead, key: str, wanted: IdempotencyRecord
     ) -> RunRecord | None:
+        """Reserve a key for the run of `head`; return the run that has it already, else None.
+
+        A run that was lost, or failed so that another try makes sense, has to give its key up.
+
+        Raises:
+            IdempotencyKeyReused: the key's run was begun by another request.
+        """
         while True:
             holder = await self._runs.reserve_key(head.user_id, key, wanted)
             if holder.run_id == wanted.run_id:

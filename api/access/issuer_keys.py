@@ -93,7 +93,7 @@ class IssuerKeys:
         if not may_wait:
             raise WaitNeeded
         if key is not None:
-            return self._renewed(key_id)
+            return self._key_after_fetching(key_id)
 
         with self._lock:
             key = self._key_in(self._key_set, key_id)
@@ -106,8 +106,11 @@ class IssuerKeys:
 
         return key
 
-    def _renewed(self, key_id: str) -> VerifyingKey | None:
-        """Have one thread fetch what is old; the others go on with it."""
+    def _key_after_fetching(self, key_id: str) -> VerifyingKey | None:
+        """Fetch the keys again if they may be fetched now, and return the key of that id.
+
+        Only one thread fetches; the others take what is there.
+        """
         if self._lock.acquire(blocking=False):
             try:
                 if self._may_fetch():

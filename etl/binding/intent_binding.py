@@ -159,7 +159,7 @@ class _IntentBinding:
             self._options.today,
             self._options.time_zone,
         )
-        self._go_through(state, planned)
+        self._bind_operations(state, planned)
         target = self._target(state)
         if target is None:
             return None
@@ -296,7 +296,13 @@ class _IntentBinding:
 
     # steps
 
-    def _go_through(self, state: BindingState, planned: Mapping[int, list[PlannedJoin]]) -> None:
+    def _bind_operations(
+        self, state: BindingState, planned: Mapping[int, list[PlannedJoin]]
+    ) -> None:
+        """Bind the operations in their order.
+
+        Joins that no operation states are put before the first operation that needs them.
+        """
         binding = StepBinding(state)
         unsaid = self._place_of_unsaid_joins()
         for place, operation in enumerate(self._operations):

@@ -320,6 +320,7 @@ class MeasureBinding:
         return finer_keys
 
     def _of_finer(self, typed: TypedMeasure, column: BoundColumn, field: str) -> TypedMeasure:
+        """Return a measure over a column of finer rows in place of its own."""
         measure = typed.measure
         value = None if measure.function == "count" else tree_column(column)
         finer = BoundMeasure(

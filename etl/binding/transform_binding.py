@@ -116,6 +116,7 @@ class TransformBinding:
     # maps
 
     def _map(self, parameters: TransformParameters, operation: CheckedOperation) -> None:
+        """Bind a transform that replaces stored values by new ones: add its step and its column."""
         order = operation.order
         text = parameters.column or ""
         if self._scope.result is not None:
@@ -151,6 +152,11 @@ class TransformBinding:
     def _convert(
         self, parameters: TransformParameters, rate: RateParameters, operation: CheckedOperation
     ) -> None:
+        """Bind a transform that converts amounts of several currencies by the rates of a table.
+
+        Raises:
+            NotBound: the amounts are aggregated already, or a column of the rates is not found.
+        """
         order = operation.order
         if self._scope.result is not None:
             raise self._findings.refuse(

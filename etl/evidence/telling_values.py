@@ -291,6 +291,7 @@ class TellingValues:
     # what every column has
 
     def _complete(self, column: TellingColumn) -> None:
+        """Add the values that every column has, and put the plain ones first."""
         if column.units:
             column.add(self._moments(column))
         if column.is_divisor:

@@ -60,12 +60,15 @@ _RULES = (
             "连接会重复 {} 的行，度量会重复计算。",
             "Joins repeat the rows of {}, and a measure counts them again.",
         ),
-        Text("先按主键去重，再聚合。", "Tell its rows apart by their key before they count."),
+        Text(
+            "先按主键去重，再聚合。",
+            "Deduplicate its rows by their key before they are aggregated.",
+        ),
     ),
     ReviewRule(
         "grain_unstated",
         "warning",
-        Text("没有列能唯一确定 {} 的一行。", "No columns tell the rows of {} apart."),
+        Text("没有列能唯一确定 {} 的一行。", "No columns identify a row of {}."),
         Text("加上来源的主键列。", "Add the key columns of its sources."),
     ),
     ReviewRule(
@@ -89,7 +92,7 @@ _RULES = (
     ReviewRule(
         "nondeterministic",
         "error",
-        Text("{} 使结果不确定。", "{} leaves the result open."),
+        Text("{} 使结果不确定。", "{} makes the result nondeterministic."),
         Text(
             "给出完整的排序，不用随机数与当前时间。",
             "Sort completely; use no random numbers and no current time.",
@@ -100,7 +103,7 @@ _RULES = (
         "error",
         Text(
             "SQL 中有需求没有提到的日期 {}。",
-            "The SQL has the date {}, which the request does not.",
+            "The SQL has the date {}, which the request does not name.",
         ),
         Text("改为变量。", "Make it a variable."),
     ),

@@ -31,8 +31,8 @@ def raw_text(text: str) -> str:
     return shielded.replace("\r", "{{ '\\r' }}")
 
 
-def broken_text(text: str) -> list[str]:
-    """Return parts of a text, none of which has a token of Jinja."""
+def cut_inside_tokens(text: str) -> list[str]:
+    """Cut a text within each token of Jinja, so that no part of it has one."""
     parts: list[str] = []
     start = 0
     for opening in _OPENING.finditer(text):

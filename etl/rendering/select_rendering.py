@@ -14,7 +14,7 @@ from sqlglot.generators.postgres import PostgresGenerator
 from common.errors import InternalError
 from common.text import Text
 from etl.planning.sql_trees import VARIABLE, cast
-from etl.rendering.jinja_text import broken_text, has_jinja, jinja_string
+from etl.rendering.jinja_text import cut_inside_tokens, has_jinja, jinja_string
 from guard.walk import walk
 from postgres.identifiers import quoted
 from sqltree.parsing import parse
@@ -246,7 +246,7 @@ def _broken(text: str) -> exp.Expr:
     """Return a text as a sum of literals that hold no token of Jinja and no carriage return."""
     parts: list[exp.Expr] = []
     for line in text.split(_CARRIAGE_RETURN):
-        for piece in broken_text(line):
+        for piece in cut_inside_tokens(line):
             if piece:
                 parts.append(exp.Literal.string(piece))
 

@@ -44,12 +44,12 @@ class ConfirmedColumn:
             known.clear()
 
         return [
-            known[value] if value in known else self._one(value, number)
+            known[value] if value in known else self._convert(value, number)
             for value, number in zip(values, numbers, strict=True)
         ]
 
-    def _one(self, value: str, number: int) -> str:
-        """Return one value; most values come often, so it is remembered."""
+    def _convert(self, value: str, number: int) -> str:
+        """Convert one value and remember the result, because most values come often."""
         for form in self.forms:
             read = form.read(value)
             if read is not None:

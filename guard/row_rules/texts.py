@@ -13,17 +13,17 @@ FOLLOWS_RULED = Text(
 )
 RELATIVE_OF_RULED = Text(
     "{} 的分区、子表或父表有行级规则，不能查询它；请查询有规则的表，或使用 FROM ONLY。",
-    "Row rules hold for tables that {} inherits from or that inherit from it: query the ruled "
-    "one, or use FROM ONLY.",
+    "Row rules hold for tables that {} inherits from or that inherit from it: query the table that "
+    "has the rule, or use FROM ONLY.",
 )
 CLOSED_BY_MISTAKE = Text(
     "{} 的行级规则有误，暂不能查询；原因写在服务日志中。",
-    "The row rule of {} has a mistake, so it can't be read now: the service's log says which.",
+    "The row rule of {} has a mistake, so it can't be read now: the service's log says where.",
 )
 PART_OF_COLUMNS = Text(
     "{} 的部分列不可读，请逐一列出需要的列，不要使用 * 、整行、NATURAL JOIN 或列改名。",
-    "Some columns of {} may not be read: name those you need instead of *, whole rows, NATURAL "
-    "or renaming.",
+    "Some columns of {} may not be read: name those you need instead of *, whole rows, "
+    "NATURAL JOIN or renamed columns.",
 )
 SYSTEM_COLUMN = Text(
     "在行级规则下，{} 的系统列不能与 * 、整行或 NATURAL JOIN 一起使用。",
@@ -46,5 +46,5 @@ NOT_REWRITABLE = Text(
 )
 NOT_FOLLOWABLE = Text(
     "数据库隐藏了部分系统目录，无法执行 ROW_RULES。",
-    "The server hides parts of its catalogue: ROW_RULES can't be kept.",
+    "The server hides parts of its catalogue: ROW_RULES can't be enforced.",
 )

@@ -86,6 +86,7 @@ def english_words(identifier: str) -> tuple[str, ...]:
 
 
 def _apart(word: str) -> tuple[str, ...]:
+    """Split a word of a name before an ending that is written on to it without a separator."""
     if word in ABBREVIATIONS or word in _WHOLE_WORDS:
         return (word,)
 

@@ -333,22 +333,22 @@ def amount_of(table: Table) -> Amount | None:
 
     A table that keeps an amount itself needs no product of others.
     """
-    price = _ending_in(table, "prices")
-    quantity = _ending_in(table, "quantities")
-    if price is None or quantity is None or _ending_in(table, "amounts") is not None:
+    price = _number_ending_in(table, "prices")
+    quantity = _number_ending_in(table, "quantities")
+    if price is None or quantity is None or _number_ending_in(table, "amounts") is not None:
         return None
 
     product = f"{quoted(price.name)} * {quoted(quantity.name)}"
-    discount = _ending_in(table, "discounts")
+    discount = _number_ending_in(table, "discounts")
     if discount is not None:  # a part of one, as it mostly is; a person sees whether it is
         product = f"{product} * (1 - coalesce({quoted(discount.name)}, 0))"
 
     return Amount(f"sum({product})", _WORTH)
 
 
-def _ending_in(table: Table, words: str) -> Column | None:
-    """Return the first number that is called by one of the words, with others before it."""
-    english, chinese = _EN.phrases(f"amounts.{words}"), _ZH.phrases(f"amounts.{words}")
+def _number_ending_in(table: Table, list_name: str) -> Column | None:
+    """Return the first numeric column whose name ends in a word of the list `amounts.list_name`."""
+    english, chinese = _EN.phrases(f"amounts.{list_name}"), _ZH.phrases(f"amounts.{list_name}")
     keys = {*table.primary_key, *table.referring_columns}
     for column in table.columns:
         if not is_number(column) or column.name in keys:

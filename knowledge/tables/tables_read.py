@@ -42,6 +42,7 @@ def _definition(table: Table | None) -> object:
 
 
 def _key(name: str, catalog: Catalog) -> tuple[str, str]:
+    """Return schema and table that a name, qualified or not, means by the search path."""
     schema, dot, table = name.partition(".")
     qualified = (schema, table)
     if dot and qualified in catalog.by_key:

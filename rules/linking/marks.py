@@ -312,6 +312,7 @@ def _stretches_of_words(atoms: tuple[Atom, ...], start: int) -> Iterator[tuple[i
 def _add_words(
     found: _Candidates, links: tuple[Link, ...], intent: Intent | None, start: int, end: int
 ) -> None:
+    """Add a mark for a stretch of words that is a quotation, or asks for or names something."""
     atom = found.atoms[start]
     is_quote = atom.kind == "quote"
     if intent is None and not links and not is_quote:  # most stretches

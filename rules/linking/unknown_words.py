@@ -137,6 +137,7 @@ def with_characters(marks: Iterable[Mark], lexicon: Lexicon) -> Iterator[Mark]:
 
 
 def _character(mark: Mark, before: Mark | None, lexicon: Lexicon) -> Link | None:
+    """Return the table of events that a Chinese verb, or its object, names by one character."""
     if mark.speech == "verb" and all(char in _RESULTS for char in mark.text[1:]):
         return lexicon.spoken.verb_characters.get(mark.text[0])
 

@@ -223,6 +223,7 @@ class Lexicon:
         return tuple(near)[:_MOST_NEAR]
 
     def _links_found(self, stem_key: str, near: tuple[TableKey, ...]) -> tuple[Link, ...]:
+        """Return the best link for each thing that a word names; borrowed names count for less."""
         own = self._own.of(stem_key)
         owned = self._owned(stem_key, near)
         borrowed = self._borrowed.of(stem_key)

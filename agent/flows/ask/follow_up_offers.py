@@ -189,7 +189,11 @@ class FollowUps:
         return tuple(self._planned)
 
     async def _try(self, composed: asyncio.Task[tuple[NextQuestion, ...]], row_count: int) -> None:
-        offer_by_kind: dict[str, Offer] = {}  # by kind
+        """Try the next questions: stop at the first offer that can't be planned.
+
+        What can be planned is noted in `_planned`.
+        """
+        offer_by_kind: dict[str, Offer] = {}
         for question in await composed:
             is_new = row_count >= question.least_rows and question.kind not in offer_by_kind
             if is_new and await _holds(question, self._context.database):

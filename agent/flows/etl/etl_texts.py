@@ -79,7 +79,7 @@ FURTHER_UNCOMPARED = Text(
 )
 FURTHER_MISSING = Text(
     "缺少需求的最后一步：{}。草稿只到它之前为止。",
-    "The last step of the request is missing: {}. The draft goes only as far as what it reads.",
+    "The last step of the request is missing: {}. The draft ends with the step before it.",
 )
 TRIED_OFTEN = Text("{} 次尝试都没有通过测试", "its {} attempts did not pass the tests")
 CASE_DIFFERS = Text(
@@ -113,7 +113,7 @@ NOT_KEPT = Text(
 )
 LEARNT_FULL = Text(
     "已记录评价，但没有学习：保存的例子已达上限。",
-    "The rating is kept and nothing was learnt: as much is kept as may be.",
+    "The rating is kept and nothing was learnt: the limit of kept examples is reached.",
 )
 NO_REFERENCE = Text(
     "已记录评价，但没有保存为例子：{reason}",
