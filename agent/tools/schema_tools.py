@@ -108,7 +108,7 @@ class SchemaReader:
     async def matches(
         self, words: str, most: int, catalog: Catalog, question: Question
     ) -> list[TableMatch]:
-        """The same tables with the reasons, which take longer to find."""
+        """Find the same tables with the reasons, which takes longer."""
         search = SchemaSearch(await self._ranking.ready(catalog))
         near, examples = await self._alike(words, catalog, question)
         return await asyncio.to_thread(search.matches, words[:_MOST_WORDS], most, near, examples)
@@ -116,7 +116,7 @@ class SchemaReader:
     async def _alike(
         self, words: str, catalog: Catalog, question: Question | None
     ) -> tuple[Sequence[TableKey], Sequence[Example]]:
-        """The tables that mean what the words mean, and examples of such questions."""
+        """Find the tables that mean what the words mean, and examples of such questions."""
         near: Sequence[TableKey] = ()
         if self._nearest is not None:
             near = await self._nearest(catalog, words)
