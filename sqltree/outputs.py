@@ -13,6 +13,7 @@ from typing import Literal, get_args
 from common.values import Catalog, Column, PeriodUnit, Table
 from sqltree.parsing import Node
 from sqltree.references import relation_parts, table_named
+from sqltree.row_order import row_order
 from sqltree.tree_values import (
     last_name,
     names_in,
@@ -26,12 +27,15 @@ _MAX_CHARS = 8_000  # of a statement that is read; such a text takes millisecond
 _MAX_DEPTH = 20  # of queries in queries
 
 Part = Literal["year", "quarter", "month", "week", "day", "hour", "dow", "isodow"]
-Aggregate = Literal["count", "sum", "avg", "min", "max", "stddev", "percentile_cont", "mode"]
+Aggregate = Literal[
+    "count", "sum", "avg", "min", "max", "stddev", "percentile_cont", "median", "mode"
+]
 _UNITS: Mapping[str, PeriodUnit] = {name: name for name in get_args(PeriodUnit)}
 _PARTS: Mapping[str, Part] = {name: name for name in get_args(Part)}
 _AGGREGATES: Mapping[str, Aggregate] = {
     **{name: name for name in get_args(Aggregate)},
     "stddev_samp": "stddev",
+    "percentile_disc": "percentile_cont",
 }
 # Functions whose result is of the kind of their first argument.
 _PASSING = frozenset(
@@ -51,16 +55,29 @@ _PASSING = frozenset(
         "greatest",
     )
 )
-_FORMATS: Mapping[str, PeriodUnit] = {
+# What formats of to_char write, without what stands between.
+_WRITTEN_PERIODS: Mapping[str, PeriodUnit] = {
     "YYYY": "year",
-    "YYYY-MM": "month",
+    "YYYYQ": "quarter",
     "YYYYMM": "month",
-    "YYYY-MM-DD": "day",
+    "IYYYIW": "week",
+    "YYYYMMDD": "day",
+    "YYYYMMDDHH24": "hour",
+}
+_WRITTEN_PARTS: Mapping[str, Part] = {
+    "Q": "quarter",
+    "MM": "month",
+    "MON": "month",
+    "MONTH": "month",
+    "DY": "dow",
+    "DAY": "dow",
+    "ID": "isodow",
+    "HH24": "hour",
 }
 # Formats of to_char whose texts are in the order of time: from the year down, all in digits,
 # whatever stands between.
 _IN_ORDER = re.compile(r"YYYY(Q|MM(DD(HH24(MI(SS)?|00(00)?)?)?)?|DDD|WW)?|IYYYIW")
-_BETWEEN = re.compile(r'"[^"]*"|[^A-Z0-9]')
+_BETWEEN = re.compile(r'"[^"]*"|FM|[^A-Z0-9]')
 _DURATIONS = frozenset(
     ("age", "justify_days", "justify_hours", "justify_interval")
 )  # whose years are no dates
@@ -89,6 +106,12 @@ class OutputColumn:
         is_total: a sum or a count, whose figures of several rows may be added up.
         is_computed: more was done to the values than that.
         is_stored: its values are those of the column, as they are stored.
+        is_filtered: an aggregate of only those rows that its own FILTER lets through.
+        is_running: each figure adds the ones of the rows before it.
+        subtotals: whether some rows hold the totals of others: of grouping sets they do, of the
+            parts of a UNION they may.
+        is_sort_key: the rows are sorted by it before anything else.
+        is_unordered: nothing in the statement says in which order the rows come.
     """
 
     name: str
@@ -105,6 +128,11 @@ class OutputColumn:
     is_total: bool = False
     is_computed: bool = False
     is_stored: bool = False
+    is_running: bool = False
+    is_filtered: bool = False
+    subtotals: Literal["certain", "possible"] | None = None
+    is_sort_key: bool = False
+    is_unordered: bool = False
 
 
 def outputs(sql: str, columns: Sequence[str], catalog: Catalog) -> tuple[OutputColumn, ...]:
@@ -116,9 +144,15 @@ def outputs(sql: str, columns: Sequence[str], catalog: Catalog) -> tuple[OutputC
     if len(columns_of_query) != len(columns):
         return tuple(map(_unknown_output, columns))
 
+    order = row_order(query, columns) if query is not None else None
     described = []
-    for column, name in zip(columns_of_query, columns, strict=True):
-        described.append(replace(column, name=name))
+    for place, (column, name) in enumerate(zip(columns_of_query, columns, strict=True)):
+        column = replace(column, name=name)
+        if order is not None:
+            is_key = order.first_key == place
+            column = replace(column, is_sort_key=is_key, is_unordered=order.is_open)
+
+        described.append(column)
 
     return tuple(described)
 
@@ -134,10 +168,12 @@ class _Names:
     Attributes:
         ctes: columns of the CTEs that can be seen.
         sources: columns of what stands in FROM, by its name.
+        merged: names of columns that joins USING them make one.
     """
 
     ctes: Mapping[str, tuple[OutputColumn, ...]] = field(default_factory=dict)
     sources: Mapping[str, tuple[OutputColumn, ...]] = field(default_factory=dict)
+    merged: frozenset[str] = frozenset()
     depth: int = 0
 
     def column(self, parts: Sequence[str]) -> OutputColumn | None:
@@ -151,7 +187,8 @@ class _Names:
             if column.name == name:
                 columns.append(column)
 
-        if len(columns) != 1:
+        is_merged = bool(columns) and not qualifier and name in self.merged
+        if len(columns) != 1 and not is_merged:
             return None
 
         return columns[0]
@@ -176,19 +213,19 @@ class _Reader:
         inner = replace(around, depth=around.depth + 1, sources={})
         names = self._with_ctes(select, inner)
         if "larg" in select:  # a UNION has the columns of its first part
-            first = _not_added(self.select(select["larg"], names))
+            first = _not_added(self.select(select["larg"], names), "possible")
             return tuple(replace(column, is_stored=False) for column in first)
 
         from_clause = select.get("fromClause", [])
         sources = dict(self._sources(from_clause, names))
-        names = replace(names, sources=sources)
+        names = replace(names, sources=sources, merged=frozenset(_merged(from_clause)))
         output_columns: list[OutputColumn] = []
         for target in select.get("targetList", []):
             columns = self._targeted(target.get("ResTarget", {}), names)
             output_columns.extend(columns)
 
         if any("GroupingSet" in group for group in select.get("groupClause", ())):
-            return _not_added(output_columns)
+            return _not_added(output_columns, "certain")
 
         return tuple(output_columns)
 
@@ -265,7 +302,7 @@ class _Reader:
         ((kind, node),) = value.items()
         match kind:
             case "TypeCast":
-                return self._described(node.get("arg", {}), names)
+                return _cast(self._described(node.get("arg", {}), names), node)
             case "ColumnRef":
                 return _referred(node, names)
 
@@ -314,6 +351,8 @@ class _Reader:
             inner = self._described(argument, names)
             inners.append(inner)
 
+        if len(inners) == 1 and function == "date":
+            return _as_day(inners[0])
         if inners and function in _PASSING:
             return replace(inners[0], name=function)
 
@@ -324,7 +363,8 @@ class _Reader:
         inner = self._described(arguments[0], names)
         form = string_constant(without_casts(arguments[1]))
         period = _written_period(form, inner.period)
-        return replace(inner, name="to_char", period=period)
+        part = _WRITTEN_PARTS.get(_units_of(form), inner.part)
+        return replace(inner, name="to_char", period=period, part=part)
 
     def _part_of_time(
         self, function: str, arguments: Sequence[Node], names: _Names
@@ -350,16 +390,26 @@ class _Reader:
         if node.get("agg_within_group"):
             ordered = node.get("agg_order", [])
         if ordered:  # percentile_cont(0.5) WITHIN GROUP (ORDER BY x)
+            if function == "percentile_cont" and _is_half(arguments):
+                function = "median"
             arguments = [ordered[0].get("SortBy", {}).get("node", {})]
 
         is_total = _adds_up(function, node)
+        is_filtered = "agg_filter" in node
         if not arguments:
-            counted = _tables_of(names)
-            return OutputColumn(function, function=function, counted=counted, is_total=is_total)
+            return OutputColumn(
+                function,
+                function=function,
+                counted=_tables_of(names),
+                is_total=is_total,
+                is_running=_is_running(node),
+                is_filtered=is_filtered,
+            )
 
         inner = self._described(arguments[0], names)
+        is_running = function in ("sum", "count") and _is_running(node)
         if "over" in node and inner.function:  # figures of groups, put together over all of them
-            return replace(inner, name=function, is_total=False)
+            return replace(inner, name=function, is_total=False, is_running=is_running)
 
         counts_again = inner.function == "count"  # a sum of counts is no count of values
         return replace(
@@ -367,8 +417,11 @@ class _Reader:
             name=function,
             function=function,
             period=None,
-            is_computed=inner.is_computed or counts_again,
+            part=inner.part if function in ("min", "max") else None,
+            is_computed=inner.is_computed or counts_again or inner.part is not None,
             is_total=is_total,
+            is_running=is_running,
+            is_filtered=is_filtered or inner.is_filtered,
         )
 
     def _operator_output(self, node: Node, names: _Names) -> OutputColumn:
@@ -448,7 +501,8 @@ def _sum(sides: Sequence[OutputColumn]) -> OutputColumn:
             sources.add((side.table.key, side.column))
 
     if len(sources) == 1:
-        combined = replace(sides[0], name="", is_computed=True)
+        stored = next(side for side in sides if side.table is not None)
+        combined = replace(stored, name="", part=None, period=None, is_computed=True)
     else:
         combined = _mixture(sides)
 
@@ -477,10 +531,10 @@ def _written_period(form: str, cut_to: PeriodUnit | None) -> PeriodUnit | None:
         form: the format of `to_char`.
         cut_to: the unit that the times are cut to before they are written.
     """
-    if form in _FORMATS:
-        return _FORMATS[form]
+    units = _units_of(form)
+    if units in _WRITTEN_PERIODS:
+        return _WRITTEN_PERIODS[units]
 
-    units = _BETWEEN.sub("", form.upper())
     is_in_order = _IN_ORDER.fullmatch(units) is not None
     if is_in_order:
         return cut_to
@@ -488,9 +542,51 @@ def _written_period(form: str, cut_to: PeriodUnit | None) -> PeriodUnit | None:
     return None
 
 
-def _not_added(columns: Iterable[OutputColumn]) -> tuple[OutputColumn, ...]:
+def _units_of(form: str) -> str:
+    """Return what a format of `to_char` writes, without what stands between."""
+    return _BETWEEN.sub("", form.upper())
+
+
+def _cast(column: OutputColumn, cast: Node) -> OutputColumn:
+    type_name = last_name(cast.get("typeName", {}).get("names", ()))
+    return _as_day(column) if type_name == "date" else column
+
+
+def _as_day(column: OutputColumn) -> OutputColumn:
+    """Return the day of a point in time."""
+    stored = column.column
+    is_moment = stored is not None and stored.type.startswith("timestamp")
+    if not is_moment or column.function or column.period:
+        return column
+
+    return replace(column, period="day", is_stored=False)
+
+
+def _merged(nodes: Iterable[Node]) -> Iterator[str]:
+    """Yield the names of columns by which tables are joined USING them."""
+    for node in nodes:
+        join = node.get("JoinExpr")
+        if join is not None:
+            yield from names_in(join.get("usingClause", ()))
+            yield from _merged([join["larg"], join["rarg"]])
+
+
+def _is_running(call: Node) -> bool:
+    """Tell whether a window reaches from the first row to the one it is computed for."""
+    window = call.get("over", {})
+    return "orderClause" in window and "startOffset" not in window
+
+
+def _is_half(arguments: Sequence[Node]) -> bool:
+    constant = without_casts(arguments[0]).get("A_Const", {}) if arguments else {}
+    return str(constant.get("fval", {}).get("fval", "")) in (".5", "0.5", "0.50")
+
+
+def _not_added(
+    columns: Iterable[OutputColumn], subtotals: Literal["certain", "possible"]
+) -> tuple[OutputColumn, ...]:
     """Return the columns of rows among which some may be the totals of others."""
-    return tuple(replace(column, is_total=False) for column in columns)
+    return tuple(replace(column, is_total=False, subtotals=subtotals) for column in columns)
 
 
 def _adds_up(function: Aggregate, node: Node) -> bool:

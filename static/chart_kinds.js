@@ -1,13 +1,17 @@
 /** Which charts can show a result, of which of its columns, and the names and figures that these draw. */
 
-import { isNumeric } from "./cells.js";
+import { groupThousands, isNumeric } from "./cells.js";
 import { asRead } from "./periods.js";
+import { translate } from "./texts.js";
 
 const MOST_BARS = 50;
 const MOST_SLICES = 6; // as many as there are colours
 const MOST_POINTS = 400; // of a line or an area
 const LEAST_DOTS = 3;
 const MOST_SERIES = 12;
+/** Characters of a name along an axis or in a legend; the whole is shown over the figure. */
+export const LONGEST_NAME = 16;
+const MOMENT = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d/;
 
 /** Every way to show rows, in the order of the switch. */
 export const KINDS = ["bar", "horizontal", "line", "area", "pie", "scatter", "number", "table"];
@@ -40,6 +44,14 @@ export function fittingKinds(result, chart) {
 export function columnsAs(kind, result, chart) {
   if (chart.type !== "scatter" || kind === "scatter") return chart;
   return chartColumns(result, null) ?? chart;
+}
+
+/** The kind of `kinds` to begin with: names that are too long to stand beside each other stand above each other. */
+export function firstKind(result, chart, kinds) {
+  if (chart.type !== "bar" || chart.series !== null || chart.step || !kinds.includes("horizontal")) return chart.type;
+  const at = result.columns.indexOf(chart.x);
+  const long = result.rows.filter((row) => shown(row[at], result, at).length > LONGEST_NAME);
+  return 3 * long.length > result.rows.length ? "horizontal" : chart.type;
 }
 
 /** The place of the column that names the rows; -1 where there is none. */
@@ -114,30 +126,50 @@ function holdsFigures(result, at) {
 
 /** A value as a chart names it. */
 export function shown(value, result, at) {
-  return value === null ? "—" : String(asRead(value, result, at));
+  if (value === null) return "—";
+  if (typeof value === "boolean") return translate(value ? "yes" : "no");
+  const read = String(asRead(value, result, at));
+  if (isNumeric(result.column_types?.[at] ?? "")) return withoutNoughts(read, result.formats?.[at]);
+  return MOMENT.test(read) ? read.slice(0, 16).replace("T", " ") : read;
+}
+
+/** `10000.0` → `10,000`; keys and years are in no groups. */
+function withoutNoughts(source, format) {
+  const short = source.replace(/(\.\d*?)0+$/, "$1").replace(/\.$/, "");
+  return format === "plain" ? short : groupThousands(short);
 }
 
 /**
  * The names along the axis and the data sets of figures: one for each value of `series`, else for `y` and each of
- * `others`; of a histogram the steps. Null where there is no figure. Time goes forward.
+ * `others`; of a histogram the steps. Null where there is no figure. Names stand as `order` says, else as they come; in
+ * lines and areas time goes forward.
  */
-export function figuresOf(result, chart) {
+export function figuresOf(result, chart, kind) {
   if (chart.step) return stepsOf(result, chart);
-  const { columns, rows, column_types: types } = result;
+  const { columns, column_types: types } = result;
   const xAt = columns.indexOf(chart.x);
-  const isCourse = chart.type === "line" || isTime(types[xAt]);
+  const isLine = kind === "line" || kind === "area";
+  const isCourse = isLine ? isTime(types[xAt]) || (chart.type === "line" && !chart.order) : isTime(types[xAt]) && chart.type === "table";
+  const rows = inOrder(result.rows, xAt, chart.order);
   const names = rows.map((row) => shown(row[xAt], result, xAt));
   const xs = chart.series === null && !isCourse ? toldApart(names) : names;
   const labels = [...new Set(xs)];
   if (isCourse) labels.sort();
   const places = new Map(labels.map((label, at) => [label, at]));
-  const sets = new Map();
+  const sets = new Map((chart.series_order ?? []).map((value) => [shown(value, result, columns.indexOf(chart.series)), labels.map(() => null)]));
   const add = (row, x, label, y) => {
     if (!sets.has(label)) sets.set(label, labels.map(() => null));
     sets.get(label)[places.get(x)] = row[y] === null ? null : Number(row[y]);
   };
   for (const [at, row] of rows.entries()) for (const [label, y] of partsOf(row, result, chart)) add(row, xs[at], label, y);
   return { labels, datasets: [...sets].map(([label, data]) => ({ label, data })) };
+}
+
+function inOrder(rows, at, order) {
+  if (!order) return rows;
+  const places = new Map(order.map((value, place) => [String(value), place]));
+  const placeOf = (row) => places.get(String(row[at])) ?? places.size;
+  return [...rows].sort((one, other) => placeOf(one) - placeOf(other));
 }
 
 /** The data sets to which a row gives a figure, each with the figure's place. */

@@ -1,6 +1,6 @@
 /** Shows rows as a chart of the kind that the reader chooses, or as a table. */
 
-import { totalOf } from "./chart_kinds.js";
+import { firstKind, totalOf } from "./chart_kinds.js";
 import { element, glyph, setTranslatedAttribute } from "./dom.js";
 import { ResultChart } from "./result_chart.js";
 import { label } from "./texts.js";
@@ -36,7 +36,7 @@ export class ChartViews {
     head.append(this.#group);
     section.append(this.#options, this.#chart.element, this.#table.element);
     tools.append(...this.#pictures);
-    this.#choose(this.#columns.type);
+    this.#choose(firstKind(this.#result, this.#columns, this.#buttons.map((button) => button.dataset.view)));
   }
 
   #kindButton(kind) {

@@ -2,7 +2,7 @@
 
 import { at } from "./address.js";
 import { groupThousands, writtenNumber } from "./cells.js";
-import { columnsAs, dotColumns, figuresOf, namesPlace, shown, totalOf } from "./chart_kinds.js";
+import { LONGEST_NAME, columnsAs, dotColumns, figuresOf, namesPlace, shown, totalOf } from "./chart_kinds.js";
 import { element } from "./dom.js";
 import { isUnfinished } from "./periods.js";
 import { compactNumber, label as text, onSpeak } from "./texts.js";
@@ -11,7 +11,8 @@ import { onColours } from "./theme.js";
 const LIBRARY = at("static/vendor/chart-4.6.1.min.js");
 const COLOURS = ["--series-1", "--series-2", "--series-3", "--series-4", "--series-5", "--series-6"];
 const MOST_LABELLED = 14; // bars whose names are written slanted rather than left out
-const LONGEST_NAME = 16; // characters of a name along an axis or in a legend; the whole is shown over the figure
+const CHARACTER_WIDTH = 8; // pixels
+const NARROW = 500; // pixels of a drawing, in which names beside bars are as short as below them
 const BAR_HEIGHT = 26; // pixels that a horizontal bar takes
 const PICTURE_MARGIN = { top: 12, right: 44, bottom: 12, left: 16 };
 const MOST_VALUES = 60; // figures that are written into a chart
@@ -224,10 +225,11 @@ export class ResultChart {
     const isScatter = this.#kind === "scatter";
     const isArea = this.#kind === "area";
     const open = this.#unfinished();
+    const short = isScatter ? [] : shortNames(data.labels, this.#roomForNames(data.labels.length, namesAxis));
     const written = { ...ink, callback: compactNumber };
     const names = isScatter
       ? { ticks: { ...written, ...wholeSteps(data.datasets[0].data.map((dot) => dot.x)) }, beginAtZero: this.#beginsAtZero("x"), title: { display: true, text: data.axis, ...ink } }
-      : { ticks: { ...ink, autoSkip: namesAxis === "x" && data.labels.length > MOST_LABELLED, callback: (_value, index) => tick(data.labels[index], open) } };
+      : { ticks: { ...ink, autoSkip: namesAxis === "x" && data.labels.length > MOST_LABELLED, callback: (_value, index) => (open.has(data.labels[index]) ? `${short[index]}${UNFINISHED}` : short[index]) } };
     const drawn = data.datasets.flatMap((set) => set.data.map((figure) => (isScatter ? figure.y : figure)));
     const figures = {
       ticks: { ...written, ...wholeSteps(drawn) },
@@ -237,6 +239,13 @@ export class ResultChart {
     };
     const named = { ...names, grid: { display: false }, stacked: isArea };
     return namesAxis === "x" ? { x: named, y: figures } : { x: figures, y: named };
+  }
+
+  /** Characters of a name that have room along the axis. */
+  #roomForNames(count, axis) {
+    const { width } = this.size;
+    if (axis === "y") return width > NARROW ? 2 * LONGEST_NAME : LONGEST_NAME;
+    return Math.max(LONGEST_NAME, Math.floor(width / count / CHARACTER_WIDTH));
   }
 
   #tooltip(item) {
@@ -293,7 +302,7 @@ export class ResultChart {
   // --------------------------------------------------------------------------------------------------------------- data
 
   #series() {
-    return figuresOf(this.#result, this.#chart);
+    return figuresOf(this.#result, this.#chart, this.#kind);
   }
 
   #dots() {
@@ -326,12 +335,12 @@ function wholeSteps(figures) {
   return figures.every((figure) => figure === null || Number.isInteger(figure)) ? { precision: 0 } : {};
 }
 
-function cut(name) {
-  return name.length > LONGEST_NAME ? `${name.slice(0, LONGEST_NAME - 1)}…` : name;
-}
-
-function tick(name, open) {
-  return open.has(name) ? `${cut(name)}${UNFINISHED}` : cut(name);
+/** The names with as many characters at most: their beginnings, or their beginnings and ends where these tell them apart. */
+function shortNames(names, most) {
+  const beginnings = names.map((name) => (name.length > most ? `${name.slice(0, most - 1)}…` : name));
+  if (new Set(beginnings).size === names.length) return beginnings;
+  const half = Math.floor(most / 2);
+  return names.map((name) => (name.length > most ? `${name.slice(0, half - 1)}…${name.slice(-half)}` : name));
 }
 
 function wholeName([item]) {
@@ -341,7 +350,9 @@ function wholeName([item]) {
 function cutLegend(drawing) {
   const { overrides, defaults } = globalThis.Chart;
   const { generateLabels } = overrides[drawing.config.type]?.plugins?.legend?.labels ?? defaults.plugins.legend.labels;
-  return generateLabels(drawing).map((item) => ({ ...item, text: cut(item.text) }));
+  const items = generateLabels(drawing);
+  const short = shortNames(items.map((item) => item.text), LONGEST_NAME);
+  return items.map((item, at) => ({ ...item, text: short[at] }));
 }
 
 function writeFigures(ctx, marks, kind, colourOf) {

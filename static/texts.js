@@ -378,7 +378,9 @@ const TEXTS = {
   chart_percent: ["百分比", "Percentages"],
   chart_zero: ["从零开始", "From zero"],
   chart_unfinished: ["* 尚未结束", "* not over yet"],
-  chart_not_from_zero: ["坐标轴不从零开始", "An axis doesn’t begin at zero"],
+  yes: ["是", "yes"],
+  no: ["否", "no"],
+  chart_not_from_zero: ["坐标轴不从零开始", "An axis does not begin at zero"],
   chart_sum_of: [({ count }) => `${count} 行之和`, ({ count }) => `The sum of ${plural(count, "row", "rows")}`],
 
   card_conditions: [({ conditions }) => `范围：${conditions.join("；")}`, ({ conditions }) => `Rows: ${conditions.join("; ")}`],
@@ -531,7 +533,8 @@ export function translate(key, values = {}) {
 /** A number in few characters, as people write large ones: `1.9亿`, `190M`. */
 export function compactNumber(number) {
   const notation = Math.abs(number) < 10_000 ? "standard" : "compact";
-  return new Intl.NumberFormat(LANGUAGE_TAGS[current], { notation, maximumFractionDigits: 2 }).format(number);
+  const digits = Math.abs(number) < 1 ? { maximumSignificantDigits: 3 } : { maximumFractionDigits: 2 };
+  return new Intl.NumberFormat(LANGUAGE_TAGS[current], { notation, ...digits }).format(number);
 }
 
 /** An element whose text follows the language. */

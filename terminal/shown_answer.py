@@ -10,6 +10,8 @@ from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text as Styled
 
+from agent.answers.chart_figures import in_order
+
 _MOST_ROWS = 50
 _MOST_BARS = 20
 _BAR_WIDTH = 40  # characters of the longest bar
@@ -96,7 +98,9 @@ def _bars(chart: Mapping[str, Any], result: Mapping[str, Any]) -> RenderableType
         return None
 
     x, y = columns.index(chart["x"]), columns.index(chart["y"])
-    figures = [(str(row[x]), _number(row[y])) for row in result["rows"][:_MOST_BARS]]
+    labels = (result.get("value_labels") or [None] * len(columns))[x] or {}
+    rows = in_order(chart, columns, result["rows"])[:_MOST_BARS]
+    figures = [(str(labels.get(str(row[x]), row[x])), _number(row[y])) for row in rows]
     longest = max((abs(figure) for _, figure in figures), default=Decimal(0))
     if not longest:
         return None

@@ -3,24 +3,29 @@ table is best.
 
     one figure alone                                  number
     figures over time                                 line; bar for fewer than three points or for a
-                                                      ranking; a line per group
+                                                      ranking; a line per group, or per year of
+                                                      the months of several
     shares of a whole, up to six                      pie
     figures by what they belong to                    bar; coloured by the second grouping
+    figures by parts of times and by groups           a line per group, where bars would be too many
     several figures of one kind and unit              a line or a colour each, beside each other
     numbers of rows by steps of a figure              bar, a histogram; many steps in wider ones
     two figures of many things                        scatter
 
-Rows that are listed, not measured, are no chart, and neither are more bars than can be read.
+Rows that are listed, not measured, are no chart, and neither are more bars than can be read,
+amounts of several currencies, and rows among which some are the totals of others.
 """
 
 from collections.abc import Sequence
 from decimal import Decimal
 from itertools import filterfalse
-from math import floor, log10
+from math import floor, fsum, isclose, log10
 from typing import Any
 
+from agent.answers.chart_order import axis_order
 from common.text import Lang, Text
 from common.values import QueryResult
+from knowledge.results.currencies import has_several_currencies, is_amount
 from knowledge.results.result_columns import MOST_READ, ResultColumn
 
 Chart = dict[str, Any]
@@ -28,12 +33,17 @@ Chart = dict[str, Any]
 
 Where there are some, `others`: columns of further figures, drawn beside `y`. Where the steps of a
 histogram are too many to be read, `step`: figures of `x` that far apart are added up in one bar.
+`order` and `series_order`: the values of `x` and of `series` as they are shown, where this is not
+the order in which the rows have them.
 """
 
 LEAST_POINTS = 3  # of a line
 MOST_BARS = 50
 MOST_SLICES = 6
 MOST_SERIES = 12  # lines or colours
+_MOST_BARS_OF_SERIES = 120  # in all, of several colours
+_LEAST_PANEL = 0.8  # of all pairs of a time and a group, from which listed figures are a course
+_LEAST_SORTED = 4  # figures whose order is no chance
 _MOST_BESIDE = 4  # figures that are drawn beside each other
 _LEAST_PART = 0.02  # of another figure, below which bars beside it could not be seen
 _MOST_STEPS = 30  # of a histogram
@@ -42,6 +52,9 @@ _LEAST_DOTS = 12  # of a scatter chart
 _MOST_LISTED = 2  # columns of rows that are shown as they are stored, and still make a chart
 # The largest figure that is drawn: an axis of larger ones would end beyond the largest number.
 _LARGEST = 1e300
+# Figures that lie between those that they are made of: of one column, they share an axis.
+_LEVELS = frozenset(("avg", "min", "max", "median", "percentile_cont"))
+_PARTS_OF_YEARS = frozenset(("quarter", "month", "week", "day"))
 _WHOLE = (99.0, 101.0)  # percent, rounding allowed
 
 OVER = Text("{y}（按{x}）", "{y} by {x}")
@@ -63,7 +76,11 @@ def chart_of(columns: Sequence[ResultColumn], result: QueryResult, lang: Lang) -
     if table.is_listing or result.is_limited:
         return None
 
-    return _grouped_chart(table, lang)
+    chart = _grouped_chart(table, lang)
+    if chart is None or table.has_subtotals(chart["y"]):
+        return None
+
+    return chart | table.orders(chart)
 
 
 class Roles:
@@ -75,8 +92,8 @@ class Roles:
         self.has_unique_names = len(self._positions) == len(columns)
         self.columns = columns
         self.times: list[ResultColumn] = []
-        self.measures: list[ResultColumn] = []
         categories: list[ResultColumn] = []
+        measures: list[ResultColumn] = []
         steps = _steps(columns)
         for column in columns[:MOST_READ]:
             if column.role == "time":
@@ -84,8 +101,12 @@ class Roles:
             elif column.role == "category" or column in steps:
                 categories.append(column)
             elif column.role == "measure" and self._varies(column):
-                self.measures.append(column)
+                measures.append(column)
 
+        if has_several_currencies(columns, result):
+            measures = [measure for measure in measures if not is_amount(measure)]
+
+        self.measures = measures
         self.categories = _without_keys(categories)
 
     @property
@@ -94,11 +115,24 @@ class Roles:
         if any(measure.output.function or measure.output.is_computed for measure in self.measures):
             return False
 
-        return len(self.columns) > _MOST_LISTED and not self._is_pair_of_figures
+        is_short = len(self.columns) <= _MOST_LISTED
+        return not (is_short or self._is_pair_of_figures or self._is_panel)
 
     @property
     def _is_pair_of_figures(self) -> bool:
         return len(self.measures) == 2 and len(self.columns) <= 3
+
+    @property
+    def _is_panel(self) -> bool:
+        """Tell whether the rows are one figure of each of several things at each time."""
+        shape = (len(self.times), len(self.categories), len(self.measures), len(self.columns))
+        if shape != (1, 1, 1, 3):
+            return False
+
+        times, things = self.distinct(*self.times), self.distinct(*self.categories)
+        is_dense = self.count >= _LEAST_PANEL * times * things
+        has_one_each = self.distinct(*self.times, *self.categories) == self.count
+        return is_dense and has_one_each and times >= LEAST_POINTS and 1 < things <= MOST_SERIES
 
     @property
     def count(self) -> int:
@@ -118,6 +152,64 @@ class Roles:
         """Tell whether the column has values, all of them figures that can be drawn."""
         figures = [value for value in self.values(column) if value is not None]
         return bool(figures) and all(map(_is_figure, figures))
+
+    @property
+    def is_unordered(self) -> bool:
+        """Tell whether the statement leaves the order of its rows open."""
+        return any(column.output.is_unordered for column in self.columns)
+
+    @property
+    def sort_key(self) -> ResultColumn | None:
+        """Return the column by which the statement sorts its rows before anything else."""
+        return next((column for column in self.columns if column.output.is_sort_key), None)
+
+    @property
+    def is_ranked(self) -> bool:
+        """Tell whether the rows are sorted by a figure."""
+        key = self.sort_key
+        return key is not None and key.role in ("measure", "rank")
+
+    def has_subtotals(self, name: str) -> bool:
+        """Tell whether some of the rows are the totals of others."""
+        y = self.columns[self._positions[name]]
+        if y.output.subtotals != "possible":
+            return y.output.subtotals == "certain"
+
+        figures = [float(value) for value in self.values(y) if value is not None]
+        most = max(figures)
+        return len(figures) > LEAST_POINTS and isclose(most, fsum(figures) - most, rel_tol=1e-9)
+
+    def orders(self, chart: Chart) -> Chart:
+        """Return `order` and `series_order` of a chart, where it needs them."""
+        if chart["type"] in ("number", "scatter") or "step" in chart:
+            return {}
+
+        y = self.columns[self._positions[chart["y"]]]
+        figures = [_size(value) for value in self.values(y)]
+        is_line = chart["type"] == "line"
+        found = {}
+        for axis, name in (("x", "order"), ("series", "series_order")):
+            is_course = axis == "x" and is_line
+            if chart[axis] is None or not (is_course or self._is_order_of(axis)):
+                continue
+
+            column = self.columns[self._positions[chart[axis]]]
+            rows = list(zip(self.values(column), figures, strict=True))
+            key = None if is_course or self.is_ranked else self.sort_key
+            order = axis_order(column, rows, key, by_size=axis == "x" and not is_line)
+            if order is None and is_course and column.role != "time":
+                order = list(dict.fromkeys(self.values(column)))
+            if order is not None:
+                found[name] = order
+
+        return found
+
+    def _is_order_of(self, axis: str) -> bool:
+        """Tell whether an axis may be put in an order that is not that of the rows."""
+        if axis == "x" and self.is_ranked:
+            return False
+
+        return self.is_unordered or self.sort_key is not None
 
     def _varies(self, column: ResultColumn) -> bool:
         if not self.holds_figures(column):
@@ -154,7 +246,7 @@ def _by_one(table: Roles, x: ResultColumn, y: ResultColumn, lang: Lang) -> Chart
     named = _BETWEEN.to(lang).join(one.label for one in (y, *others))
     title = OVER.to(lang).format(y=named, x=x.label)
     if x.role == "time":
-        is_course = table.count >= LEAST_POINTS and _is_sorted(table.values(x))
+        is_course = table.count >= LEAST_POINTS and _is_in_order_of(table, x)
         return _with_others(spec("line" if is_course else "bar", x, y, None, title), others)
 
     if table.count <= MOST_SLICES and _is_whole(table, y):
@@ -165,6 +257,14 @@ def _by_one(table: Roles, x: ResultColumn, y: ResultColumn, lang: Lang) -> Chart
         return _histogram(table, x, y, title)
 
     return _with_others(spec("bar", x, y, None, title), others)
+
+
+def _is_in_order_of(table: Roles, time: ResultColumn) -> bool:
+    """Tell whether the rows follow the times, or nothing; a ranking follows its figures."""
+    if table.sort_key is not None:
+        return not table.is_ranked
+
+    return table.is_unordered or _is_sorted(table.values(time))
 
 
 def _has_namesakes(table: Roles, x: ResultColumn, y: ResultColumn) -> bool:
@@ -191,12 +291,19 @@ def _beside(table: Roles, y: ResultColumn) -> list[ResultColumn]:
 
 def _is_same_kind(one: ResultColumn, other: ResultColumn) -> bool:
     first, second = one.output, other.output
-    if not first.function or first.function != second.function or one.unit != other.unit:
+    if one.unit != other.unit or first.is_percent != second.is_percent:
         return False
-    if first.is_share or second.is_share or second.is_computed:
+    if first.is_share and second.is_share:
+        return True
+    if not first.function or first.is_share or second.is_share or second.is_computed:
         return False
 
     is_same_column = first.column is not None and first.column == second.column
+    if is_same_column and _LEVELS.issuperset((first.function, second.function)):
+        return True
+    if first.function != second.function:
+        return False
+
     return one.unit is not None or first.function == "count" or is_same_column
 
 
@@ -242,7 +349,7 @@ def _by_two(
 ) -> Chart | None:
     if table.distinct(x, series) < table.count:
         return None
-    if x.role != "time" and table.distinct(series) > table.distinct(x):
+    if _goes_along_before(table, series, x):
         x, series = series, x
 
     x_count = table.distinct(x)
@@ -252,14 +359,38 @@ def _by_two(
         return None
 
     title = SPLIT.to(lang).format(y=y.label, x=x.label, series=series.label)
-    if x.role == "time":
+    if x.role == "time" or _is_year(series):
         kind = "line" if x_count >= LEAST_POINTS else "bar"
         return spec(kind, x, y, series, title)
 
-    if x_count > MOST_BARS:
-        return None
+    bars = x_count * table.distinct(series)
+    if bars <= MOST_BARS or (x_count <= MOST_BARS and bars <= _MOST_BARS_OF_SERIES):
+        kind = "line" if x.output.part and bars > MOST_BARS else "bar"
+        return spec(kind, x, y, series, title)
 
-    return spec("bar", x, y, series, title)
+    return spec("line", x, y, series, title) if x.output.part else None
+
+
+def _goes_along_before(table: Roles, one: ResultColumn, other: ResultColumn) -> bool:
+    """Tell whether the axis is for the one rather than for the other.
+
+    A part of years goes along before years, times before all else, parts of times before names,
+    and the longer of two alike.
+    """
+    if _is_year(other) and one.output.part in _PARTS_OF_YEARS:
+        return True
+    if other.role == "time":
+        return False
+
+    is_part, is_other_part = bool(one.output.part), bool(other.output.part)
+    if is_part != is_other_part:
+        return is_part
+
+    return table.distinct(one) > table.distinct(other)
+
+
+def _is_year(column: ResultColumn) -> bool:
+    return "year" in (column.output.part, column.output.period)
 
 
 def _scatter(table: Roles, lang: Lang) -> Chart | None:
@@ -285,9 +416,12 @@ def main_measure(table: Roles) -> ResultColumn:
         if measure.output.is_share:
             return measure
 
-    for measure in table.measures:
-        if _is_sorted(table.values(measure)):
-            return measure
+    if table.is_ranked and table.sort_key in table.measures:
+        return table.sort_key
+    if table.sort_key is None and not table.is_unordered and table.count >= _LEAST_SORTED:
+        for measure in table.measures:
+            if _is_sorted(table.values(measure)):
+                return measure
 
     return table.measures[0]
 

@@ -3,14 +3,15 @@
 """
 
 import io
-from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from importlib import import_module
 from importlib.util import find_spec
-from math import floor, fsum, isnan
+from math import fsum, isnan
 from typing import Any
 
-from common.text import Lang
+from agent.answers.chart_figures import in_order, steps, told_apart
+from common.text import Lang, Text
 from common.values import QueryResult
 from knowledge.results.result_columns import ResultColumn, as_period
 from knowledge.results.value_labels import value_labels
@@ -25,6 +26,7 @@ _LARGEST_TEXT = 48  # points: the size of one figure alone
 _WIDEST_TEXT = (
     600  # points: characters times their size that fit side by side, though all are as wide as high
 )
+_YES, _NO = Text("是", "yes"), Text("否", "no")
 # For each character the first that has it.
 _FONTS = (
     "Noto Sans CJK SC",
@@ -78,6 +80,8 @@ def figure_of(
     Raises:
         ImportError: matplotlib is not installed.
     """
+    columns = list(columns)
+    result = replace(result, rows=tuple(in_order(chart, result.columns, result.rows)))
     figure = import_module("matplotlib.figure").Figure(
         figsize=_INCHES, dpi=_DOTS, layout="constrained"
     )
@@ -85,7 +89,9 @@ def figure_of(
     if chart["type"] == "number":
         _write(axes, _one_figure(chart, columns, result, lang))
     else:
-        _DRAWINGS[chart["type"]](axes, chart, _values(chart, columns, result, lang))
+        _DRAWINGS[chart["type"]](
+            axes, _with_texts(chart, columns, lang), _values(chart, columns, result, lang)
+        )
 
     # One figure alone has its unit beside it.
     unit = f" ({chart['unit']})" if chart["unit"] and chart["type"] != "number" else ""
@@ -140,20 +146,40 @@ def _values(
         if name in figures:
             values_by_series[name] = [_figure(value) for value in values]
         else:
-            labels = value_labels(column.output, lang)
-            values_by_series[name] = [
-                _cell_text(labels.get(str(value), as_period(value, column.period)))
-                for value in values
-            ]
+            values_by_series[name] = _texts(column, values, lang)
 
     return values_by_series
+
+
+def _with_texts(
+    chart: Mapping[str, Any], columns: Iterable[ResultColumn], lang: Lang
+) -> Mapping[str, Any]:
+    """Return the chart with the order of its series as texts."""
+    if "series_order" not in chart:
+        return chart
+
+    series = next(column for column in columns if column.output.name == chart["series"])
+    return {**chart, "series_order": _texts(series, chart["series_order"], lang)}
+
+
+def _texts(column: ResultColumn, values: Iterable[Any], lang: Lang) -> list[str]:
+    labels = value_labels(column.output, lang)
+    return [
+        _cell_text(labels.get(str(value), as_period(value, column.period)), lang)
+        for value in values
+    ]
 
 
 def _figure(value: Any) -> float:
     return float("nan") if value is None else float(value)
 
 
-def _cell_text(value: Any) -> str:
+def _cell_text(value: Any, lang: Lang) -> str:
+    if isinstance(value, bool):
+        return (_YES if value else _NO).to(lang)
+    if isinstance(value, float):
+        return f"{value:.15g}"
+
     return "—" if value is None else str(value)
 
 
@@ -223,39 +249,14 @@ def _sets(chart: Mapping[str, Any], values: _Values) -> tuple[list[str], dict[st
         return xs, {name: values[name] for name in (chart["y"], *chart["others"])}
 
     names = values.get(chart["series"] or "") or [""] * len(xs)
-    places = sorted(set(xs)) if chart["type"] == "line" else list(dict.fromkeys(xs))
+    places = list(dict.fromkeys(xs))
     at = {place: number for number, place in enumerate(places)}
-    sets = {name: [float("nan")] * len(places) for name in dict.fromkeys(names)}
+    ordered = dict.fromkeys((*chart.get("series_order", ()), *names))
+    sets = {name: [float("nan")] * len(places) for name in ordered}
     for x, name, figure in zip(xs, names, values[chart["y"]], strict=True):
         sets[name][at[x]] = figure
 
     return places, sets
-
-
-def told_apart(names: Iterable[str]) -> list[str]:
-    """Return the names, with a number behind each that has come before."""
-    often: Counter[str] = Counter()
-    distinct_names = []
-    for name in names:
-        often[name] += 1
-        distinct_names.append(name if often[name] == 1 else f"{name} ({often[name]})")
-
-    return distinct_names
-
-
-def steps(
-    xs: Iterable[float], figures: Iterable[float], width: float
-) -> tuple[list[str], dict[str, list[float]]]:
-    """Return the steps of a histogram from the first to the last, and what falls into each."""
-    sums: dict[int, float] = {}
-    for x, figure in zip(xs, figures, strict=True):
-        if not isnan(x) and not isnan(figure):
-            place = floor(x / width)
-            sums[place] = sums.get(place, 0.0) + figure
-
-    places = range(min(sums), max(sums) + 1)
-    named = [f"{place * width:.15g}–{(place + 1) * width:.15g}" for place in places]
-    return named, {"": [sums.get(place, 0.0) for place in places]}
 
 
 def _dress(axes: Any, places: list[str] | None = None) -> None:

@@ -131,6 +131,10 @@ class ChartModel(ReplyModel):
     step: Sometimes[float] = Field(
         None, description="Of a histogram: figures of x that far apart are added up in one bar"
     )
+    order: Sometimes[list[Any]] = Field(
+        None, description="The values of x as they are drawn; absent: as the rows have them"
+    )
+    series_order: Sometimes[list[Any]] = Field(None, description="The same of series")
 
 
 class CardFactModel(ReplyModel):

@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from agent.answers.chart_figures import in_order, steps, told_apart
 from api.vanna.components import ChatPart, harmless
 from api.vanna.tables import titles_of
 from common.text import Lang
@@ -52,13 +53,16 @@ class _ChartRows:
     """The rows by the axes of the chart."""
 
     def __init__(self, result: Mapping[str, Any], spec: Mapping[str, Any], lang: Lang) -> None:
-        self._rows: Sequence[Sequence[Any]] = result.get("rows") or []
         columns = [str(column) for column in result.get("columns") or []]
+        self._rows = in_order(spec, columns, result.get("rows") or [])
         self._column_numbers: dict[str, int] = {}
         for axis in ("x", "y", "series"):
             if spec.get(axis) in columns:
                 self._column_numbers[axis] = columns.index(str(spec[axis]))
 
+        self.step = float(spec.get("step") or 0)
+        self._series_order = spec.get("series_order") or []
+        self._labels = result.get("value_labels") or [None] * len(columns)
         self._others = [other for other in spec.get("others") or [] if other in columns]
         self._column_numbers |= {other: columns.index(other) for other in self._others}
         self._titles = titles_of(result, lang)
@@ -82,7 +86,24 @@ class _ChartRows:
         return [row[number] for row in self._rows]
 
     def names(self, axis: str) -> list[str]:
-        return [_NOTHING if value is None else harmless(str(value)) for value in self.values(axis)]
+        return self._named(axis, self.values(axis))
+
+    def _named(self, axis: str, values: Sequence[Any]) -> list[str]:
+        """Return what readers call values of the axis."""
+        labels = self._labels[self._column_numbers[axis]] or {}
+        return [
+            _NOTHING if value is None else harmless(str(labels.get(str(value), value)))
+            for value in values
+        ]
+
+    def histogram(self) -> tuple[list[str], list[float]]:
+        """Return the steps of a histogram, and what falls into each."""
+        xs, ys = (
+            [math.nan if figure is None else figure for figure in self.numbers(axis)]
+            for axis in ("x", "y")
+        )
+        names, sets = steps(xs, ys, self.step)
+        return names, next(iter(sets.values()))
 
     def numbers(self, axis: str) -> list[float | None]:
         return [_number(value) for value in self.values(axis)]
@@ -102,6 +123,7 @@ class _ChartRows:
             return [{**look, "name": self.title(one), **_along(own)} for one, own in figures]
 
         groups: dict[str, list[tuple[Any, float | None]]] = {}
+        groups |= {name: [] for name in self._named("series", self._series_order)}
         for name, point in zip(self.names("series"), points, strict=True):
             groups.setdefault(name, []).append(point)
 
@@ -122,22 +144,20 @@ def _numeral(rows: _ChartRows) -> list[_Trace]:
     return [{"type": "indicator", "mode": "number", "value": value, "title": title}]
 
 
-def _time(point: tuple[Any, Any]) -> str:
-    return str(point[0])  # NULL comes among the others
-
-
 def _line(rows: _ChartRows) -> list[_Trace]:
-    """Return lines whose points are in the order of time: Plotly joins them as they come."""
-    traces = rows.traces({"type": "scatter", "mode": "lines+markers"}, _named(rows))
-    for trace in traces:
-        points = zip(trace["x"], trace["y"], strict=True)
-        trace.update(_along(sorted(points, key=_time)))
-
-    return traces
+    return rows.traces({"type": "scatter", "mode": "lines+markers"}, _named(rows))
 
 
 def _bars(rows: _ChartRows) -> list[_Trace]:
-    return rows.traces({"type": "bar"}, _named(rows))
+    if rows.step:
+        names, figures = rows.histogram()
+        return [{"type": "bar", "name": rows.title("y"), "x": names, "y": figures}]
+
+    names = _named(rows)
+    if not rows.has("series"):
+        names = told_apart(names)
+
+    return rows.traces({"type": "bar"}, names)
 
 
 def _pie(rows: _ChartRows) -> list[_Trace]:
@@ -169,9 +189,9 @@ def _layout(rows: _ChartRows) -> dict[str, Any]:
         return {"showlegend": rows.kind == "pie"}
 
     x_axis = {"title": {"text": rows.title("x")}, "type": _scale(rows), "automargin": True}
-    if rows.kind == "line":
-        # A line may lack what another has, so the order of their points is not that of the axis.
-        x_axis["categoryorder"] = "category ascending"
+    if x_axis["type"] == "category" and not rows.step:
+        # Each line may lack what another has, so the order of their points is not that of the axis.
+        x_axis |= {"categoryorder": "array", "categoryarray": list(dict.fromkeys(_named(rows)))}
 
     y_axis = {"title": {"text": rows.title("y")}, "type": "linear", "automargin": True}
     return {"showlegend": rows.has_several_sets, "xaxis": x_axis, "yaxis": y_axis}

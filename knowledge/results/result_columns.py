@@ -6,7 +6,7 @@ It is worked out from the SQL and the catalogue, so it is the same whoever wrote
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Literal
 
@@ -46,6 +46,7 @@ _FUNCTIONS = {
     "min": Text("最低{}", "lowest {}"),
     "max": Text("最高{}", "highest {}"),
     "percentile_cont": Text("{}分位数", "percentile of {}"),
+    "median": Text("{}中位数", "median {}"),
     "stddev": Text("{}标准差", "standard deviation of {}"),
     "mode": Text("最常见的{}", "most common {}"),
 }
@@ -62,6 +63,8 @@ _PERIODS = {
 }
 _COUNT = Text("数量", "count")
 _RANK = Text("排名", "rank")
+_RUNNING = Text("累计{}", "running {}")
+_NAMED = Text("{label}（{name}）", "{label} ({name})")
 _SHARE = Text("占比", "share")
 # How the names of a figure's change end, the longest first.
 _CHANGES = {
@@ -83,9 +86,9 @@ _SAID = {
     for function in ("sum", "avg")
 }
 
-_COORDINATES, _YEARS = (
+_COORDINATES, _YEARS, _RANKS, _CURRENCY = (
     (WORDS.english.one_of(f"results.{words}"), WORDS.chinese.pattern(f"results.{words}", end="$"))
-    for words in ("coordinates", "years")
+    for words in ("coordinates", "years", "ranks", "currency_columns")
 )
 
 
@@ -107,10 +110,12 @@ class ResultColumn:
     @property
     def period(self) -> str | None:
         """Return the unit that its times are cut to: a month is the time of its first day."""
-        if self.role == "time":
-            return self.output.period
+        if self.role != "time":
+            return None
+        if self.output.part == "year":
+            return "year"
 
-        return None
+        return self.output.period
 
 
 _OUTPUTS = IndexPart(lambda index: lru_cache(maxsize=64)(partial(outputs, catalog=index.catalog)))
@@ -144,7 +149,8 @@ def _read(
         label_of(one, metric, catalog, lang)
         for one, metric in zip(output_columns, figures, strict=True)
     ]
-    labels = _numbered(_of_changes(_told_apart(labels, output_columns), output_columns, lang))
+    labels = _of_changes(_told_apart(labels, output_columns), output_columns, lang)
+    labels = _numbered(_by_own_names(labels, output_columns, lang))
     columns = zip(output_columns, figures, labels, types, strict=True)
     for number, (one, metric, label, kind) in enumerate(columns):
         values: Sequence[object] = ()
@@ -181,6 +187,9 @@ def label_of(output: OutputColumn, metric: Metric | None, catalog: Catalog, lang
         return given
     if output.is_rank:
         return _RANK.to(lang)
+    if output.is_running:
+        figure = label_of(replace(output, is_running=False), None, catalog, lang)
+        return _RUNNING.to("zh" if has_han(figure) else "en").format(figure)
     if output.is_share or output.is_computed:
         return _name_in_words(output, lang)
     if output.column is not None:
@@ -194,7 +203,8 @@ def label_of(output: OutputColumn, metric: Metric | None, catalog: Catalog, lang
 def _count_label(output: OutputColumn, lang: Lang) -> str:
     """Say of which table rows are counted.
 
-    Of several that are joined, it is the one that the query's own name says.
+    Of several that are joined, it is the one that the query's own name says, else the one that
+    refers to the others: a row of theirs comes once for each row of it.
     """
     said = set(map(stem, english_words(output.name)))
     named = []
@@ -206,11 +216,27 @@ def _count_label(output: OutputColumn, lang: Lang) -> str:
     counted: Sequence[Table] = output.counted
     if len(named) == 1:
         counted = named
+    elif len(counted) > 1:
+        counted = [table for table in counted if _refers_to_all(table, output.counted)]
     if len(counted) != 1:
         return _name_in_words(output, lang)
 
     lang = _language_of(counted[0], lang)
     return _FUNCTIONS["count"].to(lang).format(_in_plural(counted[0], lang))
+
+
+def _refers_to_all(table: Table, joined: Sequence[Table]) -> bool:
+    """Tell whether the foreign keys of a table lead to all tables that it is joined with."""
+    tables = {one.key: one for one in joined}
+    reached = {table.key}
+    ways = [table]
+    while ways:
+        for key in ways.pop().foreign_keys:
+            if key.target in tables and key.target not in reached:
+                reached.add(key.target)
+                ways.append(tables[key.target])
+
+    return len(reached) == len(tables)
 
 
 def _given_name(output: OutputColumn, lang: Lang) -> str | None:
@@ -358,6 +384,21 @@ def _of_changes(labels: list[str], output_columns: Sequence[OutputColumn], lang:
     return called
 
 
+def _by_own_names(labels: list[str], found: Sequence[OutputColumn], lang: Lang) -> list[str]:
+    """Write the query's own names behind labels of several columns, and of parts of the rows."""
+    often = Counter(labels)
+    named = []
+    for label, output in zip(labels, found, strict=True):
+        name = " ".join(english_words(output.name)) or output.name
+        is_vague = often[label] > 1 or output.is_filtered
+        if is_vague and output.is_named and name not in label:
+            label = _NAMED.to(lang).format(label=label, name=name)
+
+        named.append(label)
+
+    return named
+
+
 def _numbered(labels: list[str]) -> list[str]:
     """Number labels that still occur twice, because no two columns may be called the same."""
     seen: Counter[str] = Counter()
@@ -454,6 +495,8 @@ def _role_of_number(output: OutputColumn) -> Role:
     column = output.column
     if column is not None and _is_place(column):
         return "other"
+    if column is not None and not output.function and _ends_in(column, *_RANKS):
+        return "rank"
     if output.function or output.is_share:
         return "measure"
     if table is None or column is None:
@@ -477,6 +520,12 @@ def _is_place(column: Column) -> bool:
 
 def _is_year(column: Column) -> bool:
     return _ends_in(column, *_YEARS)
+
+
+def names_currencies(column: ResultColumn) -> bool:
+    """Tell whether its values say in which currency amounts are."""
+    stored = column.output.column
+    return stored is not None and not column.output.function and _ends_in(stored, *_CURRENCY)
 
 
 def _ends_in(column: Column, english: Collection[str], chinese: re.Pattern[str]) -> bool:
@@ -542,6 +591,8 @@ def as_period(value: object, period: str | None) -> object:
 
     if period == "month":
         return value[:7]
+    if period == "hour":
+        return value[:16].replace("T", " ")
     if period in ("day", "week"):
         return value[:10]
 

@@ -5,23 +5,48 @@ explains.
 import re
 from collections.abc import Mapping
 
-from common.text import Lang
+from common.text import Lang, Text
 from common.values import Column
 from knowledge.language.codes import labels_of
 from knowledge.language.cutting import has_han
 from sqltree.outputs import OutputColumn
 
 _WORD = re.compile(r"[A-Za-z]{3}")
+_WEEKDAYS = (
+    Text("周日", "Sunday"),
+    Text("周一", "Monday"),
+    Text("周二", "Tuesday"),
+    Text("周三", "Wednesday"),
+    Text("周四", "Thursday"),
+    Text("周五", "Friday"),
+    Text("周六", "Saturday"),
+    Text("周日", "Sunday"),
+)
+_NUMBERED = {"dow": range(7), "isodow": range(1, 8)}
 
 
 def value_labels(output: OutputColumn, lang: Lang) -> Mapping[str, str]:
     """Return the labels of the values that a column of a result shows; empty where they are not
     those that are stored.
+
+    The numbers of weekdays have their names.
     """
+    if output.part in _NUMBERED and not output.function and not output.is_computed:
+        return weekdays(output.part, lang)
     if output.column is None or not output.is_stored:
         return {}
 
     return labels_of_column(output.column, lang)
+
+
+def weekdays(part: str, lang: Lang) -> dict[str, str]:
+    """Return the names of weekdays by their numbers, as PostgreSQL writes these for that part."""
+    named: dict[str, str] = {}
+    for number in _NUMBERED[part]:
+        name = _WEEKDAYS[number].to(lang)
+        named |= {str(number): name, f"{number}.0": name}  # of extract, and of date_part
+
+    return named
 
 
 def labels_of_column(column: Column, lang: Lang) -> Mapping[str, str]:

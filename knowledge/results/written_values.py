@@ -19,21 +19,12 @@ _MAX_DIGITS = 18  # beyond, figures stay in scientific notation
 _MOST_SPOKEN = 500  # characters; a longer text is read in the table
 _ABOUT = Text("约 {}", "about {}")
 _CENTS = ",2)"  # how the types of columns with two decimals end
-_CURRENCIES = frozenset(
+CURRENCIES = frozenset(
     (*WORDS.english.phrases("results.currencies"), *WORDS.chinese.phrases("results.currencies"))
 )
 _SIGNS = frozenset(WORDS.english.phrases("results.currency_signs"))
 _NONE = Text("空", "none")
 _YES, _NO = Text("是", "yes"), Text("否", "no")
-_WEEKDAYS = (
-    Text("周日", "Sunday"),
-    Text("周一", "Monday"),
-    Text("周二", "Tuesday"),
-    Text("周三", "Wednesday"),
-    Text("周四", "Thursday"),
-    Text("周五", "Friday"),
-    Text("周六", "Saturday"),
-)
 _PARTS = {
     "quarter": Text("第{}季度", "Q{}"),
     "month": Text("{}月", "month {}"),
@@ -91,7 +82,7 @@ def is_money(column: ResultColumn) -> bool:
     if output.is_share or output.function in ("count", "stddev"):
         return False
     if column.unit is not None:
-        is_currency = column.unit.lower() in _CURRENCIES
+        is_currency = column.unit.lower() in CURRENCIES
         return is_currency or column.unit in _SIGNS
 
     if output.column is None or output.is_computed:
@@ -122,8 +113,6 @@ def is_number(value: Any) -> bool:
 
 def _part(value: float | Decimal, part: str | None, lang: Lang) -> str:
     """Write a part of a date by its name; other numbers stay as they are."""
-    if part in ("dow", "isodow"):
-        return _WEEKDAYS[int(value) % 7].to(lang)
     if part in _PARTS:
         return _PARTS[part].to(lang).format(value)
 

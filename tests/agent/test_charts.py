@@ -313,8 +313,8 @@ CASES: list[tuple[str, Expected, str]] = [
         f"SELECT a.service_area_name, revenue_date, revenue FROM service_area_daily_revenue {AREA} "
         f"WHERE {WEEK} "
         "AND service_area_id IN (101, 102)",
-        None,
-        "rows as they are stored are listed",
+        ("line", "revenue_date", "revenue", "service_area_name"),
+        "one figure of each thing at each time is a course of each",
     ),
     # by two things
     (
@@ -457,6 +457,53 @@ CASES: list[tuple[str, Expected, str]] = [
         ("bar", "service_area_name", "parking_spaces", None),
         "a stored figure is ranked",
     ),
+    (
+        "SELECT extract(year FROM revenue_date) AS y, extract(month FROM revenue_date) AS m, "
+        "sum(amount) AS r FROM daily_revenue GROUP BY 1, 2 ORDER BY 1, 2",
+        ("line", "m", "r", "y"),
+        "years are compared month by month",
+    ),
+    (
+        "SELECT extract(isodow FROM revenue_date) AS d, extract(month FROM revenue_date) AS m, "
+        "sum(amount) AS r FROM daily_revenue GROUP BY 1, 2",
+        ("line", "m", "r", "d"),
+        "eighty bars of seven colours can't be read",
+    ),
+    (
+        "SELECT coalesce(category, 'all') AS kind, count(*) AS n FROM shop "
+        "GROUP BY ROLLUP (category)",
+        None,
+        "a total among its parts",
+    ),
+    (
+        "SELECT category, count(*) AS n FROM shop GROUP BY 1 UNION ALL SELECT 'all', count(*) "
+        "FROM shop",
+        None,
+        "a total under its parts",
+    ),
+    (
+        "SELECT currency, sum(price) AS paid FROM (VALUES ('EUR', 3), ('USD', 4), ('EUR', 5)) "
+        "AS v (currency, price) GROUP BY 1",
+        None,
+        "dollars and euros share no axis",
+    ),
+    (
+        "SELECT currency, count(*) AS n FROM (VALUES ('EUR', 3), ('USD', 4), ('EUR', 5)) "
+        "AS v (currency, price) GROUP BY 1",
+        ("bar", "currency", "n", None),
+        "numbers of rows do",
+    ),
+    (
+        f"SELECT revenue_date, sum(amount) AS r FROM daily_revenue WHERE {WEEK} GROUP BY 1",
+        ("line", "revenue_date", "r", None),
+        "days that come in no order are no ranking",
+    ),
+    (
+        "SELECT category, avg(extract(year FROM now()) - extract(year FROM updated_at)) AS age "
+        "FROM shop GROUP BY 1 HAVING count(*) > 0 UNION ALL SELECT 'none', 3",
+        ("bar", "category", "age", None),
+        "years that went by are a figure",
+    ),
 ]
 
 
@@ -501,6 +548,47 @@ def test_figures_of_one_kind_and_wide_steps_are_said_beside_the_columns(asking: 
     assert (max(figures) - min(figures)) / width <= 30
 
 
+def test_axes_are_in_the_order_of_time_and_numbers_and_names_by_size(asking: Asking) -> None:
+    weekday = "to_char(revenue_date, 'FMDay')"
+    days = _run(asking, f"SELECT {weekday} AS d, avg(amount) AS r FROM daily_revenue GROUP BY 1")
+    first = ["Monday", "Tuesday", "Wednesday", "Thursday"]
+    seen = [row[0] for row in days["query_result"]["rows"]]
+    assert days["chart"].get("order", seen)[:4] == first
+
+    steps = "(VALUES ('>=100', 2), ('5-50', 3), ('50-100', 4), ('<5', 1), (NULL, 9)) AS v (size, n)"
+    sizes = _run(asking, f"SELECT size, sum(n) AS n FROM {steps} GROUP BY 1 ORDER BY 1")["chart"]
+    assert sizes["order"] == ["<5", "5-50", "50-100", ">=100", None]
+
+    names = "(VALUES ('a', 2), ('b', 3), ('c', 4)) AS v (name, n)"
+    kept = _run(asking, f"SELECT name, sum(n) AS n FROM {names} GROUP BY 1 ORDER BY 1")["chart"]
+    assert "order" not in kept
+    open_ = _run(asking, f"SELECT name, sum(n) AS n FROM {names} GROUP BY 1")
+    seen = [row[0] for row in open_["query_result"]["rows"]]
+    assert open_["chart"].get("order", seen) == ["c", "b", "a"]
+
+    months = _run(
+        asking,
+        "SELECT extract(year FROM d) AS y, extract(month FROM d) AS m, count(*) AS n "
+        "FROM generate_series('2024-11-01'::timestamp, '2026-02-01', '1 day') AS d "
+        "GROUP BY 1, 2 ORDER BY 1, 2",
+    )["chart"]
+    assert (months["type"], months["x"], months["series"]) == ("line", "m", "y")
+    assert months["order"] == list(range(1, 13))
+
+
+def test_columns_of_one_label_are_told_apart_by_their_own_names(asking: Asking) -> None:
+    result = _run(
+        asking,
+        "SELECT category, count(*) FILTER (WHERE floor_area > 100) AS large, "
+        "count(*) FILTER (WHERE floor_area <= 100) AS small FROM shop GROUP BY 1",
+    )
+    assert result["query_result"]["labels"][1:] == [
+        "number of shops (large)",
+        "number of shops (small)",
+    ]
+    assert result["chart"]["others"] == ["small"]
+
+
 def test_places_and_years_are_no_figures() -> None:
     columns = ("id", "title", "lat", "lon", "release_year")
     place = Table("public", "place", "table", tuple(Column(name, "numeric") for name in columns))
@@ -542,7 +630,7 @@ def test_columns_are_named_for_readers(asking: Asking) -> None:
     assert [len(result[key]) for key in ("labels", "units", "periods", "columns")] == [6, 6, 6, 6]
     assert result["formats"] == [None, None, None, "number", "money", None]
     assert result["labels"][0] == "月份"
-    assert result["labels"][3] == "数量"
+    assert result["labels"][3].endswith("数量")
     assert result["labels"][4].startswith("平均")
     assert result["labels"][5].startswith("最晚")
     assert not any(label.isascii() for label in result["labels"])

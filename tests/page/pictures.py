@@ -193,6 +193,7 @@ def main() -> None:
     )
     parser.add_argument("--all", metavar="FOLDER", type=Path, help="every scene, into this folder")
     wanted: Path | None = parser.parse_args().all
+    expect.set_options(timeout=60_000)  # for busy machines
     os.chdir(ROOT)
     with (
         tempfile.TemporaryDirectory(prefix="citu-pictures-") as folder,
