@@ -77,7 +77,7 @@ _WRITTEN_PARTS: Mapping[str, Part] = {
 # Formats of to_char whose texts are in the order of time: from the year down, all in digits,
 # whatever stands between.
 _IN_ORDER = re.compile(r"YYYY(Q|MM(DD(HH24(MI(SS)?|00(00)?)?)?)?|DDD|WW)?|IYYYIW")
-_BETWEEN = re.compile(r'"[^"]*"|FM|[^A-Z0-9]')
+_BETWEEN = re.compile(r'"[^"]*"|[^A-Z0-9]')
 _DURATIONS = frozenset(
     ("age", "justify_days", "justify_hours", "justify_interval")
 )  # whose years are no dates
@@ -363,7 +363,7 @@ class _Reader:
         inner = self._described(arguments[0], names)
         form = string_constant(without_casts(arguments[1]))
         period = _written_period(form, inner.period)
-        part = _WRITTEN_PARTS.get(_units_of(form), inner.part)
+        part = _WRITTEN_PARTS.get(_units_of(form).removeprefix("FM"), inner.part)
         return replace(inner, name="to_char", period=period, part=part)
 
     def _part_of_time(

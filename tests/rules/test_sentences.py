@@ -119,7 +119,7 @@ def test_only_dates_of_four_digit_years_are_cut_to_their_periods(
         ("MM/YYYY", "category", None),
         ("YYYY-FMMM", "category", None),
         ('YYYY"年"MM"月"', "time", "month"),
-        ('YYYY"年 第"Q"季度"', "time", "month"),
+        ('YYYY"年 第"Q"季度"', "time", "quarter"),
         ("yyyy-mm-dd hh24:00", "time", "month"),
         ("YYYY", "time", "year"),
     ],
