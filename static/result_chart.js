@@ -11,7 +11,8 @@ import { onColours } from "./theme.js";
 const LIBRARY = at("static/vendor/chart-4.6.1.min.js");
 const COLOURS = ["--series-1", "--series-2", "--series-3", "--series-4", "--series-5", "--series-6"];
 const MOST_LABELLED = 14; // bars whose names are written slanted rather than left out
-const CHARACTER_WIDTH = 8; // pixels
+const CHARACTER_WIDTH = 7; // pixels; an ideograph is twice as wide
+const IDEOGRAPH = /\p{Ideographic}/u;
 const NARROW = 500; // pixels of a drawing, in which names beside bars are as short as below them
 const BAR_HEIGHT = 26; // pixels that a horizontal bar takes
 const PICTURE_MARGIN = { top: 12, right: 44, bottom: 12, left: 16 };
@@ -225,7 +226,7 @@ export class ResultChart {
     const isScatter = this.#kind === "scatter";
     const isArea = this.#kind === "area";
     const open = this.#unfinished();
-    const short = isScatter ? [] : shortNames(data.labels, this.#roomForNames(data.labels.length, namesAxis));
+    const short = isScatter ? [] : shortNames(data.labels, this.#roomForNames(data.labels, namesAxis));
     const written = { ...ink, callback: compactNumber };
     const names = isScatter
       ? { ticks: { ...written, ...wholeSteps(data.datasets[0].data.map((dot) => dot.x)) }, beginAtZero: this.#beginsAtZero("x"), title: { display: true, text: data.axis, ...ink } }
@@ -242,10 +243,11 @@ export class ResultChart {
   }
 
   /** Characters of a name that have room along the axis. */
-  #roomForNames(count, axis) {
+  #roomForNames(names, axis) {
     const { width } = this.size;
     if (axis === "y") return width > NARROW ? 2 * LONGEST_NAME : LONGEST_NAME;
-    return Math.max(LONGEST_NAME, Math.floor(width / count / CHARACTER_WIDTH));
+    const each = names.some((name) => IDEOGRAPH.test(name)) ? 2 * CHARACTER_WIDTH : CHARACTER_WIDTH;
+    return Math.max(LONGEST_NAME, Math.floor(width / names.length / each));
   }
 
   #tooltip(item) {

@@ -142,12 +142,13 @@ def test_a_result_is_shown_in_every_kind_that_fits_by_keyboard(page: Page) -> No
 
 
 def test_axes_begin_at_zero_and_say_so_where_they_do_not(page: Page) -> None:
-    _answer(page, _bars(type="line"), **_SHARES, rows=[["很" * 30, 3], ["b", 1]])
+    _answer(page, _bars(type="line"), **_SHARES, rows=[["很" * 60, 3], ["b", 1]])
     turn = ask(page, "?")
     wait_until(page, "globalThis.Chart?.getChart(document.querySelector('canvas'))")
     assert page.evaluate(f"{_DRAWN}.scales.y.min") == 0
     names = page.evaluate(f"{_DRAWN}.scales.x.ticks.map((tick) => tick.label)")
-    assert names == ["b", "很" * 15 + "…"]
+    assert names[0] == "b"
+    assert names[1].startswith("很" * 15) and names[1].endswith("…")
     turn.locator("[data-option=zero]").click()
     wait_until(page, f"{_DRAWN}?.scales.y.min > 0")
     expect(turn.locator(".chart-note")).to_have_text("坐标轴不从零开始")
