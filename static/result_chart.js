@@ -214,7 +214,7 @@ export class ResultChart {
       interaction: { mode: isPie || isScatter ? "nearest" : "index", intersect: false, axis },
       layout: { padding: this.#options.hasValues || this.#options.hasPercent ? { top: 18, right: 40 } : 0 },
       plugins: {
-        legend: { display: isPie || data.datasets.length > 1, labels: { color: colour("--text"), generateLabels: cutLegend } },
+        legend: { display: isPie || data.datasets.length > 1, labels: { color: colour("--text"), generateLabels: (drawing) => cutLegend(drawing, this.#roomForNames([], "y")) } },
         tooltip: { callbacks: { title: wholeName, label: (item) => this.#tooltip(item) } },
       },
       ...(isPie ? {} : { scales: this.#scales(data, axis) }),
@@ -349,11 +349,11 @@ function wholeName([item]) {
   return item?.label ?? "";
 }
 
-function cutLegend(drawing) {
+function cutLegend(drawing, most) {
   const { overrides, defaults } = globalThis.Chart;
   const { generateLabels } = overrides[drawing.config.type]?.plugins?.legend?.labels ?? defaults.plugins.legend.labels;
   const items = generateLabels(drawing);
-  const short = shortNames(items.map((item) => item.text), LONGEST_NAME);
+  const short = shortNames(items.map((item) => item.text), most);
   return items.map((item, at) => ({ ...item, text: short[at] }));
 }
 

@@ -202,6 +202,10 @@ class Roles:
             if order is not None:
                 found[name] = order
 
+        if chart["series"] is not None and "order" in found and "series_order" not in found:
+            series = self.columns[self._positions[chart["series"]]]
+            found["series_order"] = list(dict.fromkeys(self.values(series)))
+
         return found
 
     def _is_order_of(self, axis: str) -> bool:

@@ -574,6 +574,7 @@ def test_axes_are_in_the_order_of_time_and_numbers_and_names_by_size(asking: Ask
     )["chart"]
     assert (months["type"], months["x"], months["series"]) == ("line", "m", "y")
     assert months["order"] == list(range(1, 13))
+    assert months["series_order"] == [2024, 2025, 2026]
 
 
 def test_columns_of_one_label_are_told_apart_by_their_own_names(asking: Asking) -> None:
