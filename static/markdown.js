@@ -58,5 +58,5 @@ function tableOf({ header, rows, align }) {
   const cell = (tag) => ({ tokens }, at) => element(tag, { class: align[at] === "right" ? "number" : null }, ...inlines(tokens));
   const head = element("thead", {}, element("tr", {}, ...header.map(cell("th"))));
   const body = element("tbody", {}, ...rows.map((row) => element("tr", {}, ...row.map(cell("td")))));
-  return [element("div", { class: "table-scroll", tabindex: "0", role: "region", "aria-label": "table" }, element("table", {}, head, body))];
+  return [element("div", { class: "table-scroll", tabindex: "0", role: "group", "aria-label": "table" }, element("table", {}, head, body))];
 }

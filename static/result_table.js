@@ -30,7 +30,7 @@ export class ResultTable {
     this.#rows = result.rows;
     this.#heads = result.columns.map((_name, index) => this.#head(index));
     const table = element("table", {}, element("thead", {}, element("tr", {}, ...this.#heads)), this.#body, this.#totals());
-    const scroller = element("div", { class: "table-scroll", tabindex: "0", role: "region" }, table);
+    const scroller = element("div", { class: "table-scroll", tabindex: "0", role: "group" }, table);
     setTranslatedAttribute(scroller, "aria-label", "rows_title");
     this.element = element("div", { class: "table-place" }, scroller);
     this.#body.addEventListener("keydown", (event) => this.#moveFocus(event));

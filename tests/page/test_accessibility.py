@@ -46,6 +46,8 @@ def test_axe_finds_nothing(browser: Browser, live_server: str, scheme: str) -> N
         found["opened"] = axe_violations(page)
         page.keyboard.press("Escape")
         found |= _drawers(page)
+        expect_state(ask(page, "SELECT shop_id, shop_name FROM shop LIMIT 3"), "done")
+        found["two tables"] = axe_violations(page)
         expect_state(ask(page, "DELETE FROM service_area"), "failed")
         _offer(page)
         found["refused"] = axe_violations(page)
