@@ -1,7 +1,7 @@
 /** Figures about the rows of an answer, in sentences; how each was computed is folded away below them. */
 
 import { Refusal, request } from "./api.js";
-import { element, glyph } from "./dom.js";
+import { element, glyph, whileDisabled } from "./dom.js";
 import { failureBox } from "./failure.js";
 import { label, language } from "./texts.js";
 
@@ -9,12 +9,11 @@ import { label, language } from "./texts.js";
 export function analysis(runId, conversationId) {
   const button = element("button", { type: "button", class: "quiet" }, glyph("bar"), label("analyze"));
   const place = element("div", { class: "analysis", role: "status" });
-  const show = async () => {
-    button.disabled = true;
-    place.replaceChildren(label("analyzing", {}, "p"));
-    place.replaceChildren(...(await found(runId, conversationId, show)));
-    button.disabled = false;
-  };
+  const show = () =>
+    whileDisabled(button, async () => {
+      place.replaceChildren(label("analyzing", {}, "p"));
+      place.replaceChildren(...(await found(runId, conversationId, show)));
+    });
   button.addEventListener("click", show);
   return { button, place };
 }

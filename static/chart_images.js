@@ -2,7 +2,7 @@
 
 import { at } from "./address.js";
 import { fileName, offer } from "./downloads.js";
-import { element, glyph } from "./dom.js";
+import { element, glyph, whileDisabled } from "./dom.js";
 import { label, setLabel } from "./texts.js";
 
 const SVG_LIBRARY = at("static/vendor/svgcanvas-2.6.0.esm.js");
@@ -14,13 +14,12 @@ export function pictureButton(format, chart, question) {
   const name = { format: format.toUpperCase() };
   const text = label("download", name);
   const button = element("button", { type: "button", class: "quiet", "data-picture": format }, glyph("download"), text);
-  button.addEventListener("click", async () => {
-    button.disabled = true;
+  const take = async () => {
     const picture = await DRAW[format](chart).catch(() => null);
     if (picture !== null) offer(picture, fileName(question || chart.title, format));
     setLabel(text, picture === null ? "download_failed" : "download", name);
-    button.disabled = false;
-  });
+  };
+  button.addEventListener("click", () => whileDisabled(button, take));
   return button;
 }
 

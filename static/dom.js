@@ -33,3 +33,20 @@ export function setTranslatedAttribute(node, attribute, key) {
   node.setAttribute(`data-text-${attribute}`, key);
   node.setAttribute(attribute, translate(key));
 }
+
+/** Disables `button` while `act()` runs. The focus that it had comes back to it: a disabled button loses it. */
+export async function whileDisabled(button, act) {
+  const hadFocus = document.activeElement === button;
+  button.disabled = true;
+  try {
+    return await act();
+  } finally {
+    button.disabled = false;
+    if (hadFocus && isFocusLost()) button.focus({ preventScroll: true });
+  }
+}
+
+/** Whether the focus is on nothing, because what had it was disabled or removed. */
+export function isFocusLost() {
+  return document.activeElement === null || document.activeElement === document.body;
+}

@@ -1,7 +1,7 @@
 /** Downloads of all rows of an answer, or of one of the queries behind it. */
 
 import { send } from "./api.js";
-import { element, glyph } from "./dom.js";
+import { element, glyph, whileDisabled } from "./dom.js";
 import { label, setLabel } from "./texts.js";
 
 const LONGEST_NAME = 60; // characters of a question in a file's name
@@ -22,12 +22,11 @@ export function fileButton(format, runId, { conversationId = null, callId = null
   const name = { format: format.toUpperCase() };
   const text = label("download", name);
   const button = element("button", { type: "button", class: "quiet" }, glyph("download"), text);
-  button.addEventListener("click", async () => {
-    button.disabled = true;
+  const take = async () => {
     const isDone = await download(format, runId, { conversation_id: conversationId, call_id: callId }, question || runId);
     setLabel(text, isDone ? "download" : "download_failed", name);
-    button.disabled = false;
-  });
+  };
+  button.addEventListener("click", () => whileDisabled(button, take));
   return button;
 }
 

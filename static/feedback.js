@@ -1,7 +1,7 @@
 /** What the reader thinks of an answer: right, wrong, or right with another query. */
 
 import { request, Refusal } from "./api.js";
-import { element, glyph, setTranslatedAttribute } from "./dom.js";
+import { element, glyph, setTranslatedAttribute, whileDisabled } from "./dom.js";
 import { resultView } from "./result_view.js";
 import { label, setLabel } from "./texts.js";
 
@@ -53,9 +53,10 @@ function correction(sql, give) {
     const query = corrected?.querySelector("textarea").value.trim() ?? "";
     const isCorrected = query !== "" && query !== sql?.trim();
     const more = { ...(text ? { comment: text } : {}), ...(isCorrected ? { modified_sql: query } : {}) };
-    button.disabled = true;
-    if (await give(isCorrected ? "need_modification" : "unsatisfied", more)) form.remove();
-    button.disabled = false;
+    const isTaken = await whileDisabled(button, () => give(isCorrected ? "need_modification" : "unsatisfied", more));
+    if (!isTaken) return;
+    form.parentElement.querySelector(".rate[aria-pressed=true]")?.focus();
+    form.remove();
   });
   return form;
 }

@@ -193,8 +193,13 @@ function fitQuestionBox() {
 
 function onEscape(event) {
   if (event.key !== "Escape" || event.isComposing || document.querySelector("dialog[open]")) return;
-  if (page.settings.open) page.settings.open = false;
-  else conversation.stop();
+  if (!page.settings.open) {
+    conversation.stop();
+    return;
+  }
+  const hadFocus = page.settings.contains(document.activeElement);
+  page.settings.open = false;
+  if (hadFocus) page.settings.querySelector("summary").focus();
 }
 
 // -------------------------------------------------------------------------------------------------------- settings

@@ -6,7 +6,7 @@ import { chartColumns, fittingKinds } from "./chart_kinds.js";
 import { pictureButton } from "./chart_images.js";
 import { ChartViews } from "./chart_views.js";
 import { copyButton } from "./copying.js";
-import { element } from "./dom.js";
+import { element, isFocusLost } from "./dom.js";
 import { fileButton } from "./downloads.js";
 import { ResultTable } from "./result_table.js";
 import { label, setLabel } from "./texts.js";
@@ -61,6 +61,8 @@ function countButton(note, shown, count) {
       return;
     }
     setLabel(note, "rows_preview", { count: groupThousands(String(shown)), total: groupThousands(String(total)) });
+    note.tabIndex = -1;
+    if (isFocusLost()) note.focus({ preventScroll: true });
     button.remove();
   });
   return button;

@@ -85,7 +85,9 @@ export class Schema {
       const query = new URLSearchParams({ limit: AT_ONCE, cursor });
       try {
         const page = await request(this.#path(`schema/tables?${query}`));
-        list.append(...page.tables.map((table) => this.#item(table)));
+        const items = page.tables.map((table) => this.#item(table));
+        list.append(...items);
+        items[0]?.querySelector("button")?.focus();
         button.replaceWith(...this.#moreButton(list, page.next_cursor));
       } catch (refusal) {
         button.disabled = false;

@@ -9,7 +9,6 @@ from agent.analysis.analysis_sql import IQR_FENCE
 from agent.analysis.findings import Finding, figure, filled
 from agent.analysis.subject import SubjectColumn
 from common.text import Lang, Text
-from knowledge.results.result_columns import as_period
 
 FACTS = ("stored", "count", "sum", "mean", "standard_deviation", "min", "max", "q1", "median", "q3")
 _LEAST_PAIRS = 8  # a correlation of fewer says little
@@ -145,7 +144,9 @@ def outlying(
 
     fence = float(IQR_FENCE) * (q3 - q1)
     low, high = q1 - fence, q3 + fence
-    outliers = [{"value": row[0], "row": _said_names(names, row[1:-4])} for row in rows if outside]
+    outliers = [
+        {"value": row[0], "row": _said_names(names, row[1:-4], lang)} for row in rows if outside
+    ]
     figures = {
         "measure": measure.name,
         "n": count,
@@ -181,9 +182,11 @@ def outlying(
     return Finding("outliers", text.to(lang), _IQR.to(lang), figures, sql)
 
 
-def _said_names(names: Sequence[SubjectColumn], cells: Sequence[str | None]) -> list[str]:
-    said = [as_period(cell, name.column.period) for name, cell in zip(names, cells, strict=True)]
-    return [str(one) for one in said if one is not None]
+def _said_names(
+    names: Sequence[SubjectColumn], cells: Sequence[str | None], lang: Lang
+) -> list[str]:
+    named = zip(names, cells, strict=True)
+    return [name.said(cell, lang) for name, cell in named if cell is not None]
 
 
 def _with_row_name(row: Sequence[str], value: str, lang: Lang) -> str:

@@ -250,7 +250,7 @@ def contributed(
     def said(value: Decimal) -> str:
         return f"{'+' if value > 0 else ''}{figure(value, unit, lang)}"
 
-    names = [f"{name} {said(now - was)}" for name, now, was in moved[:_TOLD]]
+    names = [f"{group.said(name, lang)} {said(now - was)}" for name, now, was in moved[:_TOLD]]
     periods = [named(point.start, series.unit) for point in step]
     text = Text(
         f"“{measure.label}”从 {periods[0]} 到 {periods[1]} 变化 {said(change)}，"

@@ -7,9 +7,10 @@ from typing import Any
 
 from agent.analysis.analysis_limits import MOST_MEASURES
 from common.errors import InvalidRequest
-from common.text import Text
+from common.text import Lang, Text
 from common.values import QueryResult
-from knowledge.results.result_columns import ResultColumn
+from knowledge.results.result_columns import ResultColumn, as_period
+from knowledge.results.value_labels import value_labels
 from rules.schema.table_facts import is_averaged
 
 _TIMESTAMPS = ("date", "timestamp", "timestamptz")
@@ -37,6 +38,11 @@ class SubjectColumn:
     def label(self) -> str:
         """Return the column's name for people."""
         return self.column.label
+
+    def said(self, value: str, lang: Lang) -> str:
+        """Return what readers call a value of the column."""
+        label = value_labels(self.column.output, lang).get(value)
+        return label or str(as_period(value, self.column.period))
 
     @property
     def is_timestamp(self) -> bool:
