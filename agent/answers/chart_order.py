@@ -12,7 +12,7 @@ from knowledge.results.result_columns import ResultColumn
 from knowledge.words import WORDS
 
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
-_STEP = re.compile(r"([<>≤≥]?)=?\s*(\d+(?:\.\d+)?)")  # `<50`, `50-100`, `>=100`
+_STEP = re.compile(r"([<>≤≥]?)=?(\d+(?:\.\d+)?)")  # `<50`, `50-100`, `>=100`
 _SIGNS = {"<": -1, "≤": -1, ">": 1}
 _MOST_NUMBERS = 2  # of a step; a text with more is a date, or a name
 _LEAST_LETTERS = 3  # of a name of English that is cut: `Mon`
@@ -95,11 +95,11 @@ def _itself(value: Any) -> Any:
 
 
 def _is_step(text: str) -> bool:
-    return _STEP.match(text.strip()) is not None and len(_NUMBER.findall(text)) <= _MOST_NUMBERS
+    return _STEP.match(text.replace(" ", "")) is not None and len(_NUMBER.findall(text)) <= _MOST_NUMBERS
 
 
 def _step_key(text: str) -> tuple[float, int]:
-    match = _STEP.match(text.strip())
+    match = _STEP.match(text.replace(" ", ""))
     assert match is not None
     sign, number = match.groups()
     return float(number), _SIGNS.get(sign, 0)
