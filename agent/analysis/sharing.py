@@ -65,7 +65,10 @@ def _findings(
     ]
     rest = max(0, 1 - sum(group_share["share"] for group_share in top)) if groups > len(top) else 0
     said = figure(total, measure.column.unit, lang)
-    names = [f"{group.said(group_share['name'], lang)} {percent(group_share['share'])}" for group_share in top[:_TOLD]]
+    names = [
+        f"{group.said(group_share['name'], lang)} {percent(group_share['share'])}"
+        for group_share in top[:_TOLD]
+    ]
     text = Text(
         f"“{measure.label}”总计 {said}，按“{group.label}”分为 {groups:,} 组，"
         f"占比最高的是{'、'.join(names)}。",

@@ -95,7 +95,10 @@ def _itself(value: Any) -> Any:
 
 
 def _is_step(text: str) -> bool:
-    return _STEP.match(text.replace(" ", "")) is not None and len(_NUMBER.findall(text)) <= _MOST_NUMBERS
+    return (
+        _STEP.match(text.replace(" ", "")) is not None
+        and len(_NUMBER.findall(text)) <= _MOST_NUMBERS
+    )
 
 
 def _step_key(text: str) -> tuple[float, int]:
