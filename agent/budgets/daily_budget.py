@@ -11,6 +11,7 @@ from decimal import Decimal
 from typing import Any
 
 from agent.budgets.budgets_file import MICROS, Allowance, BudgetPlan
+from agent.budgets.late_charges import PAUSES_S, LateCharges
 from agent.question import Question
 from common.errors import BudgetExhausted, StoreUnavailable
 from common.text import Text
@@ -64,13 +65,16 @@ class OpenBudget:
         spending: Spending,
         accounts: Sequence[_Account],
         today: date,
-        sums: Sequence[Expense],
+        sums: Sequence[Expense] | None,
         charging: "set[asyncio.Task[None]]",
+        late: LateCharges,
     ) -> None:
         """Take the plan, and who is charged.
 
         Args:
+            sums: what the accounts have spent; None: the store can't be reached.
             charging: holds charges that are under way.
+            late: takes charges that the store can't.
         """
         self._plan = plan
         self._spending = spending
@@ -78,12 +82,13 @@ class OpenBudget:
         self._today = today
         self._sums = sums
         self._charging = charging
+        self._late = late
 
     async def charge(self, model: str, usage: Usage) -> None:
         """Add one call's tokens and their price to what the accounts have spent, also when the
         question is cancelled meanwhile.
 
-        A store that can't be reached keeps no question from its answer: the call goes uncharged.
+        A store that can't be reached keeps no question from its answer: it is charged later.
         """
         await asyncio.shield(self.begin_charge(model, usage))
 
@@ -101,17 +106,27 @@ class OpenBudget:
 
         micros = self._plan.micros(model, usage)
         keys = [account.key for account in self._accounts]
+        spent = Expense(tokens, micros)
+        if self._sums is None:  # no call has to find out again that the store is away
+            self._late.put(self._today, keys, spent)
+            return
+
         try:
-            sums = await self._spending.add(self._today, keys, Expense(tokens, micros))
-        except StoreUnavailable as error:
-            _log.warning("%d tokens were not charged: %s", tokens, error)
+            sums = await self._spending.add(self._today, keys, spent)
+        except StoreUnavailable:
+            self._late.put(self._today, keys, spent)
             return
 
         # Calls at once may be told their sums in another order than they were added.
         self._sums = [_larger(*pair) for pair in zip(self._sums, sums, strict=True)]
 
-    def left(self) -> dict[str, Any]:
-        """Return what is left for the user, by the account that has least, as `usage.budget`."""
+    def left(self) -> dict[str, Any] | None:
+        """Return what is left for the user, by the account that has least, as `usage.budget`; None
+        while the store can't be reached.
+        """
+        if self._sums is None:
+            return None
+
         pairs = list(zip(self._accounts, self._sums, strict=True))
         tokens = [account.tokens_left(spent) for account, spent in pairs]
         micros = [account.micros_left(spent) for account, spent in pairs]
@@ -128,6 +143,9 @@ class OpenBudget:
 
     def exhausted(self) -> _Account | None:
         """Return the first account that has spent its allowance, if one has."""
+        if self._sums is None:
+            return None
+
         for account, spent in zip(self._accounts, self._sums, strict=True):
             if account.is_exhausted(spent):
                 return account
@@ -144,28 +162,37 @@ def open_budget() -> OpenBudget | None:
 
 
 class DailyBudget:
-    """The budgets of the service; `now` gives the time with its zone."""
+    """The budgets of the service.
+
+    Args:
+        now: gives the time with its zone.
+        late_pauses_s: see `LateCharges`.
+    """
 
     def __init__(
         self,
         plan: BudgetPlan,
         spending: Spending,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        late_pauses_s: Sequence[float] = PAUSES_S,
     ) -> None:
         self._plan = plan
         self._spending = spending
         self._now = now
         self._charging: set[asyncio.Task[None]] = set()
+        self._late = LateCharges(spending, late_pauses_s)
 
     async def aclose(self) -> None:
         """Wait for charges that are under way."""
         if self._charging:
             await asyncio.wait(self._charging)
 
+        await self._late.aclose()
+
     async def begin(self, question: Question) -> None:
         """Charge the model calls of this task, and of tasks it starts, to the question's user.
 
-        While the store can't be reached, nothing is charged and nothing refused.
+        While the store can't be reached, nothing is refused, and charged when it is back.
 
         Raises:
             BudgetExhausted: the user's budget, or that of a group of theirs, is spent.
@@ -177,13 +204,15 @@ class DailyBudget:
 
         now = self._now()
         today = now.astimezone(self._plan.zone).date()
+        sums = None
         try:
             sums = await self._spending.sums(today, [account.key for account in accounts])
         except StoreUnavailable as error:
             _log.warning("budgets are not looked at: %s", error)
-            return
 
-        budget = OpenBudget(self._plan, self._spending, accounts, today, sums, self._charging)
+        budget = OpenBudget(
+            self._plan, self._spending, accounts, today, sums, self._charging, self._late
+        )
         spent_out = budget.exhausted()
         if spent_out is not None:
             raise _exhausted_error(spent_out, _renewal(self._plan, today), now)

@@ -634,8 +634,9 @@ class _Run:
 
         usage = asdict(Usage(**body["usage"]) + self._question.choice_usage)
         budget = open_budget()
-        if budget is not None:
-            usage["budget"] = budget.left()
+        left = budget.left() if budget is not None else None
+        if left is not None:
+            usage["budget"] = left
 
         return {"usage": usage}
 

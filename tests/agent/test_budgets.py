@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,12 +25,13 @@ from store import Store
 from store.spending import Expense, Spending
 from tests.support.asking import Asking
 from tests.support.openai_server import Gate, OpenAiServer, Reply, openai_server
-from tests.support.store_servers import StoreServer, play
+from tests.support.store_servers import StoreServer, play, until
 
 __all__ = ["openai_server"]
 
 BODY = {"question": "Tell me a joke", "routing_mode": "chat_direct"}
 USAGE = Usage(1, 600, 400)
+TOKENS = 1000
 
 MISTAKES = {
     "": "1: the file allows nothing",
@@ -144,6 +146,12 @@ def asked_by(user: str, *groups: str) -> Question:
     return Question("q", actor=Actor(user, groups))
 
 
+def left_of(budget: OpenBudget) -> dict[str, Any]:
+    left = budget.left()
+    assert left is not None
+    return left
+
+
 async def begun(budget: DailyBudget, question: Question) -> OpenBudget:
     await budget.begin(question)
     opened = open_budget()
@@ -160,14 +168,14 @@ def test_whoever_has_least_left_decides_until_the_next_day(
         budget = DailyBudget(plan, store.spending, clock)
         ann = await begun(budget, asked_by("ann", "team", "others"))
         await ann.charge("model", USAGE)  # 600 × 2 + 400 × 8 millionths
-        left = ann.left()
+        left = left_of(ann)
         assert (left["tokens_left"], left["money_left"]) == (1500, 0.0056)
         assert left["currency"] == "CNY"
 
         # Another member of the group spends the rest of the group's money, and of no one's tokens.
         ben = await begun(budget, asked_by("ben", "team"))
         await asyncio.gather(*(ben.charge("model", Usage(1, 0, 350)) for _ in range(2)))
-        assert ben.left()["money_left"] == 0
+        assert left_of(ben)["money_left"] == 0
         with pytest.raises(BudgetExhausted, match="of your group today is spent") as refused:
             await budget.begin(asked_by("ann", "team"))
         assert open_budget() is None
@@ -181,7 +189,7 @@ def test_whoever_has_least_left_decides_until_the_next_day(
             await budget.begin(asked_by("ann"))
 
         clock.now += timedelta(seconds=refused.value.retry_after_s)
-        assert (await begun(budget, asked_by("ann", "team"))).left()["tokens_left"] == 2500
+        assert left_of(await begun(budget, asked_by("ann", "team")))["tokens_left"] == 2500
 
     play(scenario, place.open())
 
@@ -217,7 +225,7 @@ def test_what_is_left_never_grows_by_an_answer_that_comes_late(
         await asyncio.sleep(0)  # the first has begun
         await ann.charge("model", USAGE)
         await first
-        assert ann.left()["tokens_left"] == 500
+        assert left_of(ann)["tokens_left"] == 500
 
     play(scenario, place.open())
 
@@ -243,7 +251,7 @@ def test_calls_of_which_no_tokens_are_told_are_charged_too(
         async def charged(of: OpenBudget) -> int:
             nonlocal left
             await budget.aclose()
-            before, left = left, int(of.left()["tokens_left"])
+            before, left = left, int(left_of(of)["tokens_left"])
             return before - left
 
         ann = await begun(budget, asked_by("ann"))
@@ -290,16 +298,27 @@ def test_two_hosts_lose_nothing_of_what_is_charged_at_once(place: StoreServer) -
     play(scenario, place.open(), place.open())
 
 
-def test_while_the_store_is_away_nothing_is_charged_and_nothing_refused(
+def test_while_the_store_is_away_nothing_is_refused_and_charged_when_it_is_back(
     place: StoreServer, plan: BudgetPlan
 ) -> None:
-    async def scenario(store: Store) -> None:
-        budget = DailyBudget(plan, store.spending, Clock())
+    async def scenario(hasty: Store, store: Store) -> None:
+        clock = Clock()
+        budget = DailyBudget(plan, hasty.spending, clock, late_pauses_s=(0.05,))
         ann = await begun(budget, asked_by("ann"))
         with place.silent():
             await ann.charge("model", USAGE)
-            await budget.begin(asked_by("ann"))
-            assert open_budget() is None
-        assert ann.left()["tokens_left"] == 2500
+            again = await begun(budget, asked_by("ann"))
+            await again.charge("model", USAGE)
+            assert again.left() is None
 
-    play(scenario, place.open(timeout_s=0.5))
+        account = f"user:{asked_by('ann').owner}"
+        today = clock.now.astimezone(plan.zone).date()
+
+        async def is_charged() -> bool:
+            [spent] = await store.spending.sums(today, [account])
+            return spent.tokens >= 2 * TOKENS  # what was cut off may count twice
+
+        await until(is_charged)
+        await budget.aclose()
+
+    play(scenario, place.open(timeout_s=0.5), place.open())
