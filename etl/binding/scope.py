@@ -257,7 +257,9 @@ class IntentScope:
         """Return the stored amounts that a bound expression is computed from."""
         money: set[BoundColumn] = set()
         for column in bound_columns(expression):
-            if not column.source:
+            if self.result is not None:
+                money |= self.result[column.name].money
+            elif not column.source:
                 money |= self.made[column.name].money
             elif is_money(self.stored(column)):
                 money.add(column)

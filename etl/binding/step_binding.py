@@ -42,6 +42,8 @@ from etl.schemas.parameters import (
 # Whose values depend on the order of rows that the sorting leaves tied
 _TIED_WINDOWS = ("row_number", "lag", "lead")
 _ADDING_WINDOWS = ("sum", "avg", "share")
+# Whose values are amounts where those of their column are.
+_AMOUNT_WINDOWS = ("sum", "avg", "lag", "lead")
 _COUNTING_WINDOWS = ("row_number", "rank", "dense_rank")
 
 
@@ -233,7 +235,9 @@ class StepBinding:
             parameters.rows,
         )
         self._state.steps.append(step)
-        result[parameters.as_] = ResultName(type_)
+        is_amount = column is not None and parameters.function in _AMOUNT_WINDOWS
+        money = result[column].money if is_amount else frozenset()
+        result[parameters.as_] = ResultName(type_, money=money)
 
     def _currency_apart(self, column: str, partition: Sequence[str], order: int) -> tuple[str, ...]:
         """Return the column of currencies by which a window has to be cut, if there is one.

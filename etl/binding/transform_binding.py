@@ -80,7 +80,7 @@ class TransformBinding:
 
     def _add(self, made: MadeColumn) -> None:
         if self._scope.result is not None:
-            self._scope.result[made.name] = ResultName(made.type)
+            self._scope.result[made.name] = ResultName(made.type, money=made.money)
         else:
             self._scope.made[made.name] = made
 
@@ -100,9 +100,8 @@ class TransformBinding:
         columns = list(bound_columns(bound))
         stage, source = self._stage(columns, order)
         self._state.steps.append(ExpressionStep(order, stage, parameters.as_, zoned, source))
-        is_result = stage == "result"
-        money = frozenset() if is_result else self._scope.money_in(bound)
-        sources = frozenset() if is_result else self._sources(columns)
+        money = self._scope.money_in(bound)
+        sources = frozenset() if stage == "result" else self._sources(columns)
         self._add(MadeColumn(parameters.as_, type_, stage, sources, money, source))
 
     def _sources(self, columns: Iterable[BoundColumn]) -> frozenset[str]:

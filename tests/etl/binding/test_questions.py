@@ -90,10 +90,21 @@ QUESTIONS = [
         {"currency": ["group", "convert", "EUR", "USD"]},
     ),
     Question(
-        "which currency, of figures that a window adds up",
+        "which currency, of what is computed from figures and a window adds up",
         request(
             by("paid_on", "currency", sums=["payments.amount"]),
-            ("window", {"function": "share", "column": "m0", "as": "part"}),
+            ("transform", {"as": "net", "expression": "m0 * 0.8"}),
+            (
+                "window",
+                {
+                    "function": "lag",
+                    "column": "net",
+                    "partition_by": ["currency"],
+                    "order_by": [{"column": "paid_on"}],
+                    "as": "before",
+                },
+            ),
+            ("window", {"function": "share", "column": "before", "as": "part"}),
             sources=("payments",),
         ),
         {"currency": ["group", "EUR", "USD"]},
