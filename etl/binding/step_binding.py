@@ -235,8 +235,10 @@ class StepBinding:
             parameters.rows,
         )
         self._state.steps.append(step)
-        is_amount = column is not None and parameters.function in _AMOUNT_WINDOWS
-        money = result[column].money if is_amount else frozenset()
+        money: frozenset[BoundColumn] = frozenset()
+        if column is not None and parameters.function in _AMOUNT_WINDOWS:
+            money = result[column].money
+
         result[parameters.as_] = ResultName(type_, money=money)
 
     def _currency_apart(self, column: str, partition: Sequence[str], order: int) -> tuple[str, ...]:

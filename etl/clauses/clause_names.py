@@ -129,6 +129,10 @@ class Names:
         if key not in self._sources:
             self._sources.append(key)
 
+    def drop(self, key: TableKey) -> None:
+        """Take a table away from those of the request."""
+        self._sources.remove(key)
+
     def begin_with(self, key: TableKey) -> None:
         """Make a table the base of the request."""
         self._sources = [key, *(source for source in self._sources if source != key)]

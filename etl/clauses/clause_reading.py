@@ -1,7 +1,7 @@
 """A request while its clauses are read, and what the readers of all kinds of clauses share."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from rapidfuzz import process
 
@@ -35,6 +35,7 @@ class RequestReading:
 
     Attributes:
         lookups: names of tables that are only looked up (semi and anti joins), with their tables.
+        selecting: tables that nothing but conditions names, which say which rows are kept.
         is_follow_up: whether an earlier request is changed.
     """
 
@@ -44,6 +45,7 @@ class RequestReading:
     names: Names
     draft: RequestDraft
     lookups: dict[str, Table]
+    selecting: set[TableKey] = field(default_factory=set)
     is_follow_up: bool = False
 
     @property
@@ -236,7 +238,7 @@ class RequestReading:
 
         return reading
 
-    def add_tables_of(self, conditions: Sequence[Json]) -> None:
+    def add_tables_of(self, conditions: Sequence[Json], *, excludes: bool = False) -> None:
         """Add the tables whose columns conditions compare to those of the request."""
         for condition in conditions:
             for one in alternatives_in(condition):
@@ -245,8 +247,12 @@ class RequestReading:
                     continue
 
                 table = self.names.called(name)
-                if table is not None:
-                    self.names.add(table.key)
+                if table is None:
+                    continue
+                if not excludes and table.key not in self.names.sources:
+                    self.selecting.add(table.key)
+
+                self.names.add(table.key)
 
     def add_figures(self, reading: FigureReading) -> Json:
         """Add keys and figures to the aggregate, which is made when there is none yet."""

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from common.meanings import TableKey
 from common.values import Catalog
@@ -14,6 +15,7 @@ from rules.linking.marks import marks_of
 from rules.schema.lexicon import Lexicon
 from rules.schema.links import Link
 from rules.words.talk import without_courtesy
+from rules.words.vocabulary import Intent
 
 _FIGURE = "figure:"
 # "total" is a column's name, and computes nothing, before words of these kinds or at an end.
@@ -348,10 +350,26 @@ def tokens_of(
     qualified = _qualified_links(question, catalog)
     question = _with_qualified_names(question, qualified)
     question = _with_marked_names(question, IDENTIFIERS.of(catalog))
+    intents = clause_intents(is_follow_up=is_follow_up)
+    text, tokens = _tokens(question, lexicon, catalog, qualified, intents)
+    apart = _with_row_apart(question, tokens, catalog)
+    if apart is None:
+        return text, tokens
+
+    return _tokens(apart, lexicon, catalog, qualified, intents)
+
+
+def _tokens(
+    question: str,
+    lexicon: Lexicon,
+    catalog: Catalog,
+    qualified: Mapping[str, Link],
+    intents: Mapping[str, Intent],
+) -> tuple[str, tuple[Token, ...]]:
     text = normalise(without_courtesy(question) or question)
     atoms = atoms_of(text)
     tokens: list[Token] = []
-    for mark in marks_of(question, lexicon, clause_intents(is_follow_up=is_follow_up)):
+    for mark in marks_of(question, lexicon, intents):
         kind = mark.intent.kind if mark.intent else ""
         start = atoms[mark.start].start
         end = atoms[mark.end - 1].end
@@ -369,6 +387,26 @@ def tokens_of(
         tokens.append(token)
 
     return text, tuple(tokens)
+
+
+def _with_row_apart(question: str, tokens: Sequence[Token], catalog: Catalog) -> str | None:
+    """Return the question with a sign around "shipments" of "shipments tagged cold".
+
+    Both words together may name the table `shipment_tag` that links shipments and tags; a value
+    behind them says which shipments are meant. None where nothing is said so.
+    """
+    for token, after in pairwise(tokens):
+        first, blank, rest = token.text.partition(" ")
+        is_written = token.mark.literal is not None or token.text not in question
+        if not blank or is_written or token.table is None:
+            continue
+
+        ends = [key.target for key in catalog.by_key[token.table].foreign_keys]
+        values = {link.table for link in after.links("value")}
+        if len(ends) > 1 and after.is_value and values.intersection(ends):
+            return question.replace(token.text, f"`{first}` {rest}", 1)
+
+    return None
 
 
 def _is_operand(token: Token, before: Sequence[Token]) -> bool:

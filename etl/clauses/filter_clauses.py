@@ -36,12 +36,11 @@ class FilterClauses(ClauseReader):
             self._reading.refuse_word(said(clause.tokens), [suggestion])
             return
 
+        excludes = clause.kind == "exclude"
         conditions = self._reading.conditions(
-            clause.tokens,
-            measures=self._draft.measures,
-            excludes=clause.kind == "exclude",
+            clause.tokens, measures=self._draft.measures, excludes=excludes
         )
-        self._reading.add_tables_of(conditions.conditions)
+        self._reading.add_tables_of(conditions.conditions, excludes=excludes)
         if conditions.conditions:
             self._add(conditions.conditions)
         elif not conditions.uncovered:

@@ -9,7 +9,7 @@ from etl.clauses.clause_cutting import Clause
 from etl.clauses.clause_names import NamedColumn, named_columns
 from etl.clauses.clause_reading import ClauseReader, are_tied
 from etl.clauses.clause_tokens import Token, says
-from etl.clauses.request_draft import Json, RequestDraft, alternatives_in
+from etl.clauses.request_draft import Json, RequestDraft, tables_in
 
 _LOOKING_UP = ("semi", "anti")
 _LEAST_KEY = 0.6  # quality of a name that may be a key
@@ -98,7 +98,7 @@ class JoinClauses(ClauseReader):
         passed: list[Json] = []
         for action, parameters in self._draft.operations:
             if action == "filter" and "table" not in parameters:
-                conditioned.update(_tables_in(parameters["conditions"]))
+                conditioned.update(tables_in(parameters["conditions"]))
             if action != "join" or parameters["how"] in _LOOKING_UP:
                 continue
 
@@ -270,13 +270,6 @@ def _key_for(table: Table, column: str, other: Table) -> str | None:
         return None
 
     return target.name
-
-
-def _tables_in(conditions: Sequence[Json]) -> Iterator[str]:
-    """Yield the names of the tables whose columns conditions compare."""
-    for condition in conditions:
-        for one in alternatives_in(condition):
-            yield one["column"].partition(".")[0]
 
 
 def _with_columns(draft: RequestDraft) -> Iterator[Json]:

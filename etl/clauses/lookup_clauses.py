@@ -15,7 +15,7 @@ from etl.binding.join_links import JOIN_LINKS, Way, leads_over_parent
 from etl.clauses.clause_names import NamedColumn, Names
 from etl.clauses.clause_reading import ClauseReader, said
 from etl.clauses.clause_tokens import Token, place_of, says, table_words, words_without
-from etl.clauses.request_draft import Json, alternatives_in, condition, free_name
+from etl.clauses.request_draft import Json, alternatives_in, condition, free_name, tables_in
 from etl.meaning.decisions import DroppedRows
 
 _NEGATIONS = ("not", "lacking", "exclude")
@@ -373,6 +373,32 @@ class LookupClauses(ClauseReader):
         keys.pop(base.key, None)
         return list(keys)
 
+    def look_up_selecting(self) -> None:
+        """Look up the rows of which the base has several and nothing but conditions is said.
+
+        "ships that arrived in March" are ships, each once, unless something is made of the rows
+        of both tables.
+        """
+        base = self._reading.base
+        if base is None or self._reading.is_follow_up or self._makes_more_than_rows():
+            return
+
+        for key in self._names.sources[1:]:
+            table = self._names.of(key)
+            if key not in self._reading.selecting or not self._has_several(base, table):
+                continue
+
+            name = self._names.name_of(table)
+            self._names.drop(key)
+            self._reading.lookups[name] = table
+            self._draft.add_row_filter(self._draft.take_row_conditions(name), name)
+            self._draft.add_join({"left": self._names.name_of(base), "right": name, "how": "semi"})
+            self._assume_looked_up(Text("", ""), _ROWS_WITH, base, table)
+
+    def _makes_more_than_rows(self) -> bool:
+        """Tell whether rows are joined, grouped or ranked, rather than only selected."""
+        return any(action != "filter" for action, _ in self._draft.operations)
+
     def keep_apart(self) -> None:
         """Give a table that is looked up another name, where figures are of its rows as well."""
         own = {self._names.name_of(self._names.of(key)) for key in self._names.sources}
@@ -445,7 +471,9 @@ class LookupClauses(ClauseReader):
             verb = said(lookup.verbs)
             meant = Text(f"“{verb}”理解为", f"“{verb}” is taken as ")
 
-        form = _ROWS_WITHOUT if lookup.is_negated else _ROWS_WITH
+        self._assume_looked_up(meant, _ROWS_WITHOUT if lookup.is_negated else _ROWS_WITH, base, far)
+
+    def _assume_looked_up(self, meant: Text, form: Text, base: Table, far: Table) -> None:
         labels = {"one": self._names.label(base), "other": self._names.label(far)}
         text = Text(
             f"{meant.zh}{form.zh.format(**labels)}。",
@@ -458,12 +486,9 @@ class LookupClauses(ClauseReader):
 
 def _owner(one: Json) -> str | None:
     """Return the table that a condition is about; None of alternatives about several."""
-    owners = set()
-    for alternative in alternatives_in(one):
-        owners.add(alternative["column"].partition(".")[0])
-
+    owners = set(tables_in([one]))
     if len(owners) == 1:
-        return str(owners.pop())
+        return owners.pop()
 
     return None
 

@@ -108,6 +108,26 @@ class RequestDraft:
 
         self.operations.insert(self._place_of_result(), ("filter", parameters))
 
+    def take_row_conditions(self, table: str) -> list[Json]:
+        """Take away the conditions on columns of this table alone, and return them."""
+        taken: list[Json] = []
+        for action, parameters in list(self.operations):
+            if action != "filter" or "table" in parameters:
+                continue
+
+            kept: list[Json] = []
+            for one in parameters["conditions"]:
+                if set(tables_in([one])) == {table}:
+                    taken.append(one)
+                else:
+                    kept.append(one)
+
+            parameters["conditions"] = kept
+            if not kept:
+                self.remove([parameters])
+
+        return taken
+
     def begin_with(self, joins: Sequence[Json]) -> None:
         """Put joins before all other operations, in this order; those there already are moved."""
         self.remove(joins)
@@ -175,6 +195,13 @@ def alternatives_in(condition: Json) -> list[Json]:
     """Return the conditions of which one has to hold: the condition itself where it is plain."""
     alternatives: list[Json] = condition.get("any", [condition])
     return alternatives
+
+
+def tables_in(conditions: Sequence[Json]) -> Iterator[str]:
+    """Yield the names of the tables whose columns conditions compare."""
+    for one in conditions:
+        for alternative in alternatives_in(one):
+            yield alternative["column"].partition(".")[0]
 
 
 def free_name(wanted: str, taken: Collection[str]) -> str:

@@ -158,6 +158,7 @@ class _SentenceReader:
         self._sinks.decide()
         self._check_whole()
         if self._names.sources:
+            self._lookups.look_up_selecting()
             self._joins.join_others()
             self._lookups.keep_apart()
 
@@ -190,6 +191,13 @@ class _SentenceReader:
         for before, clause in pairwise(self._clauses):
             if self._lookups.is_lookup(clause.tokens):
                 self._add_tables(before.tokens[-1:])
+
+    def _note_selecting(self, tokens: Sequence[Token]) -> None:
+        """Note the tables that only say of what a value is: "shipments tagged cold"."""
+        for token, after in pairwise(tokens):
+            is_behind_base = token.table in self._names.sources[1:]
+            if is_behind_base and any(link.table == token.table for link in after.links("value")):
+                self._reading.selecting.add(after.mark.links[0].table)
 
     def _base_words(self, clause: Clause) -> Sequence[Token]:
         """Return the words of a clause that may name the base."""
@@ -237,6 +245,7 @@ class _SentenceReader:
         is_compared = says(clause.tokens, "cmp", "between", "null", "notnull", "like")
         if is_compared or any(token.is_value_or_date for token in clause.tokens):
             self._is_built = True
+            self._note_selecting(clause.tokens)
             self._filters.take(clause)
         else:
             self._reading.refuse_unread(words_without(clause.tokens, "from"))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.values import Catalog, Column, Table
+from common.values import Catalog, Column, ForeignKey, Table
 from etl.binding.request_findings import RequestFindings
 from etl.clauses.sentence_reading import read_sentence
 from etl.schemas.requirement import Ambiguity, AnalysisResult, UserIntent
@@ -470,6 +470,58 @@ def test_stored_names_and_values_come_before_what_words_mean() -> None:
         "aggregate fees.state | sum(fees.paid)",
         "into x",
     ]
+
+
+_TAGS = Table(
+    "public",
+    "tags",
+    "table",
+    (Column("id", "bigint", nullable=False), Column("label", "text", values=("cold", "fragile"))),
+    primary_key=("id",),
+)
+_ORDER_TAGS = Table(
+    "public",
+    "order_tag",
+    "table",
+    (Column("order_id", "bigint", nullable=False), Column("tag_id", "bigint", nullable=False)),
+    primary_key=("order_id", "tag_id"),
+    foreign_keys=(
+        ForeignKey(("order_id",), ("public", "orders"), ("id",)),
+        ForeignKey(("tag_id",), ("public", "tags"), ("id",)),
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        (
+            "orders tagged cold, into x",
+            ["filter tags.label = cold in tags", "join semi orders tags"],
+        ),
+        ("cold orders, into x", ["filter tags.label = cold in tags", "join semi orders tags"]),
+        (
+            "number of orders tagged cold per city, into x",
+            [
+                "join left orders tags",
+                "filter tags.label = cold",
+                "aggregate orders.city | count(*)",
+            ],
+        ),
+        (
+            "users whose paid_at is in 2024, into x",
+            [
+                "filter orders.paid_at >= 2024-01-01 and orders.paid_at < 2025-01-01 in orders",
+                "join semi users orders",
+            ],
+        ),
+    ],
+)
+def test_rows_are_selected_by_values_of_others_that_each_may_have_several_of(
+    question: str, expected: list[str]
+) -> None:
+    catalog = Catalog((*SALES.tables, _TAGS, _ORDER_TAGS))
+    assert _said(_read_in(catalog, question))[:-1] == expected
 
 
 def test_a_name_of_two_tables_is_that_of_the_request_or_asked() -> None:
