@@ -248,6 +248,16 @@ def _guards_a_value(change: NodeChange) -> bool:
     return _has_value(node.this, facts.never_null)
 
 
+def _adds_up_a_value(change: NodeChange) -> bool:
+    """A group has a row, so that something is added up where the column always has a value."""
+    node, _, facts = change
+    select = node.find_ancestor(exp.Select)
+    if select is None or select.args.get("group") is None:
+        return False
+
+    return _has_value(node.this, facts.never_null)
+
+
 # ------------------------------------------------------------------------------
 # rows and their order
 
@@ -341,6 +351,7 @@ _NO_DIFFERENCE: dict[str, Callable[[NodeChange], bool]] = {
     "alternative": _drops_a_null_test,
     "guard": _guards_a_value,
     "figure": _counts_distinct_rows,
+    "zero": _adds_up_a_value,
     "repeat": _reads_into_distinct,
     "window": _ranks_without_ties,
     "join_key": _looks_up_unused_row,

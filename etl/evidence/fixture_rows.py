@@ -36,6 +36,7 @@ _MOST_ROWS = 70
 _MOST_REFERENCES = 160
 _POWERS = 30
 _MOST_OF_GROUP = 8
+_EMPTY_GROUP = 61  # the number of a group that no other rows belong to
 _SMALL = 13  # amounts of worlds with small ones are less
 _UNKNOWN = 97  # the key that no row has
 _NULL_AMOUNTS = 0.15
@@ -103,6 +104,7 @@ class RowFilling:
         # The same worlds each time, nothing secret.
         self._chance = random.Random(style.number)  # noqa: S311
         self._filled: dict[TableKey, list[Row]] = {}
+        self._of_empty_groups: list[Row] = []
         self._amounts = 0
         self._rates = 0
 
@@ -215,6 +217,7 @@ class RowFilling:
             self._give_key(table, repeated, len(rows))
             rows.append(repeated)
 
+        rows += self._rows_of_empty_group(table, len(rows))
         for name, value in self._changes(table):
             if len(rows) >= _MOST_ROWS:
                 break
@@ -222,6 +225,36 @@ class RowFilling:
             rows.append(self._plain_row(table, len(rows)) | {name: value})
 
         return rows
+
+    def _rows_of_empty_group(self, table: Table, place: int) -> list[Row]:
+        """Return a row of a group of its own, in which nothing is added up."""
+        values: Row = {}
+        for key in self._plan.group_keys.get(table.key, ()):
+            role = self._plan.role(table, key.column.name)
+            if not role.is_unique:
+                values[role.name] = self._group_value(role, key, _EMPTY_GROUP)
+
+        if not values:
+            return []
+
+        row = self._plain_row(table, place) | values | self._no_amounts(table)
+        self._of_empty_groups.append(row)
+        return [row]
+
+    def _no_amounts(self, table: Table) -> Row:
+        """Return NULL for the amounts of a table's row."""
+        amounts: Row = {}
+        for role in self._plan.columns(table):
+            if role.telling.is_amount and role.is_nullable:
+                amounts[role.name] = None
+
+        return amounts
+
+    def _group_value(self, role: ColumnRole, key: BoundKey, group: int) -> Any:
+        if key.unit is None:
+            return numbered_key(role.column, group)
+
+        return self._held(role, shifted(RATE_DAYS[0], key.unit, group))
 
     def _changes(self, table: Table) -> Iterator[tuple[str, Any]]:
         """Yield each column's name with each value by which a row may differ from a plain one."""
@@ -474,6 +507,9 @@ class RowFilling:
             self._give_key(table, row, place)
             self._give_amounts(table, row)
 
+        if not table.primary_key:
+            kept += [dict(row) for row in kept[:1]]  # nothing tells the two apart
+
         return kept
 
     def _versions_of(self, table: Table, row: Row, keys: Sequence[str]) -> Iterator[Row]:
@@ -524,6 +560,9 @@ class RowFilling:
 
                 met.add(value)
                 plain = self._plain_row(table, len(rows) + len(added))
+                if any(parent is row for row in self._of_empty_groups):
+                    plain |= self._no_amounts(table)
+
                 added.append(plain | {reference.column: value})
 
         rows += added
@@ -591,12 +630,6 @@ class BoundsFilling(RowFilling):
                 values[role.name] = self._group_value(role, key, group)
 
         return values
-
-    def _group_value(self, role: ColumnRole, key: BoundKey, group: int) -> Any:
-        if key.unit is None:
-            return numbered_key(role.column, group)
-
-        return self._held(role, shifted(RATE_DAYS[0], key.unit, group))
 
 
 def _without_duplicates(table: Table, rows: Sequence[Row]) -> list[Row]:

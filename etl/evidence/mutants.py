@@ -269,6 +269,18 @@ def _figures(node: exp.AggFunc, _: Types) -> Iterator[Change]:
         yield f"{other.key} for {node.key}", other(this=node.this.copy())
 
 
+def _zeros(node: exp.AggFunc, _: Types) -> Iterator[Change]:
+    """Take nothing for 0, but where conditions on figures drop the groups without any."""
+    select = node.find_ancestor(exp.Select)
+    if select is None or select.args.get("having") is not None or select.find_ancestor(exp.CTE):
+        return
+    if isinstance(node.parent, exp.Coalesce | exp.Window | exp.Filter):
+        return
+
+    zero = exp.Coalesce(this=node.copy(), expressions=[exp.Literal.number(0)])
+    yield f"0 for an empty {_short(node)}", zero
+
+
 def _counts(node: exp.Count, _: Types) -> Iterator[Change]:
     counted = node.this
     if isinstance(counted, exp.Distinct):
@@ -476,6 +488,7 @@ _OPERATORS: tuple[_Operator, ...] = (
     ("group", (exp.Select,), _groups),
     ("figure", tuple(_FIGURES), _figures),
     ("figure", (exp.Count,), _counts),
+    ("zero", (exp.Sum, exp.Avg), _zeros),
     ("figure", (exp.PercentileCont,), _percentiles),
     ("guard", (exp.Coalesce, exp.Nullif), _guards),
     ("distinct", (exp.Select,), _distinct),

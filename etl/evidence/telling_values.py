@@ -59,6 +59,7 @@ _LONG_AFTER_RATES = RATE_DAYS[-1] + timedelta(days=40)
 _FEWEST_VALUES = 3  # of a column; usual ones are added to fewer
 _FEWEST_PERIODS = 3
 _MOST_PERIODS = 14
+_GAP = 2  # periods: the one without rows, and that of the last moment before what follows
 _COUNTS = ("count", "count_distinct")
 _SIZED = ("min", "max")
 _PARTS_OF_TEXTS = ("prefix", "contains", "suffix")
@@ -336,6 +337,10 @@ class TellingValues:
             for count in range(self._periods):
                 start = shifted(first, unit, count)
                 yield from self._around(start, column.kind)
+
+            # A period without rows, which a spine fills, lies before these.
+            behind_gap = shifted(first, unit, self._periods + _GAP)
+            yield from self._around(behind_gap, column.kind)
 
     def _around(self, start: date, kind: ValueKind) -> Iterator[Any]:
         """Yield the beginning of a day, the last moment or day before it, and that of UTC's day."""
