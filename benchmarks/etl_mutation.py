@@ -216,7 +216,7 @@ class _Editing:
         return name
 
     def _text(self, model: DraftModel) -> str:
-        return render_select(model.select, self._layout.plain_name, jinja=False)
+        return render_select(model.select, self._layout.sql_name, jinja=False)
 
     def _build_worlds(self) -> None:
         for number in range(_WORLDS):
@@ -291,7 +291,7 @@ class _Editing:
                 continue
             model = self._draft.model(mutant.node)
             columns = [column.name for column in model.node.columns]
-            text = render_select(mutant.select, self._layout.plain_name, jinja=False)
+            text = render_select(mutant.select, self._layout.sql_name, jinja=False)
             built = f"TABLE {quoted(model.relation)}"
             if any(self._differs(text, world, built, columns) for world in self._worlds):
                 named.discard((mutant.node, mutant.operator, mutant.detail))

@@ -7,7 +7,7 @@ from string import ascii_lowercase
 from common.meanings import TableKey
 from common.text import Text
 from etl.binding.request_findings import RequestFindings
-from etl.clauses.clause_names import NamedColumn, Names, is_date
+from etl.clauses.clause_names import NamedColumn, NameResolver, is_date
 from etl.clauses.clause_tokens import NO_TOKEN, Token, token_at
 from etl.clauses.clause_words import truth_operator
 from etl.clauses.request_draft import Json, alternatives_in, condition
@@ -87,7 +87,7 @@ class ConditionReader:
     def __init__(
         self,
         tokens: Sequence[Token],
-        names: Names,
+        names: NameResolver,
         findings: RequestFindings,
         order: int,
         measures: Sequence[Json] = (),
@@ -220,7 +220,7 @@ class ConditionReader:
     def _figure_name(self, token: Token, function: Token) -> str | None:
         """Return what an aggregate calls the figure of a table's or column's word."""
         if token.table is not None:
-            table = self._names.of(token.table)
+            table = self._names.table_by_key(token.table)
             return f"{self._names.name_of(table)}_{function.kind}"
 
         named = self._names.column(token, self._order)
@@ -502,7 +502,7 @@ class ConditionReader:
             further = self._further_value()
 
         table, name = place
-        column = self._names.reference(self._names.of(table), name)
+        column = self._names.reference(self._names.table_by_key(table), name)
         return [_one_of(column, values)]
 
     def _value_link(self, token: Token) -> _StoredValue | None:

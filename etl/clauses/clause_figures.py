@@ -9,7 +9,7 @@ from sqlglot.errors import SqlglotError
 from common.text import Text
 from common.values import Table
 from etl.binding.request_findings import RequestFindings
-from etl.clauses.clause_names import NamedColumn, Names, anything, is_date, is_number
+from etl.clauses.clause_names import NamedColumn, NameResolver, anything, is_date, is_number
 from etl.clauses.clause_tokens import NO_TOKEN, Token, is_value_of, token_at
 from etl.clauses.clause_words import clause_intents
 from etl.clauses.request_draft import Json
@@ -65,7 +65,7 @@ class FigureReader:
     def __init__(
         self,
         tokens: Sequence[Token],
-        names: Names,
+        names: NameResolver,
         lexicon: Lexicon,
         findings: RequestFindings,
         order: int,
@@ -139,7 +139,7 @@ class FigureReader:
 
     def _count_base(self) -> None:
         if self._names.sources:
-            self._add_count(self._names.of(self._names.sources[0]))
+            self._add_count(self._names.table_by_key(self._names.sources[0]))
 
     # --------------------------------------------------------------------------
     # word by word
@@ -385,7 +385,7 @@ class FigureReader:
         is_distinct, self._is_distinct = self._is_distinct, False
         self._functions = []
         if not self._names.sources:
-            self._names.add(table.key)
+            self._names.add_source(table.key)
 
         count: Json = {"function": "count_distinct" if is_distinct else "count"}
         is_base = table.key == self._names.sources[0]
@@ -407,7 +407,7 @@ class FigureReader:
             if referring is not None:
                 return referring
 
-        self._names.add(table.key)
+        self._names.add_source(table.key)
         if not table.primary_key:
             return None
 
@@ -415,7 +415,7 @@ class FigureReader:
 
     def _referring(self, table: Table) -> str | None:
         """Return the base's column that refers to the table, which is counted without a join."""
-        base = self._names.of(self._names.sources[0])
+        base = self._names.table_by_key(self._names.sources[0])
         for key in base.foreign_keys:
             if key.target == table.key and len(key.columns) == 1:
                 return self._names.reference(base, key.columns[0])
@@ -501,7 +501,7 @@ class FigureReader:
         if not links:
             return False
 
-        table = self._names.of(links[0].table)
+        table = self._names.table_by_key(links[0].table)
         column = table.column(links[0].column or "")
         return column is not None and is_date(table, column)
 
@@ -511,7 +511,7 @@ class FigureReader:
             self._miss(token)
             return
 
-        self._names.add(named.table.key)
+        self._names.add_source(named.table.key)
         self._close_date()
         if not is_date(named.table, named.column):
             self._add_key(named)
@@ -560,7 +560,7 @@ class FigureReader:
             self._miss(token)
             return
 
-        self._names.add(table.key)
+        self._names.add_source(table.key)
         if not self._is_key or self._is_owner(index):
             return
 
@@ -586,7 +586,7 @@ class FigureReader:
             self._miss(token)
             return
 
-        self._names.add(measured.table.key)
+        self._names.add_source(measured.table.key)
         self._add_measures(measured)
         self._measured_word, self._measured_column, self._is_of = token, measured, False
 
@@ -646,7 +646,7 @@ class FigureReader:
 
             for metric in self._lexicon.schema.metrics_of.get(link.table, ()):
                 if metric.name == link.column:
-                    self._names.add(link.table)
+                    self._names.add_source(link.table)
                     return _measure_of(metric.name, metric.expression, self._names, link.table)
 
         return None
@@ -683,7 +683,9 @@ def _quoted_column(reference: str) -> str:
     return quoted.sql(dialect="postgres")
 
 
-def _measure_of(name: str, expression: str, names: Names, table: tuple[str, str]) -> Json | None:
+def _measure_of(
+    name: str, expression: str, names: NameResolver, table: tuple[str, str]
+) -> Json | None:
     """Return a metric as a measure; None when it is no single aggregate of its table's columns."""
     try:
         tree = parse_one(expression, dialect="postgres")
@@ -701,7 +703,7 @@ def _measure_of(name: str, expression: str, names: Names, table: tuple[str, str]
         return None
 
     for column in value.find_all(exp.Column):
-        owner = exp.to_identifier(names.name_of(names.of(table)), quoted=True)
+        owner = exp.to_identifier(names.name_of(names.table_by_key(table)), quoted=True)
         column.set("table", owner)
 
     return {"function": function, "expression": value.sql(dialect="postgres"), "as": name}

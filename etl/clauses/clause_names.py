@@ -101,8 +101,8 @@ def _of_quality(candidates: Sequence[tuple[float, NamedColumn]], least: float) -
     return columns
 
 
-class Names:
-    """The names of one request; columns of its tables come before all others.
+class NameResolver:
+    """Resolves the words of one request; columns of its tables come before all others.
 
     Attributes:
         asked: words of which the user is asked what they name.
@@ -115,7 +115,7 @@ class Names:
         self._lexicon = lexicon
         self._sources: list[TableKey] = []
         self._findings = findings
-        self._called: dict[TableKey, str] = {}
+        self._aliases: dict[TableKey, str] = {}
         self.asked: set[str] = set()
         self.date_in_use: NamedColumn | None = None
 
@@ -124,16 +124,16 @@ class Names:
         """Return the tables of the request, the base first."""
         return tuple(self._sources)
 
-    def add(self, key: TableKey) -> None:
+    def add_source(self, key: TableKey) -> None:
         """Add a table to those of the request."""
         if key not in self._sources:
             self._sources.append(key)
 
-    def drop(self, key: TableKey) -> None:
+    def drop_source(self, key: TableKey) -> None:
         """Take a table away from those of the request."""
         self._sources.remove(key)
 
-    def begin_with(self, key: TableKey) -> None:
+    def make_base(self, key: TableKey) -> None:
         """Make a table the base of the request."""
         self._sources = [key, *(source for source in self._sources if source != key)]
 
@@ -151,30 +151,30 @@ class Names:
         except NotBound:
             return None
 
-        return self.called(chosen)
+        return self.table_named(chosen)
 
-    def about(self, keys: Collection[TableKey]) -> "Names":
-        """Return names of the same request for words that are about other tables."""
-        others = Names(self._catalog, self._lexicon, self._findings)
+    def for_tables(self, keys: Collection[TableKey]) -> "NameResolver":
+        """Return a resolver of the same request for words that are about other tables."""
+        others = NameResolver(self._catalog, self._lexicon, self._findings)
         others.asked = self.asked
         for key in keys:
-            others.add(key)
+            others.add_source(key)
 
         return others
 
-    def with_table(self, table: Table) -> "Names":
-        """Return these names for words that may be about one more table."""
-        others = self.about([*self._sources, table.key])
-        others._called = dict(self._called)
+    def with_table(self, table: Table) -> "NameResolver":
+        """Return a resolver of the same names for words that may be about one more table."""
+        others = self.for_tables([*self._sources, table.key])
+        others._aliases = dict(self._aliases)
         return others
 
-    def call(self, table: Table, name: str) -> None:
+    def set_alias(self, table: Table, name: str) -> None:
         """Set the name by which the intent calls a table."""
-        self._called[table.key] = name
+        self._aliases[table.key] = name
 
-    def called(self, name: str) -> Table | None:
+    def table_named(self, name: str) -> Table | None:
         """Return the table that the intent calls so, one of the request before any other."""
-        own = [self.of(key) for key in self._sources]
+        own = [self.table_by_key(key) for key in self._sources]
         for table in (*own, *self._catalog.tables):
             if self.name_of(table) == name:
                 return table
@@ -184,7 +184,7 @@ class Names:
     def use_date(self, reference: str) -> None:
         """Set the date column, as the intent writes it, whose periods the request groups by."""
         name, _, called = reference.partition(".")
-        table = self.called(name)
+        table = self.table_named(name)
         if table is None:
             return
 
@@ -205,7 +205,7 @@ class Names:
         """Return the name of a table's column in a result: with the table's name before it."""
         return name_with_table(self.name_of(table), column)
 
-    def of(self, key: TableKey) -> Table:
+    def table_by_key(self, key: TableKey) -> Table:
         """Return the table with this key."""
         return self._catalog.by_key[key]
 
@@ -264,8 +264,8 @@ class Names:
 
     def name_of(self, table: Table) -> str:
         """Return what the intent calls the table, with the schema where several have its name."""
-        if table.key in self._called:
-            return self._called[table.key]
+        if table.key in self._aliases:
+            return self._aliases[table.key]
 
         is_alone = len(self._catalog.by_name[table.name]) == 1
         if is_alone or table.schema == self._catalog.search_path[0]:
@@ -289,7 +289,7 @@ class Names:
 
             best = best or link.quality
             if link.quality >= best - _NEAR:
-                tables[link.table] = self.of(link.table)
+                tables[link.table] = self.table_by_key(link.table)
 
         if not tables:
             return None
@@ -431,8 +431,8 @@ class Names:
     def may_be_date(self, token: Token) -> bool:
         """Tell whether the word may name a date column."""
         for link in token.links("column"):
-            column = self.of(link.table).column(link.column or "")
-            if column is not None and is_date(self.of(link.table), column):
+            column = self.table_by_key(link.table).column(link.column or "")
+            if column is not None and is_date(self.table_by_key(link.table), column):
                 return True
 
         return False
@@ -452,7 +452,7 @@ class Names:
     def _own_columns(self) -> Iterator[NamedColumn]:
         """Yield the columns of the request's tables, those of the base first."""
         for key in self._sources:
-            table = self.of(key)
+            table = self.table_by_key(key)
             for column in table.columns:
                 yield NamedColumn(table, column)
 
@@ -473,7 +473,7 @@ class Names:
         if self.date_in_use is not None:
             return [self.date_in_use]
         if self._sources:
-            meant = self._meant_date(self.of(self._sources[0]))
+            meant = self._meant_date(self.table_by_key(self._sources[0]))
             if meant:
                 return meant
 
@@ -539,7 +539,7 @@ class Names:
 
     def _linked(self, link: Link) -> NamedColumn | None:
         """Return the column of a link; None of one that is derived, unless it is a product."""
-        table = self.of(link.table)
+        table = self.table_by_key(link.table)
         column = table.column(link.column or "")
         is_other_derived = link.derived is not None and link.factor is None
         if column is None or is_other_derived:

@@ -11,7 +11,7 @@ from common.values import Catalog, Table
 from etl.binding.request_findings import RequestFindings
 from etl.clauses.clause_conditions import ConditionReader, ConditionReading
 from etl.clauses.clause_figures import FigureReader, FigureReading
-from etl.clauses.clause_names import NamedColumn, Names
+from etl.clauses.clause_names import NamedColumn, NameResolver
 from etl.clauses.clause_tokens import Token, table_words
 from etl.clauses.request_draft import Json, RequestDraft, alternatives_in
 from rules.schema.lexicon import Lexicon
@@ -42,7 +42,7 @@ class RequestReading:
     catalog: Catalog
     lexicon: Lexicon
     findings: RequestFindings
-    names: Names
+    names: NameResolver
     draft: RequestDraft
     lookups: dict[str, Table]
     selecting: set[TableKey] = field(default_factory=set)
@@ -83,7 +83,7 @@ class RequestReading:
             names.add(table.name)
 
         for key in self.names.sources:
-            for column in self.names.of(key).columns:
+            for column in self.names.table_by_key(key).columns:
                 names.add(column.name)
 
         matches = process.extract(
@@ -100,7 +100,7 @@ class RequestReading:
         if not self.names.sources:
             return None
 
-        return self.names.of(self.names.sources[0])
+        return self.names.table_by_key(self.names.sources[0])
 
     def tables_of(self, tokens: Sequence[Token]) -> list[Table]:
         """Return the tables that words name, each once."""
@@ -120,7 +120,7 @@ class RequestReading:
 
         tables = []
         for place, key in enumerate(self.names.sources):
-            table = self.names.of(key)
+            table = self.names.table_by_key(key)
             if place == 0 or self.names.name_of(table) in names:
                 tables.append(table)
 
@@ -193,7 +193,7 @@ class RequestReading:
             first = chosen or first
 
         is_other = first.key != self.base.key
-        self.names.begin_with(first.key)
+        self.names.make_base(first.key)
         return is_other
 
     def _measured_table(self, measure: Json) -> Table | None:
@@ -208,7 +208,7 @@ class RequestReading:
 
             return None
 
-        table = self.names.called(name)
+        table = self.names.table_named(name)
         is_of_values = measure["function"] == _COUNT
         if table is not None and is_of_values and list(table.primary_key) != [column]:
             return None
@@ -219,7 +219,7 @@ class RequestReading:
         self,
         tokens: Sequence[Token],
         *,
-        names: Names | None = None,
+        names: NameResolver | None = None,
         measures: Sequence[Json] = (),
         excludes: bool = False,
     ) -> ConditionReading:
@@ -246,13 +246,13 @@ class RequestReading:
                 if not dot:
                     continue
 
-                table = self.names.called(name)
+                table = self.names.table_named(name)
                 if table is None:
                     continue
                 if not excludes and table.key not in self.names.sources:
                     self.selecting.add(table.key)
 
-                self.names.add(table.key)
+                self.names.add_source(table.key)
 
     def add_figures(self, reading: FigureReading) -> Json:
         """Add keys and figures to the aggregate, which is made when there is none yet."""
@@ -274,7 +274,7 @@ class RequestReading:
         if named is None:
             return None
 
-        self.names.add(named.table.key)
+        self.names.add_source(named.table.key)
         column = self.names.reference(named.table, named.column.name)
         return {"function": "sum", "column": column, "as": f"{named.column.name}_sum"}
 

@@ -43,7 +43,7 @@ class DedupClauses(ClauseReader):
             self._reading.refuse_clause(clause.tokens)
             return
 
-        self._names.add(table.key)
+        self._names.add_source(table.key)
         parameters = {
             "table": self._names.name_of(table),
             "keys": [named.column.name for named in keys],

@@ -4,14 +4,14 @@ from collections.abc import Iterator, Sequence
 
 from common.values import Catalog, Table
 from etl.binding.source_tables import tables_named
-from etl.clauses.clause_names import Names
+from etl.clauses.clause_names import NameResolver
 from etl.clauses.request_draft import Json, RequestDraft, containers_in, free_name, values_in
 from etl.schemas.requirement import IntentSource, UserIntent
 
 _LOOKING_UP = ("semi", "anti")
 
 
-def draft_of_earlier(earlier: UserIntent, catalog: Catalog, names: Names) -> RequestDraft:
+def draft_of_earlier(earlier: UserIntent, catalog: Catalog, names: NameResolver) -> RequestDraft:
     """Return the draft of an earlier intent, for a follow-up to change.
 
     Columns that stand without a table are given theirs, where only one table has such a column.
@@ -36,7 +36,7 @@ def draft_of_earlier(earlier: UserIntent, catalog: Catalog, names: Names) -> Req
 
 
 def _add_tables(
-    earlier: UserIntent, draft: RequestDraft, catalog: Catalog, names: Names
+    earlier: UserIntent, draft: RequestDraft, catalog: Catalog, names: NameResolver
 ) -> dict[str, Table]:
     """Make the tables that the intent reads those of the request; return them by their names."""
     tables: dict[str, Table] = {}
@@ -46,8 +46,8 @@ def _add_tables(
             continue
 
         called = _source_name(source)
-        names.call(tables_of_name[0], called)
-        names.add(tables_of_name[0].key)
+        names.set_alias(tables_of_name[0], called)
+        names.add_source(tables_of_name[0].key)
         tables[called] = tables_of_name[0]
 
     return tables

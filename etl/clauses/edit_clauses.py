@@ -188,7 +188,7 @@ class EditClauses(ClauseReader):
         if named is None:
             return token.text in self._names.asked
 
-        self._names.add(named.table.key)
+        self._names.add_source(named.table.key)
         if is_date(named.table, named.column):
             return self._replace_date(named, old, token.text)
 
@@ -251,7 +251,7 @@ class EditClauses(ClauseReader):
 
     def _is_date(self, reference: str) -> bool:
         name, _, called = reference.partition(".")
-        table = self._names.called(name)
+        table = self._names.table_named(name)
         if table is None:
             return False
 
@@ -432,7 +432,7 @@ class EditClauses(ClauseReader):
 
         reference = self._reference(token)
         if token.table is not None:
-            counted = self._names.name_of(self._names.of(token.table))
+            counted = self._names.name_of(self._names.table_by_key(token.table))
             return _first_with(columns, "as", f"{counted}_count")
 
         return _first_with(columns, "column", reference)

@@ -29,7 +29,7 @@ class JoinClauses(ClauseReader):
 
         joined = self._reading.joined_keys()
         for table in self._reading.tables_of(clause.tokens):
-            self._names.add(table.key)
+            self._names.add_source(table.key)
             if table.key not in joined:
                 read += self._join(table, keys, how)
 
@@ -70,7 +70,7 @@ class JoinClauses(ClauseReader):
         base = self._reading.base
         for table in self._reading.tables_of(clause.tokens):
             if base is not None and table.key != base.key:
-                self._names.add(table.key)
+                self._names.add_source(table.key)
                 self._join(table, (), "inner")
 
     def join_others(self) -> None:
@@ -114,7 +114,7 @@ class JoinClauses(ClauseReader):
         missing: list[Table] = []
         for key in self._names.sources:
             if key not in joined:
-                missing.append(self._names.of(key))
+                missing.append(self._names.table_by_key(key))
 
         return missing
 
@@ -197,7 +197,7 @@ class JoinClauses(ClauseReader):
             if link.table not in self._names.sources or link.quality < _LEAST_KEY:
                 continue
 
-            table = self._names.of(link.table)
+            table = self._names.table_by_key(link.table)
             yield from named_columns(table, [link.column or ""])
 
 

@@ -12,7 +12,7 @@ from common.meanings import TableKey
 from common.text import Text
 from common.values import Table
 from etl.binding.join_links import JOIN_LINKS, Way, leads_over_parent
-from etl.clauses.clause_names import NamedColumn, Names
+from etl.clauses.clause_names import NamedColumn, NameResolver
 from etl.clauses.clause_reading import ClauseReader, said
 from etl.clauses.clause_tokens import Token, place_of, says, table_words, words_without
 from etl.clauses.request_draft import Json, alternatives_in, condition, free_name, tables_in
@@ -182,7 +182,7 @@ class LookupClauses(ClauseReader):
 
         table = self._names.table(lookup.subject, self._reading.order)
         if table is not None:
-            self._names.add(table.key)
+            self._names.add_source(table.key)
 
         return table
 
@@ -223,7 +223,7 @@ class LookupClauses(ClauseReader):
         for token in lookup.objects:
             key = self._table_named_by(token)
             if key is not None and key != base.key:
-                tables[key] = self._names.of(key)
+                tables[key] = self._names.table_by_key(key)
 
         return list(tables.values())
 
@@ -335,9 +335,9 @@ class LookupClauses(ClauseReader):
 
     def _look_up(self, lookup: _Lookup, base: Table) -> None:
         far = max(lookup.tables, key=lambda table: self._distance(base, table))
-        names = self._names.about(self._with_those_between(base, far, lookup.tables))
+        names = self._names.for_tables(self._with_those_between(base, far, lookup.tables))
         for table in (far, *lookup.tables):
-            names.call(table, self._free_name(table))
+            names.set_alias(table, self._free_name(table))
 
         by_table = self._conditions_by_table(lookup, names)
         self._add_adverbs(lookup, names, base, by_table)
@@ -384,12 +384,12 @@ class LookupClauses(ClauseReader):
             return
 
         for key in self._names.sources[1:]:
-            table = self._names.of(key)
+            table = self._names.table_by_key(key)
             if key not in self._reading.selecting or not self._has_several(base, table):
                 continue
 
             name = self._names.name_of(table)
-            self._names.drop(key)
+            self._names.drop_source(key)
             self._reading.lookups[name] = table
             self._draft.add_row_filter(self._draft.take_row_conditions(name), name)
             self._draft.add_join({"left": self._names.name_of(base), "right": name, "how": "semi"})
@@ -401,7 +401,7 @@ class LookupClauses(ClauseReader):
 
     def keep_apart(self) -> None:
         """Give a table that is looked up another name, where figures are of its rows as well."""
-        own = {self._names.name_of(self._names.of(key)) for key in self._names.sources}
+        own = {self._names.name_of(self._names.table_by_key(key)) for key in self._names.sources}
         for name in own.intersection(self._reading.lookups):
             table = self._reading.lookups.pop(name)
             other = free_name(name, {*own, *self._reading.lookups})
@@ -423,11 +423,11 @@ class LookupClauses(ClauseReader):
         """Return a name for a table that is looked up, other than those of the request's tables."""
         taken = set(self._reading.lookups)
         for key in self._names.sources:
-            taken.add(self._names.name_of(self._names.of(key)))
+            taken.add(self._names.name_of(self._names.table_by_key(key)))
 
         return free_name(self._names.name_of(table), taken)
 
-    def _conditions_by_table(self, lookup: _Lookup, names: Names) -> dict[str, list[Json]]:
+    def _conditions_by_table(self, lookup: _Lookup, names: NameResolver) -> dict[str, list[Json]]:
         """Return the conditions on each table that is looked up, by what the table is called."""
         tokens = lookup.conditions
         reading = self._reading.conditions(tokens, names=names)
@@ -447,7 +447,7 @@ class LookupClauses(ClauseReader):
         return by_table
 
     def _add_adverbs(
-        self, lookup: _Lookup, names: Names, base: Table, by_table: dict[str, list[Json]]
+        self, lookup: _Lookup, names: NameResolver, base: Table, by_table: dict[str, list[Json]]
     ) -> None:
         """Add conditions of words that may be about the subject or what is looked up.
 

@@ -102,7 +102,7 @@ class RankingClauses(ClauseReader):
         for token in table_words(tokens):
             table = self._names.table(token, self._reading.order)
             if table is not None:
-                self._names.add(table.key)
+                self._names.add_source(table.key)
                 return table
 
         return None
@@ -301,7 +301,7 @@ class RankingClauses(ClauseReader):
         return str(key["as"])
 
     def _key(self, named: NamedColumn) -> Json:
-        self._names.add(named.table.key)
+        self._names.add_source(named.table.key)
         column = self._names.reference(named.table, named.column.name)
         return {"column": column, "as": named.column.name}
 
@@ -310,7 +310,7 @@ class RankingClauses(ClauseReader):
         partition: list[str] = []
         for group in groups:
             for named in group.columns:
-                self._names.add(named.table.key)
+                self._names.add_source(named.table.key)
                 partition.append(self._names.reference(named.table, named.column.name))
 
         self._rank(parts, partition, measure["column"])

@@ -12,7 +12,7 @@ from common.text import Text
 from common.values import Catalog, Table
 from etl.binding.request_findings import RequestFindings
 from etl.clauses.clause_cutting import Clause, clauses_of
-from etl.clauses.clause_names import NamedColumn, Names
+from etl.clauses.clause_names import NamedColumn, NameResolver
 from etl.clauses.clause_reading import RequestReading, said
 from etl.clauses.clause_tokens import (
     Token,
@@ -103,7 +103,7 @@ class _SentenceReader:
     ) -> None:
         self._findings = findings
         self._earlier = earlier
-        self._names = Names(catalog, lexicon, findings)
+        self._names = NameResolver(catalog, lexicon, findings)
         draft = RequestDraft()
         if earlier is not None:
             draft = draft_of_earlier(earlier, catalog, self._names)
@@ -213,7 +213,7 @@ class _SentenceReader:
 
     def _add_tables(self, tokens: Sequence[Token]) -> None:
         for table in self._reading.tables_of(tokens):
-            self._names.add(table.key)
+            self._names.add_source(table.key)
 
     def _note_date(self) -> None:
         """Set the date column of the period, with which days without a column are compared."""
@@ -320,7 +320,7 @@ class _SentenceReader:
         """Ask for the figure of a request that only says what to group by."""
         columns: list[NamedColumn] = []
         for key in self._names.sources:
-            columns += self._names.measures_of(self._names.of(key))
+            columns += self._names.measures_of(self._names.table_by_key(key))
 
         if not columns:
             text = Text(
@@ -372,7 +372,7 @@ class _SentenceReader:
 
         named: dict[str, Table] = {}
         for key in self._names.sources:
-            table = self._names.of(key)
+            table = self._names.table_by_key(key)
             named[self._names.name_of(table)] = table
 
         for name, table in (*named.items(), *self._reading.lookups.items()):

@@ -9,7 +9,7 @@ from common.values import Table
 from etl.evidence.reconciliation import reconciliations
 from etl.meaning.bound import BoundIntent, JoinSourceStep, RateStep
 from etl.planning.draft_model import Draft, DraftModel
-from etl.planning.draft_names import UniqueNames, plain_name
+from etl.planning.draft_names import UniqueNames, ascii_name
 from etl.planning.draft_test import DraftTest
 from etl.planning.sql_trees import column, selection, table
 from etl.schemas.evidence import TestKind
@@ -192,7 +192,7 @@ def _of_figures(draft: Draft, bound: BoundIntent, names: UniqueNames) -> Iterato
 
 def _id(kind: str, node: str, name: str) -> str:
     """Return an id of plain letters; a name that has none is left out."""
-    return "_".join(part for part in (kind, node, plain_name(name)) if part)
+    return "_".join(part for part in (kind, node, ascii_name(name)) if part)
 
 
 _CONTRACT = Text(

@@ -9,7 +9,7 @@ _UNREADABLE = re.compile(r"[\x00-\x1f\x7f]+|\{[{%#]")
 _UNUSABLE = re.compile("[^a-z0-9_]+")
 
 
-def plain_name(text: str) -> str:
+def ascii_name(text: str) -> str:
     """Return what of a name `[a-z0-9_]` can say; may be empty."""
     return _UNUSABLE.sub("_", text.lower()).strip("_")
 
@@ -29,7 +29,7 @@ class UniqueNames:
         """Return a name for a model: the layer, then what its parts have in plain letters."""
         words = [layer]
         for part in parts:
-            word = plain_name(part).removeprefix(f"{layer}_")
+            word = ascii_name(part).removeprefix(f"{layer}_")
             if word:
                 words.append(word)
 

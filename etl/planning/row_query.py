@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from etl.meaning.bound import BoundColumn, RowTest
 from etl.meaning.read_columns import columns_of_test
-from etl.planning.draft_names import UniqueNames, plain_name
+from etl.planning.draft_names import UniqueNames, ascii_name
 from etl.planning.sql_trees import (
     all_of,
     any_of,
@@ -190,7 +190,7 @@ class RowQuery:
 
     def add_query(self, name: str, query: exp.Query) -> str:
         """Add a query to the WITH, to be read by later ones; return its name there."""
-        name = self._names.technical(plain_name(name) or "etl_rows")
+        name = self._names.technical(ascii_name(name) or "etl_rows")
         self._queries.append((name, query))
         return name
 

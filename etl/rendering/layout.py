@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from etl.planning.draft_model import Draft, DraftModel
-from etl.planning.draft_names import UniqueNames, plain_name
+from etl.planning.draft_names import UniqueNames, ascii_name
 from etl.planning.draft_test import DraftTest
 from etl.rendering.jinja_text import jinja_string
 from etl.rendering.select_rendering import identifier_text
@@ -67,7 +67,7 @@ class Layout:
     # --------------------------------------------------------------------------
     # what stands for a table in SQL
 
-    def plain_name(self, table: exp.Table) -> str:
+    def sql_name(self, table: exp.Table) -> str:
         """Return the view of a source or the relation of a model, for plain SQL."""
         if table.db:
             return identifier_text(self.source(table.db, table.name).view)
@@ -179,7 +179,7 @@ def _source_tables(draft: Draft) -> dict[tuple[str, str], SourceTable]:
             name=name,
             view=views.model("src", schema, name),
             group=groups[schema],
-            key=keys.technical(plain_name(name) or "source"),
+            key=keys.technical(ascii_name(name) or "source"),
             columns=tuple(dict.fromkeys(columns)),
         )
 

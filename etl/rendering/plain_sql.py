@@ -23,7 +23,7 @@ def model_statement(model: DraftModel, layout: Layout) -> str:
     Raises:
         StatementRejected: the model's SELECT is not one query.
     """
-    query = layout.texts.query(model.select, layout.plain_name, jinja=False)
+    query = layout.texts.query(model.select, layout.sql_name, jinja=False)
     prove_query(query)
     return f"CREATE {_relation_kind(model)} {identifier_text(model.relation)} AS\n{query};\n"
 

@@ -36,7 +36,7 @@ def _test_text(draft: Draft, test: DraftTest, layout: Layout) -> str | None:
     if failures is None:
         return None
 
-    query = layout.texts.query(failures, layout.plain_name, jinja=False)
+    query = layout.texts.query(failures, layout.sql_name, jinja=False)
     prove_query(query)
     head = _WARNING if test.is_warning else ""
     return f"{head}{query};\n"

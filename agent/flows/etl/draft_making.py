@@ -177,10 +177,10 @@ def code_of(draft: Draft) -> list[Json]:
 
 def sql_of(model: DraftModel) -> str:
     """Return a model's SQL with the plain names of what it reads."""
-    return render_select(model.select, _plain_name, jinja=False)
+    return render_select(model.select, _name_in_plan, jinja=False)
 
 
-def _plain_name(table: exp.Table) -> str:
+def _name_in_plan(table: exp.Table) -> str:
     """Return a model's or a table's own name, as the plan's nodes give their inputs."""
     name = quoted(table.name)
     return f"{quoted(table.db)}.{name}" if table.db else name
