@@ -10,9 +10,10 @@ from rules.composing.beside_accounting import refuse_misplaced
 from rules.composing.changing import changing, compares_periods
 from rules.composing.figure_accounting import refuse_unaccounted_figures
 from rules.composing.listing import listed_query
-from rules.composing.measuring import dated_groups, figures_query, wants_figures
+from rules.composing.measuring import figures_query, filled_groups, wants_figures
 from rules.composing.ranked import ranked_query
 from rules.composing.restricting import asks_for_periods, has_reference, is_aggregate, restricted
+from rules.composing.thing_accounting import answering_tables, refuse_other_things
 from rules.linking.moments import Period
 from rules.query.pending import NOTHING_SETTLED
 from rules.query.query import ColumnRef, Condition, Dimension, Measure, Operand, Query, touched
@@ -56,7 +57,7 @@ def composed(asked: Asked) -> Query:
     _refuse_unplaced_flags(asked)
     query = _main_query(asked)
     if query.measures:
-        query = replace(query, conditions=(*query.conditions, *dated_groups(asked)))
+        query = replace(query, conditions=(*query.conditions, *filled_groups(asked)))
 
     query = _grouped_once(_with_people(asked, restricted(asked, query)))
     _refuse_useless_counts(asked, query)
@@ -68,6 +69,7 @@ def composed(asked: Asked) -> Query:
     refuse_unaccounted(asked, query)
     refuse_unaccounted_figures(asked, query)
     refuse_misplaced(asked, query)
+    refuse_other_things(asked, query)
     return query
 
 
@@ -396,7 +398,8 @@ def _with_repeated_texts(asked: Asked) -> Asked:
     for group in asked.parts.groups:
         dimension = group.dimension
         title = asked.question.words[group.at].link_as("tcol")
-        is_of_rows = dimension.column is None and dimension.table in counted
+        is_of_rows = dimension.column is None and dimension.via is None
+        is_of_rows = is_of_rows and dimension.table in counted
         if is_of_rows and title is not None and title.table == dimension.table:
             dimension = Dimension(title.table, title.column)
 
@@ -584,7 +587,7 @@ def _unanswered_people(asked: Asked, query: Query) -> list[int]:
     if not asked.says("person"):
         return []
 
-    for table in _answering_tables(query):
+    for table in answering_tables(query):
         if asked.question.facts(table).is_person:
             return []
 
@@ -594,7 +597,7 @@ def _unanswered_people(asked: Asked, query: Query) -> list[int]:
 def _unanswered_tables(asked: Asked, query: Query) -> list[int]:
     """Return the places of tables after "which" whose rows the answer does not show."""
     question = asked.question
-    answering = _answering_tables(query)
+    answering = answering_tables(query)
     lost = []
     for table in asked.tables:
         is_asked = table.role == "asked" and question.means(table.at - 1, "which")
@@ -603,16 +606,6 @@ def _unanswered_tables(asked: Asked, query: Query) -> list[int]:
             lost.append(table.at)
 
     return lost
-
-
-def _answering_tables(query: Query) -> set[TableKey]:
-    """Return the tables whose rows the answer shows."""
-    found = {dimension.table for dimension in query.dimensions}
-    if not query.measures:
-        found.add(query.base)
-        found |= {column.table for column in query.columns}
-
-    return found
 
 
 def with_all_groups(asked: Asked, query: Query, inclusion: Inclusion) -> Query:

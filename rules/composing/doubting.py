@@ -38,7 +38,13 @@ def _groups(asked: Asked, query: Query) -> Iterator[tuple[Word, Link, list[Link]
         if word.noun is None or chosen is None or chosen.quality >= costs.WHOLE_NAME:
             continue
         if (chosen.table, chosen.column) in grouped:
-            others = [link for _, link in word.noun.columns if link.quality >= costs.CLEAR]
+            # the measured rows may name theirs in more words: `item_type` of booking items
+            own = measured_table(query)
+            others = []
+            for _, link in word.noun.columns:
+                if link.quality >= costs.CLEAR or link.table == own:
+                    others.append(link)
+
             yield word, chosen, others
 
 

@@ -10,7 +10,7 @@ from rules.composing.asked import Asked
 from rules.linking.units import is_other_unit
 from rules.query.query import Measure, Query, touched
 from rules.query.refusals import ambiguous_column, missing_measure, unused_words
-from rules.reading.implied import amount_of, kind_columns
+from rules.reading.implied import amount_of, amount_paid, kind_columns
 from rules.reading.words import ColumnIdentity, Word
 from rules.schema.links import Link, column_link
 from rules.words import WORDS
@@ -39,13 +39,17 @@ def refuse_unaccounted_figures(asked: Asked, query: Query) -> None:
     _refuse_counts_of_likeness(asked, query)
     _refuse_counts_left_out(asked, query)
     _refuse_figures_had(asked, query)
+    _refuse_averages_had(asked, query)
     _refuse_counts_of_kinds(asked, query)
     _refuse_things_counted_beside(asked, query)
+    _refuse_rows_counted_beside(asked, query)
     _refuse_numbers_of_unknown(asked)
     _refuse_things_sold(asked, query)
     _refuse_amounts_as_tables(asked, query)
     _refuse_largest_as_most(asked, query)
     _ask_whose_amount(asked, query)
+    _refuse_quantities_as_rows(asked, query)
+    _refuse_amounts_of_others(asked, query)
     _ask_which_amount(asked, query)
     _refuse_income_of_others(asked, query)
 
@@ -139,6 +143,18 @@ def _refuse_figures_had(asked: Asked, query: Query) -> None:
             raise unused_words([before.text, word.text])
 
 
+def _refuse_averages_had(asked: Asked, query: Query) -> None:
+    """Refuse the average of a column for rows that have it: "order lines with a discount"."""
+    is_alone = not query.dimensions and not asked.says("avg") and not asked.question.has("avg")
+    averages = [measure for measure in query.measures if measure.function == "avg"]
+    if not is_alone or any(measure.per is not None for measure in averages):
+        return
+
+    for word, _ in _words_for(asked, averages, "mcol"):
+        if asked.question.means(word.at - 1, "with"):
+            raise unused_words([asked.question.words[word.at - 1].text, word.text])
+
+
 def _refuse_counts_of_kinds(asked: Asked, query: Query) -> None:
     """Refuse to count rows for their kinds: "how many types of incidents"."""
     counted = [
@@ -169,6 +185,20 @@ def _refuse_things_counted_beside(asked: Asked, query: Query) -> None:
         if not is_beside or table.link.table in measured | grouped:
             continue
         if any(word.mark.means("and") for word in asked.question.words[table.at :]):
+            raise unused_words([asked.question.words[table.at].mark.text])
+
+
+def _refuse_rows_counted_beside(asked: Asked, query: Query) -> None:
+    """Refuse a total for rows and a figure of theirs: `各仓库员工和工资` asks for both."""
+    if not asked.parts.groups or any(measure.function in _COUNTS for measure in query.measures):
+        return
+
+    measured = {measure.table for measure in query.measures if measure.column is not None}
+    for table in asked.tables:
+        figure = asked.question.word_at(table.at + 2)
+        if figure is None or not asked.question.means(table.at + 1, "and"):
+            continue
+        if table.link.table in measured and "mcol" in figure.senses:
             raise unused_words([asked.question.words[table.at].mark.text])
 
 
@@ -272,6 +302,46 @@ def _amounts_called(asked: Asked, key: TableKey, text: str) -> list[Link]:
                 found.append(column_link(key, column.name))
 
     return list(dict.fromkeys(found))
+
+
+def _refuse_quantities_as_rows(asked: Asked, query: Query) -> None:
+    """Refuse a quantity in lines for the number of rows that they are part of: `订单数量`."""
+    question = asked.question
+    for word, chosen in _words_for(asked, query.measures, "mcol"):
+        counted = _QUANTITY.search(word.text)
+        if counted is None or not word.text[: counted.start()]:
+            continue
+
+        for link in question.lexicon.find(word.text[: counted.start()]):
+            is_above = link.table in question.graph.above(chosen.table)
+            if link.kind == "table" and link.table != chosen.table and is_above:
+                raise unused_words([word.mark.text])
+
+
+def _refuse_amounts_of_others(asked: Asked, query: Query) -> None:
+    """Refuse an amount of rows that nothing names, by the end of its name, for that of others.
+
+    `每笔订单的平均金额` is no average of refunds (`退款金额`) where orders have amounts themselves.
+    """
+    question = asked.question
+    named = question.named_tables()
+    for word, chosen in _words_for(asked, query.measures, "mcol"):
+        if chosen.table in named or chosen.derived is not None or not _is_end(asked, chosen):
+            continue
+
+        for key in named:
+            for other in question.graph.below(key):
+                amount = amount_paid(question, other)
+                if amount is not None and amount.table != chosen.table:
+                    raise unused_words([word.mark.text])
+
+
+def _is_end(asked: Asked, link: Link) -> bool:
+    """Tell whether a word is but the end of its column's name."""
+    table = asked.question.schema.table(link.table)
+    names = column_names(table, asked.question.column_of(link))
+    longer = [name for name in names if name.endswith(link.spelling) and name != link.spelling]
+    return link.quality < _WHOLE_NAME and bool(longer)
 
 
 def _ask_which_amount(asked: Asked, query: Query) -> None:

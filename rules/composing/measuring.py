@@ -20,11 +20,12 @@ from rules.query.query import (
 )
 from rules.query.refusals import missing_measure, not_understood, unused_words
 from rules.reading.implied import amount_of, column_dimension, figure_of_rows, income_asked
-from rules.reading.parts import NO_TABLE, Named
+from rules.reading.parts import NO_TABLE, GroupBy, Named
 from rules.schema.links import column_link
 from rules.schema.table_facts import is_averaged
 from rules.words import WORDS
 
+_HAVE = frozenset((*WORDS.both("questions.have"), *WORDS.chinese.phrases("questions.have_many")))
 _REPORTS = frozenset(WORDS.both("questions.reports"))
 _MONEY_VERBS = re.compile(
     f"{WORDS.any_of('questions.pays')}|{WORDS.any_of('questions.earns')}", re.IGNORECASE
@@ -398,22 +399,33 @@ def _dimensions(asked: Asked, base: TableKey, measures: list[Measure]) -> list[D
     return list(dict.fromkeys(found))
 
 
-def dated_groups(asked: Asked) -> tuple[Condition, ...]:
-    """Return the conditions that leave out rows without the date of a group.
+def filled_groups(asked: Asked) -> tuple[Condition, ...]:
+    """Return the conditions that leave out rows without the date of a group, or without the group.
 
-    `各月完成的工单数` counts only completed ones.
+    `各月完成的工单数` counts only completed ones, and "how many patients does each insurer have"
+    none without an insurer.
     """
     schema = asked.question.schema
     found = []
     for group in asked.parts.groups:
         table = group.dimension.table
         name = group.dimension.column
-        if group.dimension.bucket is None or name is None:
+        if name is None or (group.dimension.bucket is None and not _has_rows(asked, group)):
+            continue
+        if table == NO_TABLE:
             continue
         if schema.column(table, name).nullable:
             found.append(Condition(ColumnRef(table, name), "not null"))
 
     return tuple(found)
+
+
+def _has_rows(asked: Asked, group: GroupBy) -> bool:
+    """Tell whether rows are said to be had by each of the groups, which nothing is not."""
+    question = asked.question
+    after = question.nearest(group.at + 1, 1, "noise")
+    is_each = question.means(group.at - 1, "each") or question.means(group.at, "each")
+    return is_each and after is not None and after.text in _HAVE
 
 
 def _compared(asked: Asked, base: TableKey, others: list[Dimension]) -> list[Dimension]:
@@ -596,7 +608,9 @@ def _share(
         for dimension in dimensions:
             above |= graph.above(dimension.table).keys()
 
-        if not restricted <= above:
+        restricts_rows = any(condition.column.table == base for condition in conditions)
+        if restricts_rows or not restricted <= above:
+            # "share of women by city": of all women, or of those in each city
             # `各服务区新能源车占比` may mean shares of each area's traffic, or of the traffic of
             # all areas
             raise lost

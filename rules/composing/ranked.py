@@ -742,8 +742,12 @@ def _rows(
     """Return the query for single rows in the order of a column."""
     parts = asked.parts
     table = entity.table
-    top_per = [asked.resolved(group.dimension, table) for group in parts.groups]
-    top_per = [one for one in top_per if one != Dimension(table)]
+    top_per = []
+    for group in parts.groups:
+        dimension = asked.resolved(group.dimension, table)
+        if dimension != Dimension(table) and not _is_asked_date(asked, group, dimension, link):
+            top_per.append(dimension)
+
     columns: list[ColumnRef] = []
     for dimension in top_per:
         columns += asked.shown_columns(dimension)
@@ -760,6 +764,22 @@ def _rows(
         limit=limit,
         top_per=tuple(top_per) if limit else (),
     )
+
+
+def _is_asked_date(asked: Asked, group: GroupBy, dimension: Dimension, ranked: Link) -> bool:
+    """Tell whether the day of the first or last row is asked for: `最近一次回款是哪天`.
+
+    Raises:
+        Refusal: its month or year is, which the row does not show.
+    """
+    word = asked.question.words[group.at]
+    is_ranked = (dimension.table, dimension.column) == (ranked.table, ranked.column)
+    if not is_ranked or not word.mark.means("date_which"):
+        return False
+    if dimension.bucket != "day":
+        raise unused_words([word.mark.text])
+
+    return True
 
 
 def _share_of_first(asked: Asked, query: Query) -> Query:

@@ -9,13 +9,12 @@ from common.cpu_clock import check
 from common.inquiry import Inquiry
 from common.meanings import Metric, TableKey
 from common.text import Lang, Text, language_of
-from knowledge.language.atoms import words_of
-from knowledge.language.inflection import stem
-from knowledge.language.spoken_names import called, comment_names, english_words
+from knowledge.language.spoken_names import called
 from rules.composing.asked import Asked
 from rules.composing.assumptions import assumptions, notes_on_values
 from rules.composing.compose import composed, grouped_table, refuse_lost, with_all_groups
 from rules.composing.doubting import is_rival, means_rival, refuse_doubtful, refuse_rivals
+from rules.composing.roles import said_reference, tied
 from rules.linking.linking import nouns_of
 from rules.linking.mark import Mark
 from rules.linking.marks import marks_of
@@ -263,7 +262,7 @@ def _understood(
     try:
         query = replace(composed(asked), through=frozenset(events))
         refuse_doubtful(asked, query)
-        query, sql = rendered(asked, query, inclusion)
+        query, sql = rendered(asked, tied(asked, query), inclusion)
     except AmbiguousPath as ambiguity:
         raise ambiguous_way(ambiguity.target, ambiguity.choices, question.lexicon) from ambiguity
     except (Unrenderable, LookupError) as failure:
@@ -360,41 +359,19 @@ def _in_role(question: QuestionWords, query: Query) -> tuple[Query, str]:
         return query, render(query, question.schema, question.graph)
     except AmbiguousPath as ambiguity:
         chosen = question.settled.among(ambiguity.choices)
-        via = chosen[1] if chosen is not None else _said_reference(question, ambiguity)
-        if via is None:
+        if chosen is None:
+            via = said_reference(question, ambiguity)
+            chosen = None if via is None else (ambiguity.target, via)
+        if chosen is None:
             raise
 
-        query = with_role(query, ambiguity.target, via)
+        table, column = chosen
+        if column is None:
+            query = replace(query, through=query.through | {table})
+        else:
+            query = with_role(query, ambiguity.target, column)
+
         return query, render(query, question.schema, question.graph)
-
-
-def _said_reference(question: QuestionWords, ambiguity: AmbiguousPath) -> str | None:
-    """Return the only reference of which a word stands in the question.
-
-    "trips *started* at Harbor" names the reference to the station where they started.
-    """
-    said: set[str] = set()
-    for word in question.words:
-        said |= {stem(one) for one in words_of(word.mark.text)}
-
-    target = {stem(one) for one in words_of(ambiguity.target[1])}
-    scored = []
-    for key, column in ambiguity.choices:
-        own = _words_of_reference(question, key, column) - target - {"id"}
-        scored.append((len(own & said), column))
-
-    best, *others = sorted(scored, reverse=True)
-    is_only = best[0] > max((score for score, _ in others), default=0)
-    return best[1] if is_only else None
-
-
-def _words_of_reference(question: QuestionWords, table: TableKey, column: str) -> set[str]:
-    """Return the words of a column's names, in their basic forms."""
-    if not column:
-        return set()
-
-    names = [column, *comment_names(question.schema.column(table, column).comment)]
-    return {stem(word) for name in names for word in english_words(name)}
 
 
 def with_role(query: Query, table: TableKey, via: str) -> Query:

@@ -207,7 +207,7 @@ class Query:
         top_per: the limit holds within each of these groups.
         with_deleted: tables of which all rows take part, also rows that are left out by default,
             because they are deleted or because the semantic file says so.
-        through: tables of events that a verb of the question names; joins prefer them.
+        through: tables that the question names, or the user has chosen; joins prefer them.
         counts_rows: the answer is the number of rows that the rest of the query gives.
         all_of: every row of this table is a group, also one to which no measured row belongs: its
             counts and sums are 0, its other figures are missing.

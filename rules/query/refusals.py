@@ -295,10 +295,8 @@ def _called_thing(lexicon: Lexicon, key: TableKey, column: str | None) -> Text:
     return called(found if found is not None else table)
 
 
-def ambiguous_way(
-    table: TableKey, choices: Sequence[tuple[TableKey, str]], lexicon: Lexicon
-) -> Refusal:
-    """Refuse a table to which several references lead."""
+def ambiguous_way(table: TableKey, choices: Sequence[Choice], lexicon: Lexicon) -> Refusal:
+    """Refuse a table to which several references lead, or other tables."""
     named = enumerated(_described(lexicon, key, column) for key, column in choices)
     target = called(lexicon.schema.table(table))
     return _unclear(
@@ -310,8 +308,8 @@ def ambiguous_way(
     )
 
 
-def _described(lexicon: Lexicon, key: TableKey, column: str) -> Text:
-    """Return a column's label with its database name; a table's label where `column` is empty."""
+def _described(lexicon: Lexicon, key: TableKey, column: str | None) -> Text:
+    """Return a column's label with its database name; a table's label where it is None."""
     if not column:
         return called(lexicon.schema.table(key))
 

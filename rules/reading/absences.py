@@ -141,7 +141,12 @@ def having(match: Match) -> Parts | None:
 
     link = match["tcol|mcol|dcol"].link
     question = match.question
-    if question.kind(link) == "boolean" or not question.column_of(link).nullable:
+    if question.kind(link) == "boolean":
+        return None
+    if not question.is_measure(link) and _is_of_events(question, link):
+        # `有退货的订单`, where only the date of returns is called so
+        return Parts(related=(Related(link.table),))
+    if not question.column_of(link).nullable:
         return None
 
     return Parts(conditions=(Condition(ref(link), "not null"),))

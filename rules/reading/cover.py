@@ -127,7 +127,7 @@ def _refuse_unsupported(question: QuestionWords) -> None:
 def _passing(question: QuestionWords, place: int) -> tuple[float, bool]:
     """Return the cost of passing a word over, and whether its meaning is lost then."""
     word = question.words[place]
-    if _is_verb_as_noun(question, place):
+    if _is_verb_as_noun(question, place) or _is_unit_as_kind(question, place):
         return costs.LOST, True
     if "which:person" in word.senses:
         before = question.word_at(place - 1)
@@ -181,6 +181,18 @@ def _is_verb_as_noun(question: QuestionWords, place: int) -> bool:
 
     after = question.word_at(place + 1)
     return after is None or after.senses.keys().isdisjoint(_NAMES_BUT_FLAGS)
+
+
+def _is_unit_as_kind(question: QuestionWords, place: int) -> bool:
+    """Tell whether a unit says which things are meant: `美元订单`, "euro invoices"."""
+    word = question.words[place]
+    before, after = question.word_at(place - 1), question.word_at(place + 1)
+    if after is None or "tab" not in after.senses or word.noun is not None:
+        return False
+    if before is not None and (before.mark.number is not None or before.mark.means("count")):
+        return False
+
+    return word.mark.means("unit") and len(word.text) > 1
 
 
 def _is_measure_word(question: QuestionWords, place: int) -> bool:

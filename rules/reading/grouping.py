@@ -6,6 +6,7 @@ from rules.reading.parts import NO_TABLE, Flag, GroupBy, Named, Parts
 from rules.reading.words import Match, MatchedItem, QuestionWords, doubts
 from rules.words import WORDS
 
+_THEIRS = frozenset(WORDS.both("questions.theirs"))
 _WHO = WORDS.english.text("questions.who")
 _DISTRIBUTION = WORDS.chinese.one_of("questions.distribution")
 _AS_GOOD = 0.1  # by which the quality of another such column may be lower
@@ -13,7 +14,7 @@ _AS_GOOD = 0.1  # by which the quality of another such column may be lower
 
 def groups(match: Match) -> Parts | None:
     """Group by tables, columns and units of time: `各公司和各省份`, "by region and status"."""
-    if _asks_for_kind_of_table(match):
+    if _asks_for_kind_of_table(match) or _is_of_theirs(match):
         return None
 
     by = match.get("by")
@@ -42,6 +43,12 @@ def _asks_for_kind_of_table(match: Match) -> bool:
         return False
 
     return any(item.arg in ("kind", "sort") for item in match.items)
+
+
+def _is_of_theirs(match: Match) -> bool:
+    """Tell whether what is joined belongs to the first group: "per grade and their sailings"."""
+    words = match.question.words[match.start : match.end]
+    return any(word.text in _THEIRS for word in words)
 
 
 def _dimension(question: QuestionWords, item: MatchedItem) -> Dimension | None:

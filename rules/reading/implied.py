@@ -34,7 +34,7 @@ def column_dimension(question: QuestionWords, link: Link) -> Dimension:
     assert link.column is not None
     for edge in facts.edges:
         if edge.columns == (link.column,):
-            return Dimension(edge.parent, via=link.column if edge.child != edge.parent else None)
+            return Dimension(edge.parent, via=link.column)
 
     if link.column in facts.display and facts.key:
         return Dimension(link.table)

@@ -13,6 +13,7 @@ from rules.words import WORDS
 _WHOLE_VALUE = 0.8  # a word of at least this quality is the whole of a stored value
 _WHICH = frozenset(WORDS.both("questions.which"))
 _LACKS = frozenset(WORDS.both("questions.lacks"))
+_NEVER = frozenset(WORDS.both("questions.never"))
 _HAS = WORDS.chinese.text("questions.has")
 _NAMES = frozenset(("tab", "tcol", "val", "flag"))  # symbols of words that name something
 
@@ -25,7 +26,7 @@ def values(match: Match, via: str | None = None) -> Parts | None:
     """
     item = match["vals"]
     question = match.question
-    if _lacks_figure(match) or _is_asked(match):
+    if _lacks_figure(match) or _is_asked(match) or _is_never_met(match):
         return None
 
     condition = _value_condition(match, item, via)
@@ -101,6 +102,19 @@ def _lacks_figure(match: Match) -> bool:
         return False
 
     return "mcol" in after.senses
+
+
+def _is_never_met(match: Match) -> bool:
+    """Tell whether things are asked for that never had to do with another: "never been to Leeds".
+
+    A condition "another value" would find those that had to do with others.
+    """
+    negation = match.get("not")
+    if negation is None or negation.word.text not in _NEVER:
+        return False
+
+    table = match["vals"].link.table
+    return match.question.facts(table).is_entity and table not in match.question.named_tables()
 
 
 def possessed(match: Match) -> Parts | None:

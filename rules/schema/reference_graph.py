@@ -30,10 +30,10 @@ class AmbiguousPath(Exception):
     """Several equally good ways lead to a table.
 
     Attributes:
-        choices: the tables and referencing columns to choose from.
+        choices: the referencing columns to choose from, or tables with None.
     """
 
-    def __init__(self, target: TableKey, choices: tuple[tuple[TableKey, str], ...]) -> None:
+    def __init__(self, target: TableKey, choices: tuple[tuple[TableKey, str | None], ...]) -> None:
         super().__init__(f"several ways to {target}: {choices}")
         self.target = target
         self.choices = choices
@@ -196,7 +196,7 @@ class Graph:
         best, *others = sorted(candidates)
         rivals = [other.key for other in others if self._are_rivals(best, other)]
         if rivals:
-            raise AmbiguousPath(second, tuple((key, "") for key in (best.key, *rivals)))
+            raise AmbiguousPath(second, tuple((key, None) for key in (best.key, *rivals)))
 
         to_first = self.up(best.key, first)
         if to_first is None or self.up(best.key, second) is None:
@@ -231,6 +231,17 @@ class Graph:
             return False
 
         return best.key not in self.below(other.key)
+
+    def links_between(self, first: TableKey, second: TableKey) -> list[TableKey]:
+        """Return the tables that refer to both, by *the* reference to each."""
+        found = []
+        for edge in self._children.get(first, ()):
+            parents = {one.parent for one in self._facts[edge.child].edges if is_default(one)}
+            is_third = edge.child not in (first, second) and edge.child not in found
+            if is_third and {first, second} <= parents:
+                found.append(edge.child)
+
+        return found
 
     def is_linked_closer(self, first: TableKey, second: TableKey, path: Path) -> bool:
         """Tell whether a table below both ties them by fewer steps than the path up between."""
@@ -301,7 +312,7 @@ def _default_names(table: str) -> set[str]:
     return {f"{base}{tail}" for base in bases for tail in _ID_ENDS}
 
 
-def _told_apart(paths: list[Path]) -> tuple[tuple[TableKey, str], ...]:
+def _told_apart(paths: list[Path]) -> tuple[tuple[TableKey, str | None], ...]:
     """Return by what the paths differ: the reference that they begin with, else the table before
     the last one.
     """
@@ -309,4 +320,4 @@ def _told_apart(paths: list[Path]) -> tuple[tuple[TableKey, str], ...]:
     if len(first) > 1:
         return tuple(first)
 
-    return tuple(dict.fromkeys((path[-1].child, "") for path in paths))
+    return tuple(dict.fromkeys((path[-1].child, None) for path in paths))

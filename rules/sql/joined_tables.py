@@ -13,8 +13,8 @@ from knowledge.language.spoken_names import english_words
 from postgres.identifiers import quoted
 from rules.query.aggregates import PARTS, CalendarPart
 from rules.query.query import ColumnRef, Query
-from rules.schema.reference_graph import Graph, Path
-from rules.schema.table_facts import date_form, kind_of
+from rules.schema.reference_graph import Graph, Path, is_default
+from rules.schema.table_facts import Edge, date_form, kind_of
 from rules.schema.table_schema import Schema
 from sqltree.operator_expressions import expression
 
@@ -156,11 +156,14 @@ class JoinedTables:
     def _path(self, table: TableKey, via: str | None) -> Path | None:
         """Return the way up from the root to a table.
 
-        None when there is none, or when a link table between the two is a shorter way.
+        None when there is none, or when a link table between the two is a shorter way, or is said
+        where the way is a reference in a role.
         """
         path = self._graph.up(self._root, table, via)
         if path is None or via is not None:
             return path
+        if len(path) == 1 and self._root == self._base and self._is_tied_through(path[0]):
+            return None
         if len(path) < _ROUNDABOUT or self._root != self._base:
             return path
 
@@ -168,6 +171,14 @@ class JoinedTables:
             return None
 
         return path
+
+    def _is_tied_through(self, edge: Edge) -> bool:
+        """Tell whether the query takes a link table instead of a reference in a role."""
+        if is_default(edge) or not self._query.through:
+            return False
+
+        links = self._graph.links_between(edge.child, edge.parent)
+        return not self._query.through.isdisjoint(links)
 
     def _join(self, table: TableKey, via: str | None) -> str:
         """Join the table and those on the way to it, and return its alias."""

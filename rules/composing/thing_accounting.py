@@ -1,0 +1,171 @@
+"""Refuses statements about other things than those that the question asks for."""
+
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+
+from common.meanings import TableKey
+from knowledge.language.spoken_names import english_words
+from rules.composing.asked import Asked
+from rules.query.query import Query, references
+from rules.query.refusals import unused_words
+from rules.reading.words import ColumnIdentity, Word
+from rules.words import WORDS
+from rules.words.speech import is_participle, part_of_speech
+
+_BELOW = frozenset(WORDS.both("questions.below"))
+_THEIRS = frozenset(WORDS.both("questions.theirs"))
+_STEM = 5  # letters by which a verb is told that names a reference: supervised, supervisor_id
+_MANNERS = ("adverb", "adjective")
+_NO_THINGS = ("person", "when")  # arguments of words that ask which
+
+
+def refuse_other_things(asked: Asked, query: Query) -> None:
+    """Refuse a query whose rows are not the things, or not all the things, that are asked for.
+
+    Raises:
+        Refusal: names the words.
+    """
+    _refuse_unshown_things(asked, query)
+    _refuse_passed_ranks(asked, query)
+    _refuse_totals_of_each(asked, query)
+    _refuse_rows_of_each(asked, query)
+    _refuse_what_is_known(asked, query)
+    _refuse_passed_roles(asked, query)
+    _refuse_manners(asked, query)
+
+
+def _refuse_unshown_things(asked: Asked, query: Query) -> None:
+    """Refuse to show other things than those behind "which": `哪些律师没有填过工时`.
+
+    There the lawyers were taken for a column of the cases that the hours belong to.
+    """
+    answering = answering_tables(query)
+    shown = _shown(query)
+    for word, after in pairwise(asked.question.words):
+        thing = after.link_as("tab")
+        is_asked = word.mark.means("which") and word.mark.arg not in _NO_THINGS
+        if not is_asked or thing is None or thing.table in answering:
+            continue
+
+        columns = after.noun.columns if after.noun is not None else ()
+        named = {(link.table, link.column) for _, link in columns}
+        has_names = bool(asked.question.facts(thing.table).display)
+        if has_names and named.isdisjoint(shown):
+            raise unused_words([after.mark.text])
+
+
+def answering_tables(query: Query) -> set[TableKey]:
+    """Return the tables whose rows the answer shows."""
+    found = {dimension.table for dimension in query.dimensions}
+    if not query.measures:
+        found.add(query.base)
+        found |= {column.table for column in query.columns}
+
+    return found
+
+
+def _shown(query: Query) -> set[ColumnIdentity]:
+    found: set[ColumnIdentity] = {(column.table, column.column) for column in query.columns}
+    found |= {(one.table, one.column) for one in query.dimensions}
+    found |= {(measure.table, measure.column) for measure in query.measures}
+    return found
+
+
+def _refuse_passed_ranks(asked: Asked, query: Query) -> None:
+    """Refuse to pass over words for those below of rows that have others of their kind below them.
+
+    `诉讼部有哪些下级部门` does not ask for that department.
+    """
+    words = [word.mark.text for word in asked.question.words if word.text in _BELOW]
+    edges = asked.question.facts(query.base).edges
+    own = {edge.columns[0] for edge in edges if edge.parent == edge.child}
+    if words and own and own.isdisjoint(_ways(query)):
+        raise unused_words(words)
+
+
+def _ways(query: Query) -> Iterator[str]:
+    """Yield the referencing columns through which the query reaches other rows, or tests itself."""
+    for reference in references((query.conditions, query.dimensions, query.related, query.either)):
+        yield reference.via or str(reference.column)
+
+
+def _refuse_totals_of_each(asked: Asked, query: Query) -> None:
+    """Refuse one figure for that of each thing: "agents and the revenue of their customers"."""
+    is_of_all = bool(query.measures) and not query.dimensions and not query.counts_rows
+    if not is_of_all or any(measure.per is not None for measure in query.measures):
+        return
+
+    has_thing = False
+    for word in asked.question.words:
+        if has_thing and word.text in _THEIRS:
+            raise unused_words([word.mark.text])
+
+        has_thing = has_thing or "tab" in word.senses or "val" in word.senses
+
+
+def _refuse_rows_of_each(asked: Asked, query: Query) -> None:
+    """Refuse things alone for these and what belongs to each: "doctors and their patients"."""
+    answering = answering_tables(query) | {measure.table for measure in query.measures}
+    for word in asked.question.words:
+        after = asked.question.word_at(word.at + 1)
+        if after is None or word.text not in _THEIRS:
+            continue
+
+        of_each = after.link_as("tab")
+        joins = any(asked.question.means(at, "and") for at in (word.at, word.at - 1))
+        if joins and of_each is not None and of_each.table not in answering:
+            raise unused_words([word.mark.text, after.mark.text])
+
+
+def _refuse_what_is_known(asked: Asked, query: Query) -> None:
+    """Refuse to answer with the name that is given: "which unit does Oncology belong to"."""
+    named = set()
+    for condition in query.conditions:
+        column = condition.column
+        names = asked.question.facts(column.table).display
+        if condition.operator == "=" and column.column in names:
+            named.add(column)
+
+    asks_which = asked.question.has("which")
+    if asks_which and not query.measures and named and named.issuperset(query.columns):
+        raise unused_words(asked.question.texts("which"))
+
+
+def _refuse_passed_roles(asked: Asked, query: Query) -> None:
+    """Refuse to pass over a verb by which rows refer to others of their kind: "supervised by Ann".
+
+    Its name is that of the reference, supervisor_id, and nobody is asked for Ann.
+    """
+    edges = asked.question.facts(query.base).edges
+    own = {edge.columns[0] for edge in edges if edge.parent == edge.child}
+    if not own or not own.isdisjoint(_ways(query)):
+        return
+
+    roles = {word[:_STEM] for name in own for word in english_words(name) if len(word) >= _STEM}
+    for word in asked.question.words:
+        if word.noun is None and word.text[:_STEM] in roles:
+            raise unused_words([word.mark.text])
+
+
+def _refuse_manners(asked: Asked, query: Query) -> None:
+    """Refuse how something was done for a value of other rows: "invoices paid *late*".
+
+    Those are no invoices of which a refund was late.
+    """
+    above = asked.question.graph.above(query.base)
+    named = asked.question.named_tables()
+    for done, word in pairwise(asked.question.words):
+        value = word.link_as("val")
+        if value is None or value.table in above or value.table in named:
+            continue
+        if _is_done(done, above) and part_of_speech(word.text, "en") in _MANNERS:
+            raise unused_words([word.mark.text])
+
+
+def _is_done(word: Word, tables: Mapping[TableKey, float]) -> bool:
+    """Tell whether a participle names a state or a date of rows of the tables."""
+    if not is_participle(word.text):
+        return False
+
+    links = (word.link_as("val"), word.link_as("dcol"))
+    return any(link is not None and link.table in tables for link in links)
