@@ -13,6 +13,7 @@ from rules.query.refusals import ambiguous_column, missing_measure, unused_words
 from rules.reading.implied import amount_of, amount_paid, kind_columns
 from rules.reading.words import ColumnIdentity, Word
 from rules.schema.links import Link, column_link
+from rules.schema.table_facts import Facts
 from rules.words import WORDS
 from rules.words.speech import is_participle
 
@@ -210,13 +211,25 @@ def _refuse_things_sold(asked: Asked, query: Query) -> None:
         if measure.function == "count" and not measure.column
     ]
     verbs = [text for text in asked.question.texts("verb") if _SELLS.fullmatch(text)]
-    if not verbs or not counted or not asked.question.facts(counted[0]).is_entity:
+    if not verbs or not counted:
+        return
+
+    facts = asked.question.facts(counted[0])
+    if not facts.is_entity:
+        _refuse_lines_sold(asked, facts, verbs)
         return
 
     graph = asked.question.graph
     if not graph.below(counted[0]).keys() - counted:
         return
     if touched(query) <= graph.above(counted[0]).keys() or _is_object_of_sale(asked, counted[0]):
+        raise unused_words(verbs)
+
+
+def _refuse_lines_sold(asked: Asked, facts: Facts, verbs: list[str]) -> None:
+    """Refuse to count lines for what was sold in them: "how many adult tickets were sold"."""
+    has_quantity = any(map(facts.is_count, facts.measures))
+    if has_quantity and not asked.question.says_records:
         raise unused_words(verbs)
 
 

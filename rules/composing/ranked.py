@@ -12,6 +12,7 @@ from rules.composing.asked import Asked
 from rules.query.pending import Choice
 from rules.query.query import ColumnRef, Condition, Dimension, Figure, Function, Order, Query, ref
 from rules.query.refusals import (
+    ambiguous_column,
     missing_measure,
     number_of,
     several_things,
@@ -22,7 +23,7 @@ from rules.reading.implied import amount_paid, column_dimension, concept_column
 from rules.reading.parts import NO_TABLE, GroupBy, Named, Ranking
 from rules.reading.words import Word
 from rules.schema.links import Link, column_link
-from rules.schema.table_facts import is_averaged, is_score
+from rules.schema.table_facts import Facts, is_averaged, is_score
 from rules.words import WORDS
 
 _NEXT = 2  # places from "top" to what is ranked: "top 3 products"
@@ -696,7 +697,8 @@ def _hinted(asked: Asked, ranking: Ranking, entity: Dimension) -> Figure:
     link = concept_column(question, entity.table, ranking.hint) if ranking.hint else None
     if link is None and ranking.hint == "age" and not facts.is_person:
         # the oldest order is the one with the earliest date
-        link = concept_column(question, entity.table, "date")
+        said = _said_age(asked, ranking, facts)
+        link = said or concept_column(question, entity.table, "date")
     if link is None and (ranking.hint == _QUANTITY or _says_sold(asked)):
         _ask_what_was_sold(asked, ranking, entity)
         raise missing_measure(called(facts.table))
@@ -704,6 +706,24 @@ def _hinted(asked: Asked, ranking: Ranking, entity: Dimension) -> Figure:
         raise missing_measure(called(facts.table), facts)
 
     return Figure(None, link, position=ranking.at)
+
+
+def _said_age(asked: Asked, ranking: Ranking, facts: Facts) -> Link | None:
+    """Return the date or year by which a thing is the oldest, if it has both: made, or bought.
+
+    Raises:
+        Refusal: the user has not chosen yet; with the year and the dates as choices.
+    """
+    if not facts.is_entity or facts.year is None or not facts.dates:
+        return None
+
+    choices = [(facts.table.key, name) for name in (facts.year, *facts.dates)]
+    chosen = asked.question.settled.among(choices)
+    if chosen is None:
+        said = asked.question.words[ranking.at].mark.text
+        raise ambiguous_column(said, choices, asked.question.lexicon)
+
+    return column_link(*chosen)
 
 
 def _says_sold(asked: Asked) -> bool:

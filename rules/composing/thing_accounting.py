@@ -4,9 +4,10 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
 from common.meanings import TableKey
+from knowledge.language.inflection import stem
 from knowledge.language.spoken_names import english_words
 from rules.composing.asked import Asked
-from rules.query.query import Query, references
+from rules.query.query import Query, references, touched
 from rules.query.refusals import unused_words
 from rules.reading.words import ColumnIdentity, Word
 from rules.words import WORDS
@@ -14,6 +15,9 @@ from rules.words.speech import is_participle, part_of_speech
 
 _BELOW = frozenset(WORDS.both("questions.below"))
 _THEIRS = frozenset(WORDS.both("questions.theirs"))
+_CURRENCIES = frozenset(WORDS.both("questions.currencies"))
+_CURRENCY = WORDS.found("columns.currency")
+_STARTING = frozenset(WORDS.english.phrases("questions.starting"))
 _STEM = 5  # letters by which a verb is told that names a reference: supervised, supervisor_id
 _MANNERS = ("adverb", "adjective")
 _NO_THINGS = ("person", "when")  # arguments of words that ask which
@@ -26,12 +30,16 @@ def refuse_other_things(asked: Asked, query: Query) -> None:
         Refusal: names the words.
     """
     _refuse_unshown_things(asked, query)
+    _refuse_counts_of_others(asked, query)
     _refuse_passed_ranks(asked, query)
     _refuse_totals_of_each(asked, query)
     _refuse_rows_of_each(asked, query)
     _refuse_what_is_known(asked, query)
     _refuse_passed_roles(asked, query)
     _refuse_manners(asked, query)
+    _refuse_events_as_states(asked, query)
+    _refuse_passed_currencies(asked, query)
+    _refuse_starts_as_bounds(asked, query)
 
 
 def _refuse_unshown_things(asked: Asked, query: Query) -> None:
@@ -71,6 +79,24 @@ def _shown(query: Query) -> set[ColumnIdentity]:
     return found
 
 
+def _refuse_counts_of_others(asked: Asked, query: Query) -> None:
+    """Refuse to count rows of a value for the things behind it: "how many late pupils" were late.
+
+    Their lessons are not counted.
+    """
+    counted = {measure.table for measure in query.measures}
+    grouped = {dimension.table for dimension in query.dimensions}
+    for word, value, after in zip(*(asked.question.words[at:] for at in range(3)), strict=False):
+        thing = after.link_as("tab")
+        said = value.link_as("val")
+        if not word.mark.means("count") or not word.text.isascii():
+            continue
+        if thing is None or said is None or "tab" in value.senses:
+            continue
+        if said.table in counted and thing.table not in counted | grouped:
+            raise unused_words([word.mark.text, after.mark.text])
+
+
 def _refuse_passed_ranks(asked: Asked, query: Query) -> None:
     """Refuse to pass over words for those below of rows that have others of their kind below them.
 
@@ -104,7 +130,7 @@ def _refuse_totals_of_each(asked: Asked, query: Query) -> None:
 
 
 def _refuse_rows_of_each(asked: Asked, query: Query) -> None:
-    """Refuse things alone for these and what belongs to each: "doctors and their patients"."""
+    """Refuse one of two things for both: "doctors and their patients"."""
     answering = answering_tables(query) | {measure.table for measure in query.measures}
     for word in asked.question.words:
         after = asked.question.word_at(word.at + 1)
@@ -113,7 +139,12 @@ def _refuse_rows_of_each(asked: Asked, query: Query) -> None:
 
         of_each = after.link_as("tab")
         joins = any(asked.question.means(at, "and") for at in (word.at, word.at - 1))
-        if joins and of_each is not None and of_each.table not in answering:
+        if not joins or of_each is None:
+            continue
+
+        owners = [owner.link_as("val") for owner in asked.question.words[: word.at]]
+        things = [of_each, *(owner for owner in owners if owner is not None)]
+        if any(thing.table not in answering for thing in things):
             raise unused_words([word.mark.text, after.mark.text])
 
 
@@ -159,6 +190,48 @@ def _refuse_manners(asked: Asked, query: Query) -> None:
         if value is None or value.table in above or value.table in named:
             continue
         if _is_done(done, above) and part_of_speech(word.text, "en") in _MANNERS:
+            raise unused_words([word.mark.text])
+
+
+def _refuse_events_as_states(asked: Asked, query: Query) -> None:
+    """Refuse a state of events that nothing names where the word is their verb: "works restored".
+
+    Those are all with a restoration, whatever came out of it.
+    """
+    named = asked.question.named_tables()
+    restricted = {(one.table, one.column) for one in references(query.conditions)}
+    restricted |= {(one.table, one.column) for one in references(query.related)}
+    for word in asked.question.words:
+        value = word.link_as("val")
+        if value is None or not named or value.table in named:
+            continue
+
+        stems = {name[:_STEM] for name in english_words(value.table[1]) if len(name) >= _STEM}
+        if word.text[:_STEM] in stems and (value.table, value.column) in restricted:
+            raise unused_words([word.mark.text])
+
+
+def _refuse_passed_currencies(asked: Asked, query: Query) -> None:
+    """Refuse amounts of all currencies for those in one: "revenue in pounds"."""
+    said = [word.mark.text for word in asked.question.words if word.text in _CURRENCIES]
+    restricted = {(one.table, one.column) for one in references(query.conditions)}
+    tables = touched(query) | asked.question.graph.above(query.base).keys()
+    for key in tables if said else ():
+        for column in asked.question.schema.table(key).columns:
+            is_currency = _CURRENCY.search(f"{column.name} {column.comment or ''}") is not None
+            if is_currency and (key, column.name) not in restricted:
+                raise unused_words(said)
+
+
+def _refuse_starts_as_bounds(asked: Asked, query: Query) -> None:
+    """Refuse "starting in 2024" for "since 2024" where things have a date at which they start."""
+    facts = asked.question.facts(query.base)
+    for word in asked.question.words:
+        if word.text not in _STARTING or not word.mark.means("range"):
+            continue
+
+        start = stem(word.text.split()[0])
+        if any(start in map(stem, english_words(name)) for name in facts.dates):
             raise unused_words([word.mark.text])
 
 

@@ -170,6 +170,8 @@ def _sql(question: str) -> str:
         ("每种类别有几间房，平均单价多少", "几间房"),
         ("各类别的男女药品数量", "男"),  # groups by both
         ("单据金额的平均值", "单据金额"),  # of the whole, or of its lines
+        ("男和女的中成药的比例", "比例"),  # each drug is for one of them
+        ("库存最多的仓库", "指标"),  # not the most rows
     ],
 )
 def test_what_would_be_left_out_is_refused(question: str, words: str) -> None:
@@ -273,6 +275,33 @@ SAMPLE = _table(
     Column("colour", "text", values=("white", "red")),
     foreign_keys=(*_to("nurse_id", "nurse", "nurse_id"), *_to("tube_id", "tube", "tube_id")),
 )
+PUPIL = _table(
+    "pupil",
+    None,
+    _key("pupil_id"),
+    Column("pupil_name", "text"),
+    Column("enrolled_on", "date", nullable=False),
+)
+TEACHER = _table(
+    "teacher",
+    None,
+    _key("teacher_id"),
+    Column("teacher_name", "text"),
+    Column("home_town", "text"),
+)
+LESSON = _table(
+    "lesson",
+    None,
+    _key("lesson_id"),
+    Column("pupil_id", "integer"),
+    Column("teacher_id", "integer"),
+    Column("attendance", "text", values=("late", "punctual")),
+    Column("held_on", "date", nullable=False),
+    foreign_keys=(
+        *_to("pupil_id", "pupil", "pupil_id"),
+        *_to("teacher_id", "teacher", "teacher_id"),
+    ),
+)
 
 
 @pytest.mark.parametrize(
@@ -290,6 +319,9 @@ SAMPLE = _table(
         ("best selling keeper", (KEEPER, FINE), "by which figure"),  # not by what they were fined
         ("total of invoices in 2024", (INVOICE, LINE), "total of"),  # their number, or amount
         ("revenue per nurse", (SAMPLE, NURSE), "revenue"),  # what is measured is no money
+        ("list the town of lessons", (PUPIL, LESSON, TEACHER), "town"),  # of no teacher
+        ("pupils who were late in 2024", (PUPIL, LESSON, TEACHER), "2024"),  # not enrolled then
+        ("how many late pupils in 2024", (PUPIL, LESSON, TEACHER), "2024"),  # no lessons
     ],
 )
 def test_what_only_looks_like_it_is_refused(

@@ -62,11 +62,29 @@ BILL = _table(
     visit_id="visit",
 )
 REFUND = _table("refund", None, Column("reason", "text", values=("late", "damage")), bill_id="bill")
+SHOW = _table(
+    "show",
+    None,
+    Column("title", "text"),
+    Column("made_year", "integer"),
+    Column("starts_on", "date", nullable=False),
+)
+SEAT = _table(
+    "seat",
+    None,
+    Column("quantity", "integer", nullable=False),
+    Column("price", "numeric", nullable=False),
+    Column("currency", "text", values=("EUR", "GBP")),
+    show_id="show",
+)
+RESTORATION = _table(
+    "restoration", None, Column("outcome", "text", values=("restored", "failed")), room_id="room"
+)
 ROOM = _table("room", None, Column("room_type", "text", values=("single", "double")))
 BED = _table(
     "bed", None, Column("bed_model_type", "text"), Column("price", "numeric"), room_id="room"
 )
-ENGLISH = Catalog((UNIT, DOCTOR, PATIENT, VISIT, BILL, REFUND, ROOM, BED))
+ENGLISH = Catalog((UNIT, DOCTOR, PATIENT, VISIT, BILL, REFUND, ROOM, BED, SHOW, SEAT, RESTORATION))
 
 PART = _table("bm", "部门", Column("mc", "text", "部门名称", values=("诉讼部",)), sj_id="bm")
 LAWYER = _table("ls", "律师", Column("xm", "text", "姓名", values=("王磊",)), bm_id="bm")
@@ -130,6 +148,10 @@ def _sql(question: str) -> str:
         ("bills paid late", "late"),  # no reason of a refund
         ("bills with a discount", "discount"),  # not the average discount
         ("share of female patients per city", "share"),  # of all women, or of the city
+        ("how many seats were sold", "sold"),  # one line may have several
+        ("total price of seats in pounds", "pounds"),  # not that in any currency
+        ("rooms restored", "restored"),  # whatever came out of it
+        ("shows starting in 2024", "starting in"),  # not all since then
         ("各仓库员工和工资", "员工"),
         ("每笔订单的平均金额", "金额"),  # no average of refunds
         ("各订单状态的订单数量", "订单数量"),  # not how much was ordered
@@ -167,6 +189,7 @@ def test_the_things_that_are_meant_are_shown(question: str, part: str) -> None:
         ("number of patients per doctor", "family doctor", "ON d.id = p.family_doctor_id"),
         ("number of patients per doctor", "visits", "FROM visit AS v JOIN patient"),
         ("王磊的案件", "参与记录", "FROM cy AS c JOIN ls"),
+        ("oldest show", "made year", "ORDER BY made_year FETCH"),
         ("total price of beds by type", "bed model type", "GROUP BY bed_model_type"),
     ],
 )
