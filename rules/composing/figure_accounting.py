@@ -216,7 +216,7 @@ def _refuse_things_sold(asked: Asked, query: Query) -> None:
 
     facts = asked.question.facts(counted[0])
     if not facts.is_entity:
-        _refuse_lines_sold(asked, facts, verbs)
+        _refuse_lines_sold(asked, facts)
         return
 
     graph = asked.question.graph
@@ -226,11 +226,16 @@ def _refuse_things_sold(asked: Asked, query: Query) -> None:
         raise unused_words(verbs)
 
 
-def _refuse_lines_sold(asked: Asked, facts: Facts, verbs: list[str]) -> None:
+def _refuse_lines_sold(asked: Asked, facts: Facts) -> None:
     """Refuse to count lines for what was sold in them: "how many adult tickets were sold"."""
     has_quantity = any(map(facts.is_count, facts.measures))
-    if has_quantity and not asked.question.says_records:
-        raise unused_words(verbs)
+    if not has_quantity or asked.question.says_records:
+        return
+
+    for word in asked.question.words:
+        is_verb = word.noun is None and word.mark.means("verb")
+        if is_verb and _SELLS.fullmatch(word.text):
+            raise unused_words([word.mark.text])
 
 
 def _is_object_of_sale(asked: Asked, counted: TableKey) -> bool:

@@ -723,7 +723,7 @@ def _said_age(asked: Asked, ranking: Ranking, facts: Facts) -> Link | None:
         said = asked.question.words[ranking.at].mark.text
         raise ambiguous_column(said, choices, asked.question.lexicon)
 
-    return column_link(*chosen)
+    return column_link(chosen[0], str(chosen[1]))
 
 
 def _says_sold(asked: Asked) -> bool:
