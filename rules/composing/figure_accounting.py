@@ -24,6 +24,7 @@ _SELLS = re.compile(WORDS.any_of("questions.sells"), re.IGNORECASE)
 _QUANTITY = WORDS.chinese.pattern("columns.counted", end="$")
 _TOTAL_OF = WORDS.english.text("questions.total_of")
 _KINDS_OF = frozenset(WORDS.english.phrases("questions.kinds_of"))
+_COUNTS_MOST = WORDS.chinese.text("questions.counts_most")
 _HAVE = frozenset(WORDS.both("questions.have"))
 
 
@@ -48,6 +49,7 @@ def refuse_unaccounted_figures(asked: Asked, query: Query) -> None:
     _refuse_things_sold(asked, query)
     _refuse_amounts_as_tables(asked, query)
     _refuse_largest_as_most(asked, query)
+    _refuse_amounts_for_most(asked, query)
     _ask_whose_amount(asked, query)
     _refuse_quantities_as_rows(asked, query)
     _refuse_amounts_of_others(asked, query)
@@ -285,6 +287,17 @@ def _refuse_largest_as_most(asked: Asked, query: Query) -> None:
         table = after.link_as("tab") if after is not None else None
         if table is not None and Measure("count", table.table) in ranked:
             raise unused_words([asked.question.words[ranking.at].mark.text])
+
+
+def _refuse_amounts_for_most(asked: Asked, query: Query) -> None:
+    """Refuse to rank by an amount where the number is said: `收款笔数最多`."""
+    ranked = [one.measure for one in query.order if one.measure is not None]
+    for unit, word in pairwise(asked.question.words):
+        is_number = unit.mark.means("unit") and word.text.startswith(_COUNTS_MOST)
+        if not is_number or not word.mark.means("super"):
+            continue
+        if any(measure.function not in _COUNTS for measure in ranked):
+            raise unused_words([f"{unit.mark.text}{word.mark.text}"])
 
 
 def _refuse_numbers_of_unknown(asked: Asked) -> None:

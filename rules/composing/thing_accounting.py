@@ -15,6 +15,7 @@ from rules.words.speech import is_participle, part_of_speech
 
 _BELOW = frozenset(WORDS.both("questions.below"))
 _THEIRS = frozenset(WORDS.both("questions.theirs"))
+_ASKS_NUMBER = WORDS.found("questions.asks_number")
 _CURRENCIES = frozenset(WORDS.both("questions.currencies"))
 _CURRENCY = WORDS.found("columns.currency")
 _STARTING = frozenset(WORDS.english.phrases("questions.starting"))
@@ -86,6 +87,14 @@ def _refuse_counts_of_others(asked: Asked, query: Query) -> None:
     """
     counted = {measure.table for measure in query.measures}
     grouped = {dimension.table for dimension in query.dimensions}
+    for word, after in pairwise(asked.question.words):
+        thing = after.link_as("tab")
+        is_asked = word.mark.means("count") and _ASKS_NUMBER.search(word.text.lower()) is not None
+        if thing is None or not is_asked or after.noun is None or not after.noun.is_table:
+            continue
+        if counted and thing.table not in counted | grouped:
+            raise unused_words([word.mark.text, after.mark.text])
+
     for word, value, after in zip(*(asked.question.words[at:] for at in range(3)), strict=False):
         thing = after.link_as("tab")
         said = value.link_as("val")
@@ -133,7 +142,7 @@ def _refuse_rows_of_each(asked: Asked, query: Query) -> None:
     """Refuse one of two things for both: "doctors and their patients"."""
     answering = answering_tables(query) | {measure.table for measure in query.measures}
     for word in asked.question.words:
-        after = asked.question.word_at(word.at + 1)
+        after = asked.question.nearest(word.at + 1, 1, "of")
         if after is None or word.text not in _THEIRS:
             continue
 
@@ -142,7 +151,8 @@ def _refuse_rows_of_each(asked: Asked, query: Query) -> None:
         if not joins or of_each is None:
             continue
 
-        owners = [owner.link_as("val") for owner in asked.question.words[: word.at]]
+        before = asked.question.words[: word.at]
+        owners = [owner.link_as("tab") or owner.link_as("val") for owner in before]
         things = [of_each, *(owner for owner in owners if owner is not None)]
         if any(thing.table not in answering for thing in things):
             raise unused_words([word.mark.text, after.mark.text])

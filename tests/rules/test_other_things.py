@@ -142,6 +142,7 @@ def _sql(question: str) -> str:
         ("Which unit does Cardiology belong to?", "Which"),
         ("doctors supervised by Ann Bell", "supervised"),  # not herself
         ("doctors and their visits", "their"),
+        ("销售订单和它们的退货", "它们"),
         ("doctors per grade and their visits", "grade"),  # no row for each visit
         ("juniors and the amount of their bills", "their"),  # not one amount of all
         ("patients who have never been to Cardiology", "never"),  # not those of others
@@ -156,6 +157,7 @@ def _sql(question: str) -> str:
         ("每笔订单的平均金额", "金额"),  # no average of refunds
         ("各订单状态的订单数量", "订单数量"),  # not how much was ordered
         ("美元订单的数量", "美元"),
+        ("退款笔数最多的销售订单", "笔数最多"),  # not the highest amount
     ],
 )
 def test_what_would_be_about_other_things_is_refused(question: str, words: str) -> None:
