@@ -130,9 +130,10 @@ def _refuse_totals_of_each(asked: Asked, query: Query) -> None:
     if not is_of_all or any(measure.per is not None for measure in query.measures):
         return
 
-    has_thing = False
+    has_thing, joins = False, False
     for word in asked.question.words:
-        if has_thing and word.text in _THEIRS:
+        joins = joins or (has_thing and word.mark.means("and"))
+        if joins and word.text in _THEIRS:  # not "shipments that arrived after their due date"
             raise unused_words([word.mark.text])
 
         has_thing = has_thing or "tab" in word.senses or "val" in word.senses
