@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from agent.extensions.loading import ExtensionError
 from api.access.access_tokens import AccessTokens
 from api.access.issuer_documents import IssuerFailure
-from api.access.issuer_keys import IssuerKeys
+from api.access.issuer_keys import _REFILL_S, IssuerKeys
 from api.access.key_file import KeyFile
 from api.access.token_claims import ClaimNames
 from app_config import ConfigurationError, Settings
@@ -249,6 +249,7 @@ def test_keys_are_fetched_seldom_and_followed_when_they_change(
     make_client: MakeClient, issuer: TokenIssuer
 ) -> None:
     client, before = make_client(), len(issuer.requests)
+    began = time.monotonic()
     for _ in range(3):
         assert seen(client, issuer.token()) == (200, "ann")
     assert len(issuer.requests) - before == 2, "metadata and keys, once"
@@ -257,7 +258,8 @@ def test_keys_are_fetched_seldom_and_followed_when_they_change(
     issuer.publish("second")
     for number in range(20):
         assert seen(client, issuer.token(header={"kid": f"guess{number}"})) == REFUSED
-    assert len(issuer.requests) - before <= 12, "strangers can't have them fetched without end"
+    refilled = (time.monotonic() - began) / _REFILL_S  # on a busy machine, some
+    assert len(issuer.requests) - before <= 12 + 2 * refilled, "strangers can't have them fetched"
     assert seen(client, issuer.token("first")) == REFUSED, "its key was withdrawn"
 
 
