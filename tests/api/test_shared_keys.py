@@ -111,9 +111,9 @@ def test_a_copy_that_is_lost_comes_back_and_one_that_is_none_is_not_taken(
 def test_while_the_store_is_away_keys_hold_and_none_is_made(
     clean: StoreServer, tmp_path: Path
 ) -> None:
-    async def scenario(store: Store) -> None:
-        host = KeyHost(tmp_path, "host", store)
-        text = await host.create("ann")
+    async def scenario(patient: Store, hasty: Store) -> None:
+        text = await KeyHost(tmp_path, "host", patient).create("ann")
+        host = KeyHost(tmp_path, "host", hasty)
         with clean.silent():
             for trial in (host.shared.fetch(), host.create("ben")):
                 with pytest.raises(StoreUnavailable):
@@ -121,7 +121,7 @@ def test_while_the_store_is_away_keys_hold_and_none_is_made(
         assert host.file.find(text) is not None
         assert host.users() == ["ann"]
 
-    play(scenario, clean.open(timeout_s=0.5))
+    play(scenario, clean.open(), clean.open(timeout_s=0.5))
 
 
 @pytest.mark.slow
