@@ -23,7 +23,7 @@ from common.errors import (
     NotFound,
     StoreUnavailable,
 )
-from common.inquiry import Inquiry, StoredValue
+from common.inquiry import Inquiry, Readability, StoredValue
 from common.learning import Example, same_question
 from common.text import Text
 from common.values import Catalog, Usage
@@ -62,7 +62,7 @@ class QuestionReader(Protocol):
     async def explained(self, inquiry: Inquiry) -> ExplainedWords:
         """Return the words of the question that the inquiry's catalogue explains."""
 
-    async def can_answer(self, inquiry: Inquiry) -> bool:
+    async def readability(self, inquiry: Inquiry) -> Readability:
         """Tell whether the rules can write SQL for the question over the inquiry's catalogue."""
 
 
@@ -218,8 +218,8 @@ class DatabaseChooser:
         by_name = {candidate.database.name: candidate for candidate in candidates}
         evidence = {name: one.evidence for name, one in by_name.items()}
         for name in _worth_reading(evidence):
-            is_readable = await self._is_readable(question, by_name[name])
-            evidence[name] = replace(evidence[name], is_readable=is_readable)
+            readability = await self._readability(question, by_name[name])
+            evidence[name] = replace(evidence[name], readability=readability)
 
         return [by_name[name] for name in databases_that_fit(evidence)]
 
@@ -306,11 +306,11 @@ class DatabaseChooser:
 
         return found
 
-    async def _is_readable(self, question: Question, candidate: _Candidate) -> bool:
+    async def _readability(self, question: Question, candidate: _Candidate) -> Readability:
         try:
-            return await self._reading.can_answer(_inquiry(question, candidate))
+            return await self._reading.readability(_inquiry(question, candidate))
         except CituError:
-            return False
+            return "unreadable"
 
 
 def _has_result(task: "asyncio.Task[Catalog]") -> bool:

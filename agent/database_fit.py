@@ -8,6 +8,7 @@ bonus.
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from common.inquiry import Readability
 from knowledge.tables.question_coverage import QuestionCoverage, scores
 from rules.linking.explained import ExplainedWords, explained_scores
 
@@ -20,7 +21,9 @@ _LEAST_PART = 0.5  # of the best score; needed where a question is explained as 
 _CERTAIN = 0.6  # least degree to which a word is explained that counts as certain
 _SURE, _SOMEHOW = 0.8, 0.4  # what a database has to know in part, if another one knows it
 _BY_NAME = 0.92  # least degree to which a word is explained by the name of a table or by a value
+_WHOLLY = 0.9  # least degree to which translated words are explained that the rules would read
 _AS_WELL = 0.9  # least part of the best one's explanation that counts as equally good
+_AS_WELL_TRANSLATED = 0.85  # the same where words are translated
 
 
 @dataclass(frozen=True)
@@ -30,12 +33,17 @@ class DatabaseEvidence:
     Attributes:
         coverage: how well its texts say the words.
         explained: how well the rules' lexicon explains them.
-        is_readable: whether the rules can write SQL for the question.
+        readability: whether the rules can write SQL for the question.
     """
 
     coverage: QuestionCoverage
     explained: ExplainedWords = ExplainedWords()
-    is_readable: bool = False
+    readability: Readability = "unreadable"
+
+    @property
+    def is_readable(self) -> bool:
+        """Tell whether the rules can write SQL for the question."""
+        return self.readability == "readable"
 
 
 def word_scores(evidence: Mapping[str, DatabaseEvidence]) -> dict[str, float]:
@@ -92,8 +100,22 @@ def _may_know(name: str, fitting: Sequence[str], evidence: Mapping[str, Database
     alike = [other for other in others if one.is_as_much(other, _BY_NAME, _SOMEHOW)]
     if one.how_well and len(alike) == len(others) > 1:
         return True
+    if any(other.unknown & one.untranslated for other in alike):
+        return True
 
-    return any(other.unknown & one.untranslated for other in alike)
+    is_anchored = any(how_well >= _BY_NAME for how_well in one.how_well.values())
+    return is_anchored and any(_may_be_the_same(one, other) for other in others)
+
+
+def _may_be_the_same(one: ExplainedWords, other: ExplainedWords) -> bool:
+    """Tell whether `one` knows by translations, or may know otherwise, what `other` knows.
+
+    The rules don't read by the dictionary's translations, so that they can't read is no sign.
+    """
+    if one.may_hide(other, _CERTAIN, _SOMEHOW):
+        return True
+
+    return bool(one.translated) and one.is_as_much(other, _CERTAIN, _AS_WELL_TRANSLATED)
 
 
 def _fitting(
@@ -102,7 +124,7 @@ def _fitting(
     readable: Collection[str],
 ) -> list[str]:
     """Return the databases with the best score or nearly the best; readable ones get a bonus."""
-    evidence = {name: replace(one, is_readable=name in readable) for name, one in evidence.items()}
+    evidence = {name: _read_in(one, name in readable) for name, one in evidence.items()}
     score = dict(score)
     bonus = _READABLE * max(score.values())
     for name in readable:
@@ -110,6 +132,13 @@ def _fitting(
 
     best, *others = sorted(score, key=lambda name: -score[name])
     return [best, *(name for name in others if _may_be_meant(name, best, score, evidence))]
+
+
+def _read_in(one: DatabaseEvidence, is_readable: bool) -> DatabaseEvidence:  # noqa: FBT001
+    if one.is_readable and not is_readable:
+        return replace(one, readability="unreadable")
+
+    return one
 
 
 def _knows_all(one: DatabaseEvidence, all_of_them: Iterable[DatabaseEvidence]) -> bool:
@@ -125,10 +154,11 @@ def _may_be_meant(
 ) -> bool:
     part = score[name] / score[best]
     one, other = evidence[name], evidence[best]
-    near = _NEAR if other.is_readable else _NEAR_UNREAD
+    is_understood = other.is_readable or other.explained.is_translated_wholly(_WHOLLY)
+    near = _NEAR if is_understood else _NEAR_UNREAD
     if part >= near:
         return True
-    if part < _LEAST_PART or (other.is_readable and not one.is_readable):
+    if part < _LEAST_PART or (other.is_readable and one.readability == "unreadable"):
         return False
 
     return one.explained.is_as_much(other.explained, _CERTAIN, _AS_WELL, unless_understood=_SURE)

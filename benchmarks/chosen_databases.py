@@ -62,9 +62,7 @@ def run(data_dir: Path, *, shows: bool = False) -> Iterator[str]:
                 groups[group] += [(name, case) for case in cases]
         path = data_dir / "databases.yaml"
         path.write_text(json.dumps({"databases": entries}), "utf-8")
-        services = bootstrap(
-            Settings(databases_file=str(path), data_dir=str(data_dir), audit_log="off")
-        )
+        services = stack.enter_context(_services(path, data_dir))
         yield f"{len(entries)} databases, {_AT_ONCE} to a caller"
         yield from asyncio.run(_measured(services, groups, shows=shows))
 
@@ -94,9 +92,7 @@ def run_trades(data_dir: Path, *, shows: bool = False, count: int = _MADE) -> It
 
         path = data_dir / "trades.yaml"
         path.write_text(json.dumps({"databases": entries}), "utf-8")
-        services = bootstrap(
-            Settings(databases_file=str(path), data_dir=str(data_dir), audit_log="off")
-        )
+        services = stack.enter_context(_services(path, data_dir))
         yield f"{len(entries)} databases of {len(kept.things['shop'])} tables each"
         groups = {"written": trades.hand_written()}
         for is_held_out in (False, True):
@@ -197,6 +193,16 @@ def _groups(number: int) -> list[str]:
 def _of(folder: Path, name: str) -> list[Case]:
     """Return the questions of a file that can be answered."""
     return [case for case in cases_of(folder / name) if case.gold not in (REFUSE, CHAT)]
+
+
+@contextmanager
+def _services(databases_file: Path, data_dir: Path) -> Iterator[Services]:
+    settings = Settings(databases_file=str(databases_file), data_dir=str(data_dir), audit_log="off")
+    services = bootstrap(settings)
+    try:
+        yield services
+    finally:
+        services.sources.hold.release()  # the server writes into its folder while anybody holds it
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 from common.learning import NO_EXPERIENCE, Experience
 from common.text import Lang
@@ -11,6 +12,9 @@ Emit = Callable[[str], None]
 """Takes pieces of text as they are written; they concatenate to the full text. None stands for
 nobody watching.
 """
+
+Readability = Literal["readable", "unclear", "unreadable"]
+"""Whether SQL can be written for a question; of an unclear one, what is unclear can be asked."""
 
 
 @dataclass(frozen=True)

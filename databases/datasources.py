@@ -38,6 +38,12 @@ from guard.row_rules import OPEN, ActorRows
 from postgres.pool import ConnectionCounts
 
 NO_DATABASE = Text("没有您可以查询的数据库。", "There is no database that you may ask.")
+NO_FILES = Text(
+    "您现在没有可以查询的文件：还没有上传，或者已被删除。"
+    "请上传文件并确认导入（POST /api/v0/files）。",
+    "You have no files that can be asked: none was uploaded, or they have been deleted. Upload one "
+    "and confirm it (POST /api/v0/files).",
+)
 DEFAULT = "default"
 """The database of questions that name none."""
 _MOST_PARTS = 100  # of databases that are divided, of which something is known
@@ -235,15 +241,23 @@ class Datasources:
     def _found_for(self, actor: Actor, name: str) -> "_Shared":
         shared = self._shared.get(name)
         if shared is None or not shared.datasource.is_open_to(actor):
-            raise NotFound(_unknown_name_text(name, self.names(actor)))
+            raise NotFound(self.no_files(name) or _unknown_name_text(name, self.names(actor)))
         if shared.datasource.part_of is None:
             return shared
 
         part = shared.datasource.part_of(actor)
         if part is None:  # it has gone since
-            raise NotFound(_unknown_name_text(name, self.names(actor)))
+            raise NotFound(NO_FILES)
 
         return self._part(part)
+
+    def no_files(self, name: str) -> Text | None:
+        """Return what to say to those who have no part of a database; None: it has no parts."""
+        shared = self._shared.get(name)
+        if shared is None or shared.datasource.part_of is None:
+            return None
+
+        return NO_FILES
 
     def _part(self, part: Datasource) -> "_Shared":
         """Return what is known of a part.

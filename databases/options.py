@@ -125,7 +125,7 @@ class DatabaseOptions:
         limits_rows = self.row_context or self.row_rules is not None
         return Guard(
             allowed_functions=self.allowed_functions,
-            access=AccessRules(allowed=_rules(self.allowed_objects), denied=denied),
+            access=AccessRules(_rules(self.allowed_objects), denied, self.is_workspace),
             forbidden_check=self.forbidden_check or limits_rows,
         )
 

@@ -165,6 +165,13 @@ def _table(
     columns = tuple(_columns(read, said_of_columns, into, way))
     _check_columns(columns, said_of_columns)
     is_included = said.get("include", True)
+    if is_included and not any(column.is_included for column in columns):
+        raise _wrong(
+            "columns",
+            "至少要留下一列，或者不导入这张表",
+            "leave at least one column in, or leave the table out",
+        )
+
     table = DraftTable(name, is_included, columns, None, (), read, into)
     return replace(table, key=_key(table, said))
 

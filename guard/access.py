@@ -56,13 +56,19 @@ class AccessCheck(ColumnCheck):
 
         return self._verdicts[read]
 
+    def _closed_table(self, key: Key) -> ForbiddenObject:
+        if self.rules.are_files:
+            return refused(key[1], texts.NO_FILE_TABLE)
+
+        return refused(_dotted(key), texts.DENIED_TABLE)
+
     def _judge(self, read: Read) -> ForbiddenObject | None:
         key = read.key
         name = _dotted(key)
         parents = self.facts.parents.get(key, ())
         is_denied = any(map(self.rules.denies, parents))
         if is_denied or not self.rules.may_read(key):
-            return refused(name, texts.DENIED_TABLE)
+            return self._closed_table(key)
         if self._is_closed_view(key):
             return refused(name, texts.CLOSED_VIEW)
 

@@ -7,6 +7,12 @@ from common.text import Text
 
 # Tables, views and columns that the operator does not open.
 DENIED_TABLE = Text("管理员未开放表 {}。", "The operator does not allow reading {}.")
+NO_FILE_TABLE = Text(
+    "您的文件中没有表 {}：它的文件可能已被删除或替换。"
+    "请重新上传，或查看现有的文件（GET /api/v0/files）。",
+    "None of your files has a table {}: its file may have been deleted or replaced. Upload it "
+    "again, or look at the files there are (GET /api/v0/files).",
+)
 DENIED_COLUMN = Text("管理员未开放列 {}。", "The operator does not allow reading the column {}.")
 CLOSED_VIEW = Text(
     "视图 {} 读取了管理员未开放的内容；管理员可在 ALLOWED_OBJECTS 中写明它的全名来开放。",

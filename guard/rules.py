@@ -95,10 +95,15 @@ def _tables_of_columns(rules: Iterable[Name]) -> list[Name]:
 
 @dataclass(frozen=True)
 class AccessRules:
-    """Opens all objects, or what `allowed` lists; never what `denied` lists."""
+    """Opens all objects, or what `allowed` lists; never what `denied` lists.
+
+    Attributes:
+        are_files: whether all tables are those of people's files: one that is closed may be gone.
+    """
 
     allowed: Collection[Name] = ()
     denied: Collection[Name] = ()
+    are_files: bool = False
 
     def __bool__(self) -> bool:
         rules = (*self.allowed, *self.denied)

@@ -7,7 +7,7 @@ from functools import partial
 
 from common.cpu_clock import within
 from common.errors import ForbiddenStatement, InvalidSql
-from common.inquiry import Emit, Inquiry
+from common.inquiry import Emit, Inquiry, Readability
 from common.text import Text
 from common.values import (
     Catalog,
@@ -91,12 +91,15 @@ class OfflineSkills:
 
         return SkillResult(Sql(made.sql, to_json(made.query)), warnings=made.warnings)
 
-    async def can_answer(self, inquiry: Inquiry) -> bool:
+    async def readability(self, inquiry: Inquiry) -> Readability:
         """Tell whether SQL can be written for the question, and none of its words is in doubt."""
         await LEXICON.ready(inquiry.catalog)
         inquiry = shortened(inquiry)
         made = await computed(partial(understand_in_context, inquiry), inquiry)
-        return not isinstance(made, Refusal)
+        if not isinstance(made, Refusal):
+            return "readable"
+
+        return "unclear" if made.reason == "ambiguous_question" else "unreadable"
 
     async def explained(self, inquiry: Inquiry) -> ExplainedWords:
         """Return the words of the question that name something in the catalogue."""

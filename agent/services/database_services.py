@@ -78,7 +78,8 @@ class ServedDatabases:
             return default if default in names else names[0]
 
         if name not in names:
-            raise InvalidRequest(_unknown_database_text(names), field="database")
+            text = self._asked.datasources.no_files(name) or _unknown_database_text(names)
+            raise InvalidRequest(text, field="database")
 
         return name
 

@@ -18,6 +18,11 @@ _ENCRYPTED = 0x1
 _UTF_8_NAME = 0x800
 _IGNORED = ("__MACOSX/", ".DS_Store", "Thumbs.db")
 _WORKBOOK = "xl/workbook.xml"
+_OTHER_WORKBOOKS = {
+    "content.xml": "ODS",
+    "xl/workbook.bin": "XLSB",
+    "Index/Document.iwa": "Numbers",
+}
 _DAMAGED = (zipfile.BadZipFile, EOFError, NotImplementedError, OSError, ValueError)
 _KINDS = {".csv": "text", ".tsv": "text", ".txt": "text", ".tab": "text"}
 _KINDS |= {".xlsx": "workbook", ".xlsm": "workbook"}
@@ -86,6 +91,7 @@ def unpacked(path: Path, folder: Path, limits: ReadingLimits) -> Iterator[Unpack
         UnreadableFile: it is damaged, protected or too large, or holds another archive.
     """
     with _open_archive(path) as archive:
+        _check_workbook(archive)
         entries = [entry for entry in archive.infolist() if _is_wanted(entry)]
         _check_entries(entries, limits)
         budget = _Budget(path, limits)
@@ -132,6 +138,15 @@ def _open_archive(path: Path) -> zipfile.ZipFile:
         return zipfile.ZipFile(path)
     except _DAMAGED as error:
         raise _damaged_archive() from error
+
+
+def _check_workbook(archive: zipfile.ZipFile) -> None:
+    for name, kind in _OTHER_WORKBOOKS.items():
+        if name in archive.namelist():
+            raise refusal(
+                f"不能读取 {kind} 工作簿：请另存为 XLSX。",
+                f"{kind} workbooks can't be read: save it as XLSX.",
+            )
 
 
 def _check_entries(entries: list[zipfile.ZipInfo], limits: ReadingLimits) -> None:

@@ -2,7 +2,8 @@
 
 import csv
 import io
-from collections import Counter
+import re
+from collections import Counter, deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,6 +21,13 @@ from files.reading.unreadable import UnreadableFile, refusal
 DELIMITERS = {"comma": ",", "tab": "\t", "semicolon": ";", "pipe": "|"}
 """Delimiters by the names that callers know them by."""
 
+_MARKUP = {
+    re.compile(r"<(!doctype html|html|head|body|table|meta)\b", re.IGNORECASE): "HTML",
+    re.compile(r"<(\?xml|\w+[^<>]*>\s*<\w)", re.IGNORECASE): "XML",
+    re.compile(r"\{\s*\"[^\"]*\"\s*:|\[\s*(\{|\[)"): "JSON",
+}
+_SEPARATING = re.compile(r"[\n\r,;|\t]")  # in a value that may have swallowed others
+_HEAD_CHARS = 2_000
 _SAMPLE_ROWS = 200
 _SAMPLE_CHARS = 256 * 1024
 
@@ -51,20 +59,61 @@ class DelimitedSheet:
         """Yield the rows of the text file, empty ones included.
 
         Raises:
-            UnreadableFile: a line, a value or a row is too long.
+            UnreadableFile: a line, a value or a row is too long, or a quotation mark is not closed.
         """
         csv.field_size_limit(self.limits.cell_chars)
+        row: Row = []
+        first, following = 1, 1  # the number of the row's first line, and of the next row's
         with _open_text(self.path, self.encoding) as text:
             lines = _lines(text, self.limits.line_chars)
             reader = csv.reader(lines, delimiter=self.delimiter.sign)
             try:
                 for row in reader:
+                    first, following = following, reader.line_num + 1
                     if len(row) > self.limits.columns:
                         yield _within(row, reader.line_num, self.limits)
                     else:
                         yield row
             except csv.Error as error:
                 raise _unreadable_line(error, reader.line_num, self.limits) from error
+
+        if row and _SEPARATING.search(row[-1]):
+            self._check_is_closed(first)
+
+    def _check_is_closed(self, first: int) -> None:
+        """Refuse the file if a quotation mark in the last row, from a line on, is not closed.
+
+        Without strictness, all that follows such a mark is one value.
+        """
+        with _open_text(self.path, self.encoding) as text:
+            lines = islice(_lines(text, self.limits.line_chars), first - 1, None)
+            try:
+                deque(csv.reader(lines, delimiter=self.delimiter.sign, strict=True), maxlen=0)
+            except csv.Error as error:
+                if "end of data" in str(error):
+                    raise refusal(
+                        f"从第 {first} 行开始，有一个引号没有结束：请补上，或写成两个引号。",
+                        f"A quotation mark that begins in line {first} or later is not closed: "
+                        "close it, or write it twice.",
+                    ) from error
+
+
+def check_markup(path: Path, encoding: Encoding) -> None:
+    """Refuse texts that are no rows of cells.
+
+    Raises:
+        UnreadableFile: it is a web page, XML or JSON.
+    """
+    with _open_text(path, encoding) as text:
+        head = text.read(_HEAD_CHARS).lstrip("\ufeff \t\r\n")
+
+    for pattern, kind in _MARKUP.items():
+        if pattern.match(head):
+            raise refusal(
+                f"这是 {kind}，不是表格，无论文件叫什么：请用 Excel 打开并另存为 XLSX 或 CSV。",
+                f"This is {kind} and no table, whatever the file is called: open it in Excel and "
+                "save it as XLSX or CSV.",
+            )
 
 
 def delimiter_of(path: Path, encoding: Encoding) -> Delimiter:

@@ -16,6 +16,7 @@ from files.reading.column_types import (
     is_ambiguous,
 )
 from files.reading.header_rows import SAMPLE_ROWS, SheetLayout, layout_of
+from files.reading.merged_cells import MergedRows
 from files.reading.reading_limits import ReadingLimits
 from files.reading.sheets import Batch, Row, Sheet, batches, storable
 from files.reading.sql_names import distinct_names
@@ -89,7 +90,15 @@ def sheet_draft(sheet: Sheet, options: ReadingOptions, limits: ReadingLimits) ->
     Raises:
         UnreadableFile: it can't be read, or is too wide.
     """
-    layout = layout_of(_sample(sheet), sheet.merged, options.header_row, options.header_rows)
+    sample = _sample(sheet)
+    if options.header_row is not None and options.header_row > len(sample):
+        raise refusal(
+            f"表头不能在第 {options.header_row} 行：只看前 {len(sample)} 行。",
+            f"The header can't be in row {options.header_row}: it is looked for in the first "
+            f"{len(sample)} rows.",
+        )
+
+    layout = layout_of(sample, sheet.merged, options.header_row, options.header_rows)
     if layout is None:
         return None
     if len(layout.names) > limits.columns:
@@ -103,13 +112,14 @@ def sheet_draft(sheet: Sheet, options: ReadingOptions, limits: ReadingLimits) ->
     for batch in data.batches():
         survey.see(batch)
 
-    return survey.draft(layout, options, data.total_row, limits)
+    return survey.draft(layout, options, data, limits)
 
 
 class DataRows:
     """The rows of a table's data.
 
     Attributes:
+        merged: which rows got values of merged cells, so far.
         total_row: when all were read, the number of a last row that was left out because it sums
             the others.
     """
@@ -118,12 +128,14 @@ class DataRows:
         self._sheet = sheet
         self._first_row = first_row
         self._keeps_totals = keeps_totals
+        self.merged = MergedRows(sheet.merged, first_row)
         self.total_row: int | None = None
 
     def batches(self) -> Iterator[Batch]:
         """Yield the rows; the last ones are held back until it is known that they are."""
         held: Batch | None = None
-        for batch in batches(self._sheet.rows(), self._first_row):
+        rows = self.merged.filled_in(self._sheet.rows())
+        for batch in batches(rows, self._first_row):
             if held is not None:
                 yield held
 
@@ -195,7 +207,7 @@ class _Survey:
         self,
         layout: SheetLayout,
         options: ReadingOptions,
-        total_row: int | None,
+        data: DataRows,
         limits: ReadingLimits,
     ) -> SheetDraft:
         titles = [storable(title)[: limits.name_chars] for title in layout.names]
@@ -206,10 +218,10 @@ class _Survey:
             told = options.types.get(place) if is_something else None
             columns.append(_column(titles[place], names[place], observed, told))
 
-        problems = tuple(self._problems(total_row))
-        return SheetDraft(layout, self._rows, tuple(columns), problems, total_row)
+        problems = tuple(self._problems(data))
+        return SheetDraft(layout, self._rows, tuple(columns), problems, data.total_row)
 
-    def _problems(self, total_row: int | None) -> Iterator[RowProblem]:
+    def _problems(self, data: DataRows) -> Iterator[RowProblem]:
         if self._cleaned.count:
             text = Text("控制字符已去掉", "control characters are taken out")
             yield _problem(text, self._cleaned)
@@ -221,9 +233,24 @@ class _Survey:
             )
             yield _problem(text, self._beyond)
 
-        if total_row is not None:
+        if data.merged.filled.count:
+            text = Text(
+                "单元格向下合并：每一行都取合并单元格的值",
+                "cells are merged downwards: each of the rows gets their value",
+            )
+            yield _problem(text, data.merged.filled)
+
+        if data.merged.left_empty.count:
+            text = Text(
+                "单元格向下合并，数字只在第一行，其余的行留空，以免重复计算",
+                "cells are merged downwards: a number stands in the first row only, so that it "
+                "counts once",
+            )
+            yield _problem(text, data.merged.left_empty)
+
+        if data.total_row is not None:
             text = Text("最后一行是合计，不导入", "the last row sums the others, and is left out")
-            yield RowProblem(text, 1, (total_row,))
+            yield RowProblem(text, 1, (data.total_row,))
 
 
 def _problem(text: Text, misfits: Misfits) -> RowProblem:

@@ -33,7 +33,7 @@ class Sheet(Protocol):
 
     @property
     def merged(self) -> tuple[MergedCells, ...]:
-        """Return merged cells near the top."""
+        """Return the merged cells."""
 
     def rows(self) -> Iterator[Row]:
         """Yield all rows, empty ones included; raises `UnreadableFile`."""

@@ -16,7 +16,8 @@ def sql_name(written: str, default: str) -> str:
     name = _cut_to_bytes(name).strip("_")
     if not name:
         return default
-    if name[0].isdigit() or name in _ROWS_OWN:
+    # What begins with pg_ would be looked for among the server's own tables first.
+    if name[0].isdigit() or name in _ROWS_OWN or name.startswith("pg_"):
         name = _cut_to_bytes(f"{default.rstrip('_0123456789')}_{name}")
 
     return name

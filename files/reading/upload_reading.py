@@ -11,7 +11,13 @@ from files.reading.archives import (
     nested_archive,
     unpacked,
 )
-from files.reading.delimited import DELIMITERS, DelimitedSheet, Delimiter, delimiter_of
+from files.reading.delimited import (
+    DELIMITERS,
+    DelimitedSheet,
+    Delimiter,
+    check_markup,
+    delimiter_of,
+)
 from files.reading.encodings import encoding_of, named_encoding
 from files.reading.reading_limits import ReadingLimits
 from files.reading.sheets import Sheet, storable
@@ -107,6 +113,7 @@ class UploadedFile:
         if told.encoding is not None:
             encoding = named_encoding(path, told.encoding)
 
+        check_markup(path, encoding)
         delimiter = delimiter_of(path, encoding)
         if told.delimiter in DELIMITERS:
             delimiter = Delimiter(told.delimiter, Text("由您指定", "said by you"))

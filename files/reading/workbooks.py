@@ -31,7 +31,7 @@ from files.reading.unreadable import UnreadableFile, refusal
 _MOST_CELLS = 60_000_000  # of the rectangle that a sheet fills
 _BATCH_ROWS = 2000
 _NUMBER = "{:.15g}".format  # what sheets show: 0.1 + 0.2 is 0.3 there
-_TOP_ROWS = 50  # in which merged cells are of interest
+_MOST_MERGED = 100_000  # merged cells that are looked at
 
 
 class _SheetsInTurn:
@@ -75,20 +75,16 @@ class WorkbookSheet:
 
     @property
     def merged(self) -> tuple[MergedCells, ...]:
-        """Return merged cells near the top."""
-        ranges = []
+        """Return the merged cells."""
         last = self._read(self.pieces[-1])  # what follows the rows tells of them
-        for (top, left), (bottom, right) in last.merged_cell_ranges or []:
-            if top < _TOP_ROWS:
-                ranges.append((top, left, bottom, right))
-
+        ranges = last.merged_cell_ranges
         if not ranges:
             return ()
 
         margin = self._margin()
         return tuple(
             MergedCells(top, left - margin, bottom, right - margin)
-            for top, left, bottom, right in ranges
+            for (top, left), (bottom, right) in ranges[:_MOST_MERGED]
         )
 
     def rows(self) -> Iterator[Row]:

@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from knowledge.language.inflection import root, stem
+from knowledge.language.spoken_names import english_words
 from knowledge.language.terms import has_root, is_han, terms
 from knowledge.language.thesaurus import (
     EN_TO_EN,
@@ -27,7 +28,10 @@ _FAINT_SHARE = 0.5  # of a word that stands in questions about anything
 # have counted one by one.
 _ALONE, _ALONE_PAIR = 1.8, 0.3
 _LONGEST_SYNONYM = 6  # characters
+_SHORT = 2  # letters of words that tell nothing, as in `signed_on`
 _LONGEST_PHRASE = 3  # English words
+_MOST_PARTS = 3  # words of a Chinese name that are translated one by one
+_MOST_TRANSLATIONS = 6  # of such a word
 _Said = Mapping[str, tuple[str, ...]]
 
 
@@ -43,7 +47,8 @@ def _joined(*tables: _Said) -> _Said:
 
 _OF_ENGLISH = _joined(EN_TO_EN, EN_TO_ZH, EVENTS_OF_VERBS, TRANSLATED_EN)
 _OF_CHINESE = _joined(ZH_TO_EN, ZH_TO_ZH, EVENTS_OF_VERBS, TRANSLATED_ZH)
-_TRANSLATED = frozenset(ZH_TO_EN) | frozenset(TRANSLATED_ZH)
+_TRANSLATED = _joined(ZH_TO_EN, TRANSLATED_ZH)
+_NAMED_IN_CHINESE = frozenset(EN_TO_ZH) | frozenset(TRANSLATED_EN)
 _FAINT = frozenset(
     term for phrase in WORDS.both("relevance.faint") for term in (phrase, *terms(phrase))
 )
@@ -97,6 +102,38 @@ def is_translated(text: str) -> bool:
             reached.update(end for end in ends if text[start:end] in _TRANSLATED)
 
     return len(text) in reached
+
+
+def translations_in(text: str) -> Iterator[tuple[int, int, str]]:
+    """Yield English phrases for stretches of a Chinese text, each with its start and end.
+
+    A stretch of several words, such as `付款审批`, is translated word by word.
+    """
+    for start in range(len(text)):
+        yield from _translations_from(text, start, start, (), _MOST_PARTS)
+
+
+def _translations_from(
+    text: str, start: int, at: int, before: tuple[str, ...], most: int
+) -> Iterator[tuple[int, int, str]]:
+    """Yield the phrases of stretches from `start`, of which the words up to `at` are translated."""
+    last = min(len(text), at + _LONGEST_SYNONYM)
+    for end in range(at + 1, last + 1):
+        for phrase in _TRANSLATED.get(text[at:end], ())[:_MOST_TRANSLATIONS]:
+            said = (*before, phrase)
+            yield start, end, " ".join(said)
+            if most > 1:
+                yield from _translations_from(text, start, end, said, most - 1)
+
+
+@lru_cache(maxsize=20_000)
+def has_translation(identifier: str) -> bool:
+    """Tell whether an English name, as a whole or word by word, has a translation."""
+    words = [stem(word) for word in english_words(identifier) if len(word) > _SHORT]
+    if " ".join(words) in _NAMED_IN_CHINESE:
+        return True
+
+    return all(word in _NAMED_IN_CHINESE for word in words)
 
 
 @lru_cache(maxsize=20_000)

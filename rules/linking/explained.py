@@ -1,29 +1,32 @@
 """How well the names and values of a catalogue explain a question, to compare catalogues by."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import islice
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from common.cpu_clock import within
 from common.inquiry import Inquiry
 from common.meanings import TableKey
-from common.values import Catalog, Column, Table
+from common.values import Table
 from knowledge.language.cutting import has_han
-from knowledge.language.question_terms import is_translated
-from knowledge.language.spoken_names import BORROWED, comment_names, meant_names
 from knowledge.tables.question_coverage import telling_words
+from rules.linking.foreign_names import (
+    hidden_kinds,
+    is_foreign,
+    strengths_by_translation,
+    untranslated,
+)
+from rules.linking.link_strength import NameKind, link_strength, name_kind
 from rules.linking.mark import Mark
 from rules.linking.marks import marks_of
 from rules.schema.lexicon import lexicon_for
 from rules.schema.links import Link
 from rules.words.limits import STEP_S, shortened
 
-_OF_COLUMN = 0.9  # of a table or a value, which tell more of what a question is about
 _ALSO_ASKS = 0.8  # what a name counts that is a word of questions as well: "total", "most"
 _WHOLE = 0.95  # least quality of such a name: the "list" of a wish list only asks
 _HAN = 0.5  # a character, beside a word of another language
-_LEAST_NAMED = 0.1  # of the tables, in a language in which the catalogue has names
+_NEAR = 0.1  # by which a name may fit a word less well than the best one
 _KNOWN = 0.5  # how well a word must be explained for it to tell less of the other catalogues
 
 
@@ -34,16 +37,24 @@ class ExplainedWords:
     Attributes:
         how_well: how well each is explained, from 0 to 1, by its place in the question.
         sizes: what each place of the question counts.
+        kinds: what each place names, if something.
         unknown: the places of words that say what is asked for, and that nothing explains.
-        untranslated: of these, the places of words that a catalogue without names in the question's
-            language may know nevertheless, as no translation of them is known.
+        translated: of a catalogue without names in the question's language, the places of words
+            that name something by what the dictionary translates them to, and not otherwise.
+        untranslated: of the unknown, the places of words that a catalogue without names in the
+            question's language may know nevertheless, as no translation of them is known.
+        hidden_kinds: of such a catalogue, what names that nothing translates are given to, near
+            what the question names.
         is_foreign: whether the catalogue has no names in the question's language.
     """
 
     how_well: Mapping[int, float] = field(default_factory=dict)
     sizes: Mapping[int, float] = field(default_factory=dict)
+    kinds: Mapping[int, Collection[NameKind]] = field(default_factory=dict)
     unknown: frozenset[int] = frozenset()
+    translated: frozenset[int] = frozenset()
     untranslated: frozenset[int] = frozenset()
+    hidden_kinds: frozenset[NameKind] = frozenset()
     is_foreign: bool = False
 
     def is_as_much(
@@ -63,6 +74,34 @@ class ExplainedWords:
 
         return True
 
+    def is_translated_wholly(self, least: float) -> bool:
+        """Tell whether each word names something, by `least`, some as the dictionary says."""
+        if not self.translated or self.unknown:
+            return False
+
+        return all(how_well >= least for how_well in self.how_well.values())
+
+    def may_hide(self, other: "ExplainedWords", least: float, part: float) -> bool:
+        """Tell whether it may know, by names that nothing translates, what `other` has more of.
+
+        Args:
+            least, part: as for `is_as_much`.
+        """
+        lacking = [
+            place
+            for place, how_well in other.how_well.items()
+            if how_well >= least and self.how_well.get(place, 0.0) < part * how_well
+        ]
+        # A part of such a name may be read as a word that asks.
+        named = [place for place in lacking if not self._only_asks(place)]
+        return bool(named) and all(self._may_hide(place, other) for place in named)
+
+    def _may_hide(self, place: int, other: "ExplainedWords") -> bool:
+        if place not in self.untranslated:
+            return False
+
+        return not self.hidden_kinds.isdisjoint(other.kinds[place])
+
     def _only_asks(self, place: int) -> bool:
         return place in self.sizes and place not in self.how_well and place not in self.unknown
 
@@ -74,48 +113,64 @@ def explained_words(inquiry: Inquiry) -> ExplainedWords:
 
 
 def _explained_words(inquiry: Inquiry) -> ExplainedWords:
+    lexicon = lexicon_for(inquiry)
+    marks = marks_of(inquiry.question, lexicon)
+    tables = inquiry.catalog.by_key
     how_well: dict[int, float] = {}
     sizes: dict[int, float] = {}
-    unknown: list[Mark] = []
-    tables = inquiry.catalog.by_key
-    for mark in marks_of(inquiry.question, lexicon_for(inquiry)):
+    for mark in marks:
         size = 1.0 if mark.text.isascii() else _HAN
         strength = _strength(mark, tables)
         for place in range(mark.start, mark.end):
             sizes[place] = size
             if strength > 0:
                 how_well[place] = strength
-        if mark.is_unknown and not mark.is_skippable and telling_words(mark.text):
-            unknown.append(mark)
 
-    is_foreign = _is_foreign(inquiry.catalog, is_han=has_han(inquiry.question))
-    untranslated = _places(_untranslated(unknown))
-    return ExplainedWords(how_well, sizes, _places(unknown), untranslated, is_foreign)
+    unknown = list(filter(_says_what_is_asked, marks))
+    is_han = has_han(inquiry.question)
+    found = ExplainedWords(how_well, sizes, _kinds(marks, tables), _places(unknown))
+    if not is_foreign(inquiry.catalog, is_han=is_han):
+        return found
+    if not is_han:
+        return replace(found, is_foreign=True)
+
+    translated = {
+        place: strength
+        for place, strength in strengths_by_translation(marks, lexicon, tables).items()
+        if strength > how_well.get(place, 0.0)
+    }
+    unknown = [mark for mark in unknown if translated.keys().isdisjoint(_places([mark]))]
+    return replace(
+        found,
+        how_well=how_well | translated,
+        translated=frozenset(translated),
+        unknown=_places(unknown),
+        untranslated=_places(untranslated(unknown)),
+        hidden_kinds=hidden_kinds(marks, lexicon, inquiry.catalog),
+        is_foreign=True,
+    )
+
+
+def _says_what_is_asked(mark: Mark) -> bool:
+    """Tell whether it is an unknown word that the question can't do without."""
+    return mark.is_unknown and not mark.is_skippable and bool(telling_words(mark.text))
 
 
 def _places(marks: Iterable[Mark]) -> frozenset[int]:
     return frozenset(place for mark in marks for place in range(mark.start, mark.end))
 
 
-def _untranslated(unknown: Sequence[Mark]) -> Iterator[Mark]:
-    """Yield the Chinese words that, with those beside them, are not translated as a whole."""
-    runs: list[list[Mark]] = []
-    for mark in unknown:
-        if runs and runs[-1][-1].end == mark.start:
-            runs[-1].append(mark)
-        else:
-            runs.append([mark])
+def _kinds(
+    marks: Iterable[Mark], tables: Mapping[TableKey, Table]
+) -> Mapping[int, Collection[NameKind]]:
+    """Return what the words name best, by place."""
+    found = {}
+    for mark in marks:
+        best = [link for link in mark.links if link.quality >= mark.quality - _NEAR]
+        kinds = {name_kind(link, tables) for link in best}
+        found.update(dict.fromkeys(range(mark.start, mark.end), kinds))
 
-    for run in runs:
-        text = "".join(mark.text for mark in run)
-        if has_han(text) and not is_translated(text):
-            yield from run
-
-
-def _is_foreign(catalog: Catalog, *, is_han: bool) -> bool:
-    least = math.ceil(_LEAST_NAMED * len(catalog.tables))
-    named = (table for table in catalog.tables if _has_name(table, is_han=is_han))
-    return len(list(islice(named, least))) < least
+    return found
 
 
 def _strength(mark: Mark, tables: Mapping[TableKey, Table]) -> float:
@@ -124,32 +179,8 @@ def _strength(mark: Mark, tables: Mapping[TableKey, Table]) -> float:
     if mark.intent is not None or not telling_words(mark.text):
         links = [link for link in links if link.quality >= _WHOLE]
 
-    strength = max((_strength_of(link, tables, is_han=is_han) for link in links), default=0.0)
+    strength = max((link_strength(link, tables, is_han=is_han) for link in links), default=0.0)
     return strength * _ALSO_ASKS if mark.intent is not None else strength
-
-
-def _strength_of(link: Link, tables: Mapping[TableKey, Table], *, is_han: bool) -> float:
-    quality = link.quality
-    table = tables[link.table]
-    thing: Table | Column = table
-    if link.column is not None:
-        thing = table.column(link.column) or table
-
-    if link.kind != "value" and not _has_name(thing, is_han=is_han):
-        quality = min(1.0, quality / BORROWED)
-
-    return quality * _OF_COLUMN if link.kind == "column" else quality
-
-
-def _has_name(thing: Table | Column, *, is_han: bool) -> bool:
-    """Tell whether it has a name in Chinese, or in another language.
-
-    Where it has none, the translation of its name is as good.
-    """
-    return any(
-        has_han(name) == is_han
-        for name in (thing.name, *meant_names(thing), *comment_names(thing.comment))
-    )
 
 
 def explained_scores(explained: Mapping[str, ExplainedWords]) -> dict[str, float]:

@@ -1,9 +1,10 @@
 """Which databases fit a question, by what each is known to say of its words."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from agent.database_fit import DatabaseEvidence, databases_that_fit
-from common.inquiry import Inquiry
+from common.inquiry import Inquiry, Readability
 from common.values import Catalog, Column, Table
 from knowledge.tables.question_coverage import QuestionCoverage
 from rules.linking.explained import explained_words
@@ -45,6 +46,34 @@ IN_TWO_LANGUAGES = {
     },
 }
 
+# The freight's names are English; what its `fico` is called in Chinese, no dictionary says.
+IN_ONE_LANGUAGE = {
+    "shop": Catalog(
+        (
+            Table(
+                "public",
+                "customer",
+                "table",
+                (Column("credit", "numeric", "芝麻分"), Column("alias", "text", "花名")),
+                "客户",
+            ),
+            Table("public", "payment", "table", (), "付款"),
+            Table("public", "product", "table", (), "商品"),
+            Table("public", "payment_approval", "table", (), "付款审批"),
+        )
+    ),
+    "freight": Catalog(
+        (
+            Table("public", "customer", "table", (Column("fico", "numeric"),)),
+            Table("public", "payment", "table", ()),
+            Table("public", "payment_approval", "table", ()),
+            Table("public", "dangerous_good", "table", ()),
+            Table("public", "dangerous_good_note", "table", ()),
+            *(Table("public", name, "table", ()) for name in ("ship", "port", "sailor", "crane")),
+        )
+    ),
+}
+
 
 def _evidence(
     question: str, name: str, *, is_readable: bool, catalogs: Mapping[str, Catalog] = CATALOGS
@@ -52,7 +81,8 @@ def _evidence(
     """A value of the sales, and of them alone, says "live", which means nothing."""
     explained = explained_words(Inquiry(question, "en", catalogs[name]))
     by_chance = {"live": 0.65} if name == "sales" and "live" in question else {}
-    return DatabaseEvidence(QuestionCoverage(by_chance, {}), explained, is_readable)
+    readability: Readability = "readable" if is_readable else "unreadable"
+    return DatabaseEvidence(QuestionCoverage(by_chance, {}), explained, readability)
 
 
 def test_the_best_fits_and_those_that_explain_the_question_as_well() -> None:
@@ -114,3 +144,30 @@ def test_a_database_without_names_in_the_language_may_know_what_the_best_does_no
                 for name in ("sales", "clinic")
             }
             assert databases_that_fit(evidence) == []
+
+
+def test_one_that_may_know_all_of_a_question_otherwise_fits_as_well() -> None:
+    with all_cases() as cases:
+        for question, names in (
+            # The freight's customers have a figure that nothing translates.
+            ("芝麻分最高的客户", "freight shop"),
+            # They have no such text.
+            ("各花名的客户数量", "shop"),
+            # The rules don't read by the dictionary, which knows approvals.
+            ("付款审批有多少", "freight shop"),
+            # Dangerous goods are no goods in general.
+            ("商品有多少", "shop"),
+        ):
+            with cases.case(question):
+                evidence = {
+                    name: _evidence(
+                        question, name, is_readable=name == "shop", catalogs=IN_ONE_LANGUAGE
+                    )
+                    for name in IN_ONE_LANGUAGE
+                }
+                assert sorted(databases_that_fit(evidence)) == names.split()
+
+        with cases.case("where the rules would ask what is unclear, the question may be meant"):
+            sales = _evidence("how many customers", "sales", is_readable=True)
+            shop = replace(sales, readability="unclear")
+            assert databases_that_fit({"sales": sales, "shop": shop}) == ["sales", "shop"]

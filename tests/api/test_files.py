@@ -369,6 +369,43 @@ def test_a_file_is_shared_with_groups(callers: Callable[..., Caller]) -> None:
     assert "files" not in bob.databases()
 
 
+def test_what_asks_a_deleted_file_says_so(callers: Callable[..., Caller]) -> None:
+    me = callers("eve")
+    sales = me.load(SALES)
+    me.load("name,age\nann,4\n", "people.csv")
+    answered = me.ask("各区域的金额合计", database="files")
+    assert me.call("DELETE", f"{FILES}/{sales['id']}")[0] == 200
+    export = f"/api/v0/runs/{answered['run_id']}/export?format=csv"
+    for status, data in (me.run("SELECT * FROM sales"), me.call("GET", export)):
+        assert status == 403
+        assert data["error"].startswith("None of your files has a table sales: its file may")
+        assert "Upload it again" in data["error"]
+        assert "eve" not in json.dumps(data)
+
+    _, listed = me.call("GET", FILES)
+    assert me.call("DELETE", f"{FILES}/{listed['files'][0]['id']}")[0] == 200
+    for status, data in (me.run("SELECT * FROM sales"), me.call("GET", export)):
+        assert status in (400, 404)
+        assert "You have no files" in data["error"]
+
+
+def test_a_table_keeps_a_column_and_a_header_that_is_there(callers: Callable[..., Caller]) -> None:
+    me = callers("eve")
+    _, draft = me.bring("a,b\n1,2\n", "pg_class.csv")
+    assert draft["tables"][0]["name"] == "table_pg_class"
+    path = f"{FILES}/{draft['id']}"
+    out = [{"place": place, "include": False} for place in (0, 1)]
+    for change, said in (
+        ({"columns": out}, "at least one column"),
+        ({"header_row": 99}, "first 2 rows"),
+        ({"name": "pg_class"}, "table_pg_class"),
+    ):
+        status, data = me.call("PATCH", path, json={"tables": [{"sheet": "0", **change}]})
+        assert (status, said in data["error"]) == (400, True), data
+
+    assert me.confirm(draft)["tables"][0]["rows"] == 1
+
+
 def test_what_is_refused_leaves_nothing(callers: Callable[..., Caller], settings: Settings) -> None:
     alice = callers("alice")
     for content, name in (

@@ -81,6 +81,10 @@ def _hostile() -> Iterator[tuple[str, bytes]]:
     yield "cell.csv", b'a,b\n"' + b"x" * (2 * MEGABYTE) + b'",1\n'
     yield "line.csv", b"x" * (9 * MEGABYTE)
     yield "quote.csv", b'a,b\n"' + b"1,2\n" * 600_000
+    yield "open_quote.csv", b'a,b\n1,2\n"z,2\n3,4\n'
+    yield "called.xls", b"\n<!DOCTYPE html><html><table><tr><td>a</td></tr></table></html>"
+    yield "tree.csv", b'<?xml version="1.0"?><rows><row a="1"/></rows>'
+    yield "lines.csv", b'{"a": 1}\n{"a": 2}\n'
     yield "broken_utf16.csv", b"\xff\xfea\0,\0b\0\n\0\x00\xd8"
     yield "marked.csv", b"\xef\xbb\xbfa,b\n\xff\xfe,1\n"
     yield "old.xls", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600)
@@ -91,6 +95,8 @@ def _hostile() -> Iterator[tuple[str, bytes]]:
     yield "bombs.zip", _zip({f"{n}.csv": b"0" * 4 * MEGABYTE for n in range(6)})
     yield "nested.zip", _zip({"a.zip": _zip({"b.csv": b"a,b\n1,2\n"})})
     yield "disguised.zip", _zip({"a.csv": _zip({"b.csv": b"a,b\n1,2\n"})})
+    yield "open.ods", _zip({"mimetype": b"x", "content.xml": b"<x/>"})
+    yield "binary.xlsb", _zip({"xl/workbook.bin": b"x"})
     yield "program.zip", _zip({"a.exe": b"MZ"})
     yield "none.zip", _zip({})
     yield "understated.zip", _understated(_zip({"a.csv": b"a,b\n" + b"1,2\n" * 1_000}))

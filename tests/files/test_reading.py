@@ -272,6 +272,22 @@ def test_workbooks_are_read_with_several_sheets_merged_titles_and_cached_results
     assert drafts[1].columns[1].examples == ("2",)
 
 
+def test_cells_merged_downwards_are_the_values_of_each_of_their_rows(tmp_path: Path) -> None:
+    path = tmp_path / "book.xlsx"
+    book = xlsxwriter.Workbook(str(path))
+    sheet = book.add_worksheet()
+    sheet.write_row("A1", ["区域", "城市", "补贴"])
+    sheet.merge_range("A2:A3", "华北")
+    sheet.merge_range("C2:C3", 100)
+    sheet.write_column("B2", ["北京", "天津", "上海"])
+    sheet.write("A4", "华东")
+    sheet.write("C4", 5)
+    book.close()
+    # What the rows have together counts once.
+    assert _rows(path) == [["华北", "北京", "100"], ["华北", "天津", r"\N"], ["华东", "上海", "5"]]
+    assert [(one.count, one.rows) for one in _draft(path).problems] == [(1, (3,)), (1, (3,))]
+
+
 def _as_read(path: Path) -> list[Any]:
     return [(one.title, one.sheet.merged, list(one.sheet.rows())) for one in _found(path)]
 
