@@ -23,7 +23,7 @@ DELIMITERS = {"comma": ",", "tab": "\t", "semicolon": ";", "pipe": "|"}
 
 _MARKUP = {
     re.compile(r"<(!doctype html|html|head|body|table|meta)\b", re.IGNORECASE): "HTML",
-    re.compile(r"<(\?xml|\w+[^<>]*>\s*<\w)", re.IGNORECASE): "XML",
+    re.compile(r"<(\?xml|\w[^<>]*>\s*<\w)", re.IGNORECASE): "XML",
     re.compile(r"\{\s*\"[^\"]*\"\s*:|\[\s*(\{|\[)"): "JSON",
 }
 _SEPARATING = re.compile(r"[\n\r,;|\t]")  # in a value that may have swallowed others
