@@ -5,6 +5,8 @@ import { NumberText, stringifyExact } from "./exact_json.js";
 
 const NUMERIC_TYPES = new Set(["int2", "int4", "int8", "numeric", "float4", "float8", "money", "oid"]);
 const PLAIN_NUMBER = /^(-?)(\d+)(\.\d+)?$/;
+const MOMENT_TYPES = new Set(["timestamp", "timestamptz"]);
+const MOMENT = /^(\d{4,}-\d\d-\d\d)T([\d:.]+)(Z|[+-][\d:]+)?$/;
 const LONG_TEXT = 40; // characters from which a cell may wrap
 
 /** Whether a column's values are right-aligned. */
@@ -46,10 +48,18 @@ export function writtenNumber(source, format) {
   return (WRITE[format] ?? groupThousands)(source);
 }
 
+/** `2025-03-01T09:30:00+08:00` → `2025-03-01 09:30:00 +08:00`; other texts stay as they are. */
+function writtenMoment(source) {
+  const [, day, time, offset] = MOMENT.exec(source) ?? [];
+  if (!day) return source;
+  return offset ? `${day} ${time} ${offset}` : `${day} ${time}`;
+}
+
 /** A `<td>` for `value` of a column; `format` as the server gives it. Numbers keep their exact value in `<data value>`. */
 export function cell(value, type, format) {
   if (value === null) return nullCell(type);
   if (isNumeric(type)) return numberCell(String(value), format);
+  if (MOMENT_TYPES.has(type)) return element("td", {}, writtenMoment(String(value)));
   const text = isStructure(value) ? stringifyExact(value) : String(value);
   return element("td", { class: text.length > LONG_TEXT ? "long" : "" }, text);
 }

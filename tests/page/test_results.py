@@ -175,17 +175,20 @@ def test_a_chart_is_taken_away_as_it_is_seen(page: Page, tmp_path: Path) -> None
         assert f">{text}</text>" in drawing
 
 
-def test_a_table_writes_numbers_as_the_sentence_does(page: Page) -> None:
-    formats = ["money", "money", "number", "plain", None, "percent"]
-    types = ["numeric", "numeric", "int8", "int4", "text", "numeric"]
+def test_a_table_writes_numbers_as_the_sentence_does_and_moments_readably(page: Page) -> None:
+    formats = ["money", "money", "number", "plain", None, "percent", None]
+    types = ["numeric", "numeric", "int8", "int4", "text", "numeric", "timestamptz"]
     body = {
-        "columns": list("abcdef"),
+        "columns": list("abcdefg"),
         "column_types": types,
         "formats": formats,
         "rows": "@",
         "row_count": 2,
     }
-    rows = '[[1234567.8, 0.125, 1234567, 2025, "1234", 33.3333], [-5, 2.3451, 12, 1, "x", 100.0]]'
+    rows = (
+        '[[1234567.8, 0.125, 1234567, 2025, "1234", 33.3333, "2025-03-01T09:30:00+08:00"],'
+        '[-5, 2.3451, 12, 1, "x", 100.0, "infinity"]]'
+    )
     answer = frame(
         completed(response="好", response_type="DATABASE", sql="SELECT 1", query_result=body)
     )
@@ -195,8 +198,16 @@ def test_a_table_writes_numbers_as_the_sentence_does(page: Page) -> None:
     expect_state(turn, "done")
     shown = [row.locator("td").all_inner_texts() for row in turn.locator("tbody tr").all()]
     assert shown == [
-        ["1,234,567.80", "0.12", "1,234,567", "2025", "1234", "33.33"],
-        ["-5.00", "2.35", "12", "1", "x", "100"],
+        [
+            "1,234,567.80",
+            "0.12",
+            "1,234,567",
+            "2025",
+            "1234",
+            "33.33",
+            "2025-03-01 09:30:00 +08:00",
+        ],
+        ["-5.00", "2.35", "12", "1", "x", "100", "infinity"],
     ]
 
 
