@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "licences.md"
 LOCK = ROOT / "locks" / "requirements.txt"
 _PIN = re.compile(r"^[A-Za-z0-9].*?==[^\\\n]*", re.MULTILINE)
-_ROW = re.compile(r"^\| (\S+) \| (\S+) \| (.+) \|$", re.MULTILINE)
+_ROW = re.compile(r"^\| (\S+) \| (\d\S*) \| (.+) \|$", re.MULTILINE)
 _PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 _ABOUT = """# Licences
 

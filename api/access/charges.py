@@ -44,6 +44,7 @@ CHARGES: Mapping[str, Charge] = {
     # Titles and the like cost nothing.
     "chat_completions.complete_chat": "by message",
     "chat_completions.list_models": "free",
+    "chat_completions.read_model": "free",
     # Only calls of tools and reading cost something.
     "mcp.handle_message": "by message",
     # Vanna's clients repeat a message when their connection broke; that joins its run.

@@ -231,10 +231,14 @@ DAYS = {
     ),
     TARGET: (
         "SELECT CAST(date_trunc('month', ordered_on) AS date) AS month, sum(total) AS sales "
-        "FROM dwd_days WHERE ordered_on IS NOT NULL GROUP BY 1 "
-        "UNION ALL SELECT NULL, sum(total) FROM dwd_days WHERE ordered_on IS NULL"
+        "FROM dwd_days GROUP BY 1"
     ),
 }
+# Has a row of no month also where every order has a date.
+ALWAYS_UNDATED = (
+    DAYS[TARGET].replace("GROUP BY", "WHERE ordered_on IS NOT NULL GROUP BY")
+    + " UNION ALL SELECT NULL, sum(total) FROM dwd_days WHERE ordered_on IS NULL"
+)
 
 
 def test_another_plan_counts_when_its_target_is_the_same(ask: Ask) -> None:
@@ -243,7 +247,7 @@ def test_another_plan_counts_when_its_target_is_the_same(ask: Ask) -> None:
     assert [node["name"] for node in answer["plan"]["nodes"]][-2:] == ["dwd_days", TARGET]
     assert rows(answer) == MONTHS
     lost = {**DAYS, "dwd_days": DAYS["dwd_days"].replace("LEFT JOIN", "JOIN")}
-    for sql in (lost, {TARGET: DAYS[TARGET]}):
+    for sql in (lost, {TARGET: DAYS[TARGET]}, {**DAYS, TARGET: ALWAYS_UNDATED}):
         answer = ask(hands_in(plan=other_plan, sql=by_node(sql)))
         assert methods(answer) == ("proven", "rules")
         assert [node["name"] for node in answer["plan"]["nodes"]][-2:] == [JOINED, TARGET]

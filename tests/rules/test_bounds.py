@@ -163,9 +163,14 @@ def test_a_step_out_of_time_is_refused_and_not_kept(monkeypatch: pytest.MonkeyPa
 
 
 class Clock:
-    """Processor time as the test says."""
+    """Processor time as the test says.
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    Args:
+        few: checks that a step may make before its time holds.
+    """
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, few: int = 0) -> None:
+        monkeypatch.setattr(cpu_clock, "_FEW_CHECKS", few)
         self.now = 0.0
         self.looks = 0
         monkeypatch.setattr(cpu_clock, "thread_time", self._processor_time)
@@ -190,6 +195,16 @@ def test_a_step_has_so_much_time_and_what_is_read_once_takes_little_of_it(
     assert within(0.05, lambda: clock.work(0.004, 13), "late") == "late"
     assert within(0.05, lambda: clock.work(3.0), "late") == "done", "a dictionary was read"
     check()  # nothing is bounded outside of steps
+
+
+def test_a_step_of_few_checks_that_is_held_up_has_several_times_as_much(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = Clock(monkeypatch, few=100)
+    assert within(0.05, lambda: clock.work(0.004, 49), "late") == "done"
+    assert within(0.05, lambda: clock.work(0.004, 51), "late") == "late"
+    assert within(0.05, lambda: clock.work(0.0006, 99), "late") == "done"
+    assert within(0.05, lambda: clock.work(0.0006, 101), "late") == "late"
 
 
 def test_steps_within_a_step_share_its_time(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -215,7 +215,13 @@ def test_complete_questions_mean_the_same_in_any_conversation(
         if case.question in NAME_NO_FIGURE:
             continue
         alone = draft(case.question, (), demo.catalog)
-        assert draft(case.question, (before,), demo.catalog) == alone, case.question
+        after = draft(case.question, (before,), demo.catalog)
+        assert _without_examples(after) == _without_examples(alone), case.question
+
+
+def _without_examples(made: Draft) -> Draft:
+    """How many examples a refusal has depends on how far the rules come in their time."""
+    return replace(made, examples=()) if isinstance(made, NoSql) else made
 
 
 STANDING = (
