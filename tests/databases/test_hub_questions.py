@@ -125,6 +125,7 @@ def test_statements_over_several_sources_give_what_one_database_gives(
     assert len(QUESTIONS) == 60
 
 
+@pytest.mark.slow
 def test_questions_over_several_sources_are_answered_by_the_rules(
     asking: Asking, whole: str
 ) -> None:

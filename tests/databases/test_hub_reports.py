@@ -77,6 +77,7 @@ def _reported(asking: Asking) -> tuple[object, str]:
     )
 
 
+@pytest.mark.slow
 def test_a_report_follows_the_file_that_its_table_comes_from(
     asking: Asking, world: HubWorld, workspace: str
 ) -> None:

@@ -19,7 +19,6 @@ from databases.demo.loader import DemoServer
 from databases.demo.reader import READER
 from tests.support.asking import Asking, frames
 from tests.support.databases import as_admin, execute
-from tests.support.effort import slow_beyond
 from tests.support.etl_model import hands_in
 from tests.support.openai_server import OpenAiServer
 from tests.support.people import EXAMPLES, LESSONS, People
@@ -254,7 +253,8 @@ class Guests(People):
         return stable
 
 
-@pytest.mark.parametrize("way", slow_beyond(1, ["model", "grants", "rows"]))
+@pytest.mark.slow
+@pytest.mark.parametrize("way", ["model", "grants", "rows"])
 def test_what_is_closed_might_as_well_not_be_there(
     make_database: Callable[[str], str],
     make_app_database: Callable[[], str],

@@ -178,6 +178,7 @@ def _is_surely_slow(found: Found, attack: Attack, rounds: int) -> bool:
     return all(_is_slow(found, attack) for _ in range(rounds))
 
 
+@pytest.mark.slow
 def test_every_pattern_is_linear() -> None:
     known = patterns()
     assert len(known) > 400, "patterns are no longer found"

@@ -62,6 +62,7 @@ def _stored(data: Any) -> Any:
     return from_text(to_text(data))
 
 
+@pytest.mark.slow
 def test_every_query_is_read_back_as_it_was(catalogs: dict[str, Catalog]) -> None:
     understood = 0
     with all_cases() as cases:
