@@ -23,6 +23,7 @@ from benchmarks import (
     etl_mutation,
     file_loading,
     first_paint,
+    flow_cost,
     hosts,
     interruptions,
     killed_drafts,
@@ -319,6 +320,10 @@ def _transformations(_database_url: str, folder: Path, options: argparse.Namespa
         print("\n".join(found.lines()), flush=True)
 
 
+def _flow_cost(database_url: str, folder: Path, _options: argparse.Namespace) -> None:
+    print("\n".join(flow_cost.run(database_url, folder).lines()), flush=True)
+
+
 def _killed_drafts(_database_url: str, folder: Path, _options: argparse.Namespace) -> None:
     print("\n".join(killed_drafts.run(folder).lines()), flush=True)
 
@@ -349,6 +354,7 @@ _MEASUREMENTS: dict[str, Callable[[str, Path, argparse.Namespace], None]] = {
     "etl_mutation": _etl_mutation,
     "transformations": _transformations,
     "killed_drafts": _killed_drafts,
+    "flow_cost": _flow_cost,
 }
 
 if __name__ == "__main__":
