@@ -162,7 +162,8 @@ class JoinLinks:
         for way in ways:
             passed = [start, *(link.right for link in way)]
             here = passed[-1]
-            for link in self._onward(here):
+            onward = self._onward(here)
+            for link in onward:
                 if link.right not in passed:
                     yield (*way, link)
 

@@ -377,7 +377,9 @@ def _said_name(column: Column) -> Text:
         return Text(comment, comment)
 
     names = column.meaning.names
-    return Text(names.label("zh") or comment, names.label("en") or comment)
+    in_chinese = names.label("zh") or comment
+    in_english = names.label("en") or comment
+    return Text(in_chinese, in_english)
 
 
 def said_names(column: Column) -> tuple[str, ...]:

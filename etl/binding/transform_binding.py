@@ -368,9 +368,9 @@ def _target_currency(rates: BoundSource, currency: str, to: str) -> str | None:
     """Return the column of the currency that rates lead to, where they have one."""
     currencies = []
     for column in rates.table.columns:
-        if column.name == currency or kind_of_type(column.type) != "text":
-            continue
-        if is_currency(column) or to in column.values:
+        is_other_text = column.name != currency and kind_of_type(column.type) == "text"
+        holds_currencies = is_currency(column) or to in column.values
+        if is_other_text and holds_currencies:
             currencies.append(column.name)
 
     return currencies[0] if len(currencies) == 1 else None

@@ -361,11 +361,12 @@ def _kind_without_verb(part: Sequence[Token], before: ClauseKind) -> ClauseKind:
     """Return the kind of a part that has no verb of its own, by its figures, groups and tables."""
     if says(part, "aggregate", *_FIGURES):
         return "aggregate"
-    if before == "beginning" and says(part, "each") and not table_words(part):
+    is_first = before == "beginning"
+    if is_first and says(part, "each") and not table_words(part):
         return "aggregate"
     if before not in ("beginning", "aggregate") and says(part, "bucket", "by"):
         return "aggregate"
-    if before == "beginning" and table_words(part):
+    if is_first and table_words(part):
         return "source"
     if _is_lookup(part):
         return "lookup"

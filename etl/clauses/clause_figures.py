@@ -103,7 +103,9 @@ class FigureReader:
 
     def _close_functions(self) -> None:
         """Note functions that no figure followed; a sum alone leaves the figure to be asked for."""
-        if not self._reading.measures and all(token.kind == "sum" for token in self._said):
+        kinds = {token.kind for token in self._said}
+        is_sum_alone = not self._reading.measures and kinds <= {"sum"}
+        if is_sum_alone:
             return
 
         self._reading.uncovered += [token.text for token in self._said]

@@ -431,8 +431,9 @@ class NameResolver:
     def may_be_date(self, token: Token) -> bool:
         """Tell whether the word may name a date column."""
         for link in token.links("column"):
-            column = self.table_by_key(link.table).column(link.column or "")
-            if column is not None and is_date(self.table_by_key(link.table), column):
+            table = self.table_by_key(link.table)
+            column = table.column(link.column or "")
+            if column is not None and is_date(table, column):
                 return True
 
         return False

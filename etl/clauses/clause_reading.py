@@ -300,7 +300,8 @@ def _has_key(known: Sequence[Json], key: Json) -> bool:
     if "unit" not in key or "column" in key:
         return False
 
-    return any(one.get("unit") == key["unit"] for one in known)
+    units = {other.get("unit") for other in known}
+    return key["unit"] in units
 
 
 class ClauseReader:

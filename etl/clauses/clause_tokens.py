@@ -396,15 +396,19 @@ def _with_row_apart(question: str, tokens: Sequence[Token], catalog: Catalog) ->
     behind them says which shipments are meant. None where nothing is said so.
     """
     for token, after in pairwise(tokens):
-        first, blank, rest = token.text.partition(" ")
-        is_written = token.mark.literal is not None or token.text not in question
-        if not blank or is_written or token.table is None:
+        if token.table is None or not after.is_value:
             continue
 
-        ends = [key.target for key in catalog.by_key[token.table].foreign_keys]
-        values = {link.table for link in after.links("value")}
-        if len(ends) > 1 and after.is_value and values.intersection(ends):
-            return question.replace(token.text, f"`{first}` {rest}", 1)
+        references = catalog.by_key[token.table].foreign_keys
+        linked = {key.target for key in references}
+        tables_of_value = {link.table for link in after.links("value")}
+        is_link_to_value = len(references) > 1 and not linked.isdisjoint(tables_of_value)
+        first, blank, rest = token.text.partition(" ")
+        is_in_quotes = token.mark.literal is not None
+        is_as_said = not is_in_quotes and token.text in question
+        if blank and is_as_said and is_link_to_value:
+            apart = f"`{first}` {rest}"
+            return question.replace(token.text, apart, 1)
 
     return None
 

@@ -198,7 +198,8 @@ class JoinClauses(ClauseReader):
                 continue
 
             table = self._names.table_by_key(link.table)
-            yield from named_columns(table, [link.column or ""])
+            column = link.column or ""
+            yield from named_columns(table, [column])
 
 
 def _key_tokens(tokens: Sequence[Token]) -> list[Token]:

@@ -4,7 +4,7 @@
 which a member may have several. Nothing of these tables comes into the result.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -411,13 +411,11 @@ class LookupClauses(ClauseReader):
     def _rename(self, name: str, other: str) -> None:
         for action, parameters in self._draft.operations:
             if action == "join" and parameters["how"] in ("semi", "anti"):
-                parameters.update({side: other for side in _SIDES if parameters[side] == name})
+                renamed = {side: other for side in _SIDES if parameters[side] == name}
+                parameters.update(renamed)
             elif action == "filter" and parameters.get("table") == name:
                 parameters["table"] = other
-                for one in parameters["conditions"]:
-                    for compared in alternatives_in(one):
-                        column = compared["column"].removeprefix(f"{name}.")
-                        compared["column"] = f"{other}.{column}"
+                _rename_columns(parameters["conditions"], name, other)
 
     def _free_name(self, table: Table) -> str:
         """Return a name for a table that is looked up, other than those of the request's tables."""
@@ -550,6 +548,14 @@ def _place_of_relation(tokens: Sequence[Token]) -> int | None:
         return own
 
     return place_of(tokens, "exclude")
+
+
+def _rename_columns(conditions: Iterable[Json], name: str, other: str) -> None:
+    """Let conditions on columns of a table use its new name."""
+    for named in conditions:
+        for compared in alternatives_in(named):
+            column = compared["column"].removeprefix(f"{name}.")
+            compared["column"] = f"{other}.{column}"
 
 
 def _words_before(

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from copy import deepcopy
-from itertools import count, filterfalse
+from itertools import count
 from typing import Any
 
 from etl.schemas.requirement import Action, IntentOperation
@@ -168,7 +168,7 @@ class RequestDraft:
         for sink in self.of("sink"):
             for part in ("columns", "unique_key"):
                 listed = sink.get(part) or ()
-                kept = list(filterfalse(names.__contains__, listed))
+                kept = [name for name in listed if name not in names]
                 sink[part] = kept or None
 
     def rename_result(self, names: Mapping[str, str]) -> None:

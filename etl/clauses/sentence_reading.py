@@ -196,8 +196,10 @@ class _SentenceReader:
         """Note the tables that only say of what a value is: "shipments tagged cold"."""
         for token, after in pairwise(tokens):
             is_behind_base = token.table in self._names.sources[1:]
-            if is_behind_base and any(link.table == token.table for link in after.links("value")):
-                self._reading.selecting.add(after.mark.links[0].table)
+            tables_of_value = {link.table for link in after.links("value")}
+            if is_behind_base and token.table in tables_of_value:
+                selecting = after.mark.links[0].table
+                self._reading.selecting.add(selecting)
 
     def _base_words(self, clause: Clause) -> Sequence[Token]:
         """Return the words of a clause that may name the base."""

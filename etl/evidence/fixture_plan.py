@@ -166,7 +166,9 @@ class FixturePlan:
         numbers: dict[Place, int] = {}
         for step in self._joins:
             for pair in step.on:
-                _number_alike(numbers, [self._place(one) for one in pair if one.source])
+                columns = [column for column in pair if column.source]
+                places = [self._place(column) for column in columns]
+                _number_alike(numbers, places)
 
         return numbers
 

@@ -123,7 +123,8 @@ class SampleBuild:
         built = [(str(name), _without_modifier(str(type_))) for name, type_ in rows.rows]
         planned = [(name, _without_modifier(type_)) for name, type_ in model.types.items()]
         missing = [pair for pair in planned if pair not in built]
-        return len(missing) + abs(len(built) - len(planned))
+        surplus = abs(len(built) - len(planned))
+        return len(missing) + surplus
 
     async def is_same_again(self, target: DraftModel) -> EvidenceTest:
         """Build a model once more over the same rows and compare it with what is there."""

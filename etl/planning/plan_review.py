@@ -164,7 +164,8 @@ def _fits(comparison: exp.EQ, scope: QueryScope) -> bool:
 def _joins(draft: Draft, _: BoundIntent) -> Iterator[Found]:
     for model, join in _parts(draft, exp.Join):
         is_meant = join.kind == "CROSS"  # periods with the groups that occur
-        has_condition = join.args.get("on") is not None or join.args.get("using")
+        columns = join.args.get("using")
+        has_condition = join.args.get("on") is not None or columns
         if not is_meant and not has_condition:
             yield "cartesian", model.name, join.this.alias_or_name
 

@@ -108,7 +108,8 @@ class ScratchBuild:
         names = sql.SQL(", ").join(sql.Identifier(column) for column in columns)
         statement = sql.SQL("COPY {} ({}) FROM STDIN").format(sql.Identifier(schema, table), names)
         with translated():
-            async with self._connection.cursor().copy(statement) as copy:
+            cursor = self._connection.cursor()
+            async with cursor.copy(statement) as copy:
                 for row in rows:
                     await copy.write_row(row)
 
