@@ -13,6 +13,7 @@ from agent.answers.reference_rows import NamesByColumn, column_labels
 from agent.answers.said_conditions import conditions_said
 from common.text import Lang
 from common.values import Catalog, QueryResult
+from knowledge.results.currencies import has_several_currencies, is_amount
 from knowledge.results.result_columns import ResultColumn, result_columns
 from knowledge.results.value_labels import value_labels
 from knowledge.results.written_values import format_of
@@ -89,9 +90,11 @@ def _totals(columns: Sequence[ResultColumn], result: QueryResult) -> list[Any]:
         return []
 
     has_times = any(column.role == "time" for column in columns)
+    is_mixed = has_several_currencies(columns, result)
     totals = []
     for place, column in enumerate(columns):
-        is_added = _is_added(column, has_times=has_times)
+        is_of_one_kind = not (is_mixed and is_amount(column))
+        is_added = is_of_one_kind and _is_added(column, has_times=has_times)
         totals.append(_sum([row[place] for row in result.rows]) if is_added else None)
 
     return totals

@@ -38,6 +38,9 @@ CATALOG = Catalog(
             ("balance", "numeric", "余额"),
             ("stock_change", "integer", "库存变动"),
         ),
+        _table(
+            "payment", "付款", ("currency", "text", "币种"), ("amount", "numeric(12,2)", "金额")
+        ),
     )
 )
 
@@ -65,6 +68,15 @@ def test_only_what_may_be_added_has_a_total(select: str, total: int | None, why:
     result = QueryResult(columns, types, ([names[0], 1], [names[1], 2]))
     shown = shown_result(f"SELECT {select}", result, CATALOG, "zh")["query_result"]
     assert shown.get("totals") == (None if total is None else [None, total]), why
+
+
+@pytest.mark.parametrize(("second", "total"), [("USD", None), ("CNY", 3)])
+def test_amounts_of_several_currencies_are_not_added_up(second: str, total: int | None) -> None:
+    sql = "SELECT currency, sum(amount), count(*) FROM payment GROUP BY 1"
+    rows = (["CNY", 1, 5], [second, 2, 7])
+    result = QueryResult(("currency", "sum", "count"), ("text", "numeric", "int8"), rows)
+    shown = shown_result(sql, result, CATALOG, "en")["query_result"]
+    assert shown["totals"] == [None, total, 12]
 
 
 @pytest.mark.parametrize(
