@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from sqltree.parsing import Node
 from sqltree.tree_values import children_of, column_name
+from sqltree.writing import is_equal
 
 
 @dataclass(frozen=True)
@@ -44,22 +45,11 @@ def _place_of(key: Node, targets: Sequence[Node], columns: Sequence[str]) -> int
     if len(name) == 1 and name[0] in columns:
         return columns.index(name[0])
 
-    written = _without_places(key)
     for place, target in enumerate(targets):
-        if _without_places(target.get("val", {})) == written:
+        if is_equal(target.get("val", {}), key):
             return place
 
     return None
-
-
-def _without_places(value: object) -> object:
-    """Return a tree without the places of its parts in the text."""
-    if isinstance(value, dict):
-        return {name: _without_places(one) for name, one in value.items() if name != "location"}
-    if isinstance(value, list):
-        return [_without_places(one) for one in value]
-
-    return value
 
 
 def _sorts(node: Node) -> Iterator[bool]:

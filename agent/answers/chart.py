@@ -171,7 +171,7 @@ class Roles:
 
     def has_subtotals(self, name: str) -> bool:
         """Tell whether some of the rows are the totals of others."""
-        y = self.columns[self._positions[name]]
+        y = self._column(name)
         if y.output.subtotals != "possible":
             return y.output.subtotals == "certain"
 
@@ -184,29 +184,37 @@ class Roles:
         if chart["type"] in ("number", "scatter") or "step" in chart:
             return {}
 
-        y = self.columns[self._positions[chart["y"]]]
-        figures = [_size(value) for value in self.values(y)]
-        is_line = chart["type"] == "line"
         found = {}
         for axis, name in (("x", "order"), ("series", "series_order")):
-            is_course = axis == "x" and is_line
-            if chart[axis] is None or not (is_course or self._is_order_of(axis)):
-                continue
-
-            column = self.columns[self._positions[chart[axis]]]
-            rows = list(zip(self.values(column), figures, strict=True))
-            key = None if is_course or self.is_ranked else self.sort_key
-            order = axis_order(column, rows, key, by_size=axis == "x" and not is_line)
-            if order is None and is_course and column.role != "time":
-                order = list(dict.fromkeys(self.values(column)))
+            order = self._order_of(axis, chart) if chart[axis] is not None else None
             if order is not None:
                 found[name] = order
 
         if chart["series"] is not None and "order" in found and "series_order" not in found:
-            series = self.columns[self._positions[chart["series"]]]
+            series = self._column(chart["series"])
             found["series_order"] = list(dict.fromkeys(self.values(series)))
 
         return found
+
+    def _order_of(self, axis: str, chart: Chart) -> list[Any] | None:
+        """Return the values of an axis in the order to show them; None: as the rows have them."""
+        is_line = chart["type"] == "line"
+        is_course = axis == "x" and is_line
+        if not is_course and not self._is_order_of(axis):
+            return None
+
+        column = self._column(chart[axis])
+        figures = map(_size, self.values(self._column(chart["y"])))
+        rows = list(zip(self.values(column), figures, strict=True))
+        key = None if is_course or self.is_ranked else self.sort_key
+        order = axis_order(column, rows, key, by_size=axis == "x" and not is_line)
+        if order is None and is_course and column.role != "time":
+            return list(dict.fromkeys(self.values(column)))
+
+        return order
+
+    def _column(self, name: str) -> ResultColumn:
+        return self.columns[self._positions[name]]
 
     def _is_order_of(self, axis: str) -> bool:
         """Tell whether an axis may be put in an order that is not that of the rows."""

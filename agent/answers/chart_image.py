@@ -195,13 +195,13 @@ def _pie(axes: Any, chart: Mapping[str, Any], values: _Values) -> None:
     """Draw slices for the figures that there are, as shares: matplotlib's own numbers of slices end
     at 3e38.
     """
-    known = [
+    drawable = [
         (_label(x), y)
         for x, y in zip(values[chart["x"]], values[chart["y"]], strict=True)
         if not isnan(y)
     ]
-    whole = fsum(y for _, y in known)
-    labels, shares = [x for x, _ in known], [y / whole for _, y in known]
+    whole = fsum(y for _, y in drawable)
+    labels, shares = [x for x, _ in drawable], [y / whole for _, y in drawable]
     axes.pie(shares, labels=labels, autopct="%.1f%%", startangle=90, counterclock=False)
 
 

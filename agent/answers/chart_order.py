@@ -4,6 +4,7 @@ That of time or of numbers; names that come in no order stand with the largest f
 """
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
 from typing import Any
@@ -56,23 +57,31 @@ def axis_order(
     values = list(dict.fromkeys(value for value, _ in rows))
     known = [value for value in values if value is not None]
     key = natural_key(column, known)
-    is_by_text = sort_key is column and all(isinstance(value, str) for value in known)
-    if sort_key is column and not (is_by_text and column.role != "time" and key is not None):
+    if sort_key is column and (key is None or not _is_sorted_as_text(column, known)):
         return None
 
     ordered = known
     if key is not None:
         ordered = sorted(known, key=key)
     elif sort_key is None and by_size:
-        sizes: dict[Any, float] = dict.fromkeys(known, 0.0)
-        for value, figure in rows:
-            if value is not None:
-                sizes[value] += figure
-
-        ordered = sorted(known, key=lambda value: -sizes[value])
+        ordered = _largest_first(rows)
 
     ordered += [None] * (len(values) - len(known))
     return ordered if ordered != values else None
+
+
+def _is_sorted_as_text(column: ResultColumn, values: Iterable[Any]) -> bool:
+    """Tell whether sorting by the column gives the order of letters: April before January."""
+    return column.role != "time" and all(isinstance(value, str) for value in values)
+
+
+def _largest_first(rows: Iterable[tuple[Any, float]]) -> list[Any]:
+    sizes: defaultdict[Any, float] = defaultdict(float)
+    for value, figure in rows:
+        if value is not None:
+            sizes[value] += figure
+
+    return sorted(sizes, key=lambda value: -sizes[value])
 
 
 def natural_key(column: ResultColumn, values: Iterable[Any]) -> _Key | None:

@@ -61,7 +61,7 @@ class FallbackSkills:
     async def summarize(
         self, inquiry: Inquiry, sql: str, result: QueryResult, emit: Emit | None = None
     ) -> SkillResult[str]:
-        """See `Skills.summarize`.
+        """Say the result as `Skills.summarize` does.
 
         When the model fails after pieces were emitted, the backup's follow as a new paragraph.
         """

@@ -158,7 +158,7 @@ def model_list(names: Iterable[str]) -> Json:
 
 
 def model_object(name: str) -> Json:
-    """Return one model."""
+    """Return an agent as OpenAI describes a model."""
     return {"id": name, "object": "model", "created": 0, "owned_by": "citu"}
 
 

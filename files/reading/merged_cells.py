@@ -1,13 +1,13 @@
 """Cells that are merged down over several rows: the value of the first is that of each row."""
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from files.reading.column_types import Misfits
 from files.reading.sheets import MergedCells, Row
+from files.reading.value_forms import readers
 
-_NUMBER = re.compile(r"[-+(]?[¥$€£]?\s?[\d.,]+\s?%?\)?")
+_NUMBERS = readers("integer", ()) + readers("numeric", ())
 
 
 class MergedRows:
@@ -38,9 +38,8 @@ class MergedRows:
         return self._filled_in(rows)
 
     def _filled_in(self, rows: Iterable[Row]) -> Iterator[Row]:
-        values: dict[
-            int, tuple[int, str]
-        ] = {}  # by column: the last row that has it, and the value
+        # By column: the last row that has the value, and the value.
+        values: dict[int, tuple[int, str]] = {}
         for number, row in enumerate(rows):
             values = {place: value for place, value in values.items() if value[0] >= number}
             yield self._with(values, number, row)
@@ -54,7 +53,7 @@ class MergedRows:
         for place, (_, value) in values.items():
             if place < len(row) and row[place].strip():
                 continue
-            if _NUMBER.fullmatch(value):
+            if _is_number(value):
                 self.left_empty.add(number + 1)
                 continue
 
@@ -63,3 +62,7 @@ class MergedRows:
             found[place] = value
 
         return found
+
+
+def _is_number(value: str) -> bool:
+    return any(form.read(value) is not None for form in _NUMBERS)

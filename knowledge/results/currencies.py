@@ -14,7 +14,8 @@ def has_several_currencies(columns: Sequence[ResultColumn], result: QueryResult)
             continue
 
         values = {str(row[place]).strip().lower() for row in result.rows if row[place] is not None}
-        if len(values) > 1 and (names_currencies(column) or CURRENCIES.issuperset(values)):
+        is_of_currencies = names_currencies(column) or CURRENCIES.issuperset(values)
+        if is_of_currencies and len(values) > 1:
             return True
 
     return False

@@ -356,31 +356,37 @@ def _with_said_date(asked: Asked) -> Asked:
     if not has_spans and not has_units:
         return asked
 
-    date: Link | None = None
-    groups = []
-    for one in asked.parts.groups:
-        dimension = one.dimension
-        after = asked.question.word_at(one.at + 1)
-        is_reckoned = one.by and after is not None and after.text in _RECKONED
-        if is_reckoned and dimension.column and dimension.bucket in (None, "day"):
-            date = column_link(dimension.table, dimension.column)
-        else:
-            groups.append(one)
-
+    date, groups = _date_of_reckoning(asked)
     if date is None or not asked.question.is_date(date):
         return asked
     if not has_units and _is_usual_date(asked, date):
         return asked
 
-    for place, one in enumerate(groups):
-        if one.dimension.table == NO_TABLE:
-            dated = replace(one.dimension, table=date.table, column=date.column)
-            groups[place] = replace(one, dimension=dated)
+    for place, group in enumerate(groups):
+        if group.dimension.table == NO_TABLE:
+            dated = replace(group.dimension, table=date.table, column=date.column)
+            groups[place] = replace(group, dimension=dated)
 
     spans = [
         span if span.link is not None else replace(span, link=date) for span in asked.parts.spans
     ]
     return asked.with_parts(groups=tuple(groups), spans=tuple(spans))
+
+
+def _date_of_reckoning(asked: Asked) -> tuple[Link | None, list[GroupBy]]:
+    """Return what the question reckons by, `按入住日期算`, and the other groups."""
+    date: Link | None = None
+    groups = []
+    for group in asked.parts.groups:
+        dimension = group.dimension
+        after = asked.question.word_at(group.at + 1)
+        is_reckoned = group.by and after is not None and after.text in _RECKONED
+        if is_reckoned and dimension.column and dimension.bucket in (None, "day"):
+            date = column_link(dimension.table, dimension.column)
+        else:
+            groups.append(group)
+
+    return date, groups
 
 
 def _is_usual_date(asked: Asked, date: Link) -> bool:

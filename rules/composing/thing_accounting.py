@@ -15,7 +15,6 @@ from rules.words.speech import is_participle, part_of_speech
 
 _BELOW = frozenset(WORDS.both("questions.below"))
 _THEIRS = frozenset(WORDS.both("questions.theirs"))
-_ASKS_NUMBER = WORDS.found("questions.asks_number")
 _CURRENCIES = frozenset(WORDS.both("questions.currencies"))
 _CURRENCY = WORDS.found("columns.currency")
 _STARTING = frozenset(WORDS.english.phrases("questions.starting"))
@@ -31,7 +30,7 @@ def refuse_other_things(asked: Asked, query: Query) -> None:
         Refusal: names the words.
     """
     _refuse_unshown_things(asked, query)
-    _refuse_counts_of_others(asked, query)
+    _refuse_counts_of_values(asked, query)
     _refuse_passed_ranks(asked, query)
     _refuse_totals_of_each(asked, query)
     _refuse_rows_of_each(asked, query)
@@ -80,21 +79,13 @@ def _shown(query: Query) -> set[ColumnIdentity]:
     return found
 
 
-def _refuse_counts_of_others(asked: Asked, query: Query) -> None:
+def _refuse_counts_of_values(asked: Asked, query: Query) -> None:
     """Refuse to count rows of a value for the things behind it: "how many late pupils" were late.
 
     Their lessons are not counted.
     """
     counted = {measure.table for measure in query.measures}
     grouped = {dimension.table for dimension in query.dimensions}
-    for word, after in pairwise(asked.question.words):
-        thing = after.link_as("tab")
-        is_asked = word.mark.means("count") and _ASKS_NUMBER.search(word.text.lower()) is not None
-        if thing is None or not is_asked or after.noun is None or not after.noun.is_table:
-            continue
-        if counted and thing.table not in counted | grouped:
-            raise unused_words([word.mark.text, after.mark.text])
-
     for word, value, after in zip(*(asked.question.words[at:] for at in range(3)), strict=False):
         thing = after.link_as("tab")
         said = value.link_as("val")

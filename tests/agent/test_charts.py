@@ -446,6 +446,12 @@ CASES: list[tuple[str, Expected, str]] = [
         "the best months are ranked",
     ),
     (
+        "SELECT category, count(*) AS n, sum(monthly_rent) AS rent FROM shop GROUP BY 1 "
+        "ORDER BY sum(monthly_rent) DESC LIMIT 3",
+        ("bar", "category", "rent", None),
+        "the figure of the order is drawn, also where it is written again",
+    ),
+    (
         f"SELECT revenue_date, sum(amount) AS revenue FROM daily_revenue WHERE {WEEK} "
         "GROUP BY 1 ORDER BY 1 DESC",
         ("line", "revenue_date", "revenue", None),
