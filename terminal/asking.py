@@ -33,38 +33,40 @@ class TerminalConversation:
     as_json: bool = False
     with_sql: bool = True
     run_id: str | None = None
-    _asked: Event | None = None
+    _open_question: Event | None = None
 
-    def ask(self, said: str) -> bool:
+    def ask(self, message: str) -> bool:
         """Ask, or answer what the run before has asked; show the steps and the answer.
 
         Returns whether there was an answer, or a question back.
         """
         last: Event = {}
-        with self.notes.status("…") as status, closing(self._events(said)) as events:
+        with self.notes.status("…") as status, closing(self._events(message)) as events:
             for event in events:
                 if event["type"] == "progress":
-                    details = event.get("sub_status") or event.get("details") or ""
-                    status.update(f"{event['display_name']} {details}".strip())
+                    status.update(_progress_text(event))
 
                 last = event
 
         self.conversation_id = last.get("conversation_id") or self.conversation_id
         self.run_id = last.get("run_id") or self.run_id
-        self._asked = last if last.get("type") == "question" else None
+        self._open_question = last if last.get("type") == "question" else None
         return self._show(last)
 
     def begin_anew(self) -> None:
         """Forget conversation and run, so that the next line begins another conversation."""
-        self.conversation_id = self.run_id = self._asked = None
+        self.conversation_id = self.run_id = self._open_question = None
 
-    def _events(self, said: str) -> Events:
-        asked = self._asked
-        if asked is not None:
-            answer = {"interrupt_id": asked["interrupt_id"], "answer": answer_in(asked, said)}
-            return self.connection.answer(asked["run_id"], answer)
+    def _events(self, message: str) -> Events:
+        question = self._open_question
+        if question is not None:
+            answer = {
+                "interrupt_id": question["interrupt_id"],
+                "answer": answer_in(question, message),
+            }
+            return self.connection.answer(question["run_id"], answer)
 
-        body: dict[str, Any] = {"question": said, **self.options, "stream_tokens": False}
+        body: dict[str, Any] = {"question": message, **self.options, "stream_tokens": False}
         if self.conversation_id is not None:
             body["conversation_id"] = self.conversation_id
 
@@ -76,14 +78,17 @@ class TerminalConversation:
         elif last.get("type") == "completed":
             show_answer(self.console, last, with_sql=self.with_sql)
         elif last.get("type") == "question":
-            self.console.print(str(last["prompt"]), markup=False)
-            for choice in last.get("choices") or ():
-                self.console.print(f"  › {choice}", markup=False)
+            self._show_question(last)
         else:
             message = last.get("error") or "The connection ended before the answer."
             self.notes.print(str(message), style="red", markup=False)
 
         return last.get("type") in ("completed", "question")
+
+    def _show_question(self, question: Event) -> None:
+        self.console.print(str(question["prompt"]), markup=False)
+        for choice in question.get("choices") or ():
+            self.console.print(f"  › {choice}", markup=False)
 
     def export(self, path: Path) -> None:
         """Write the rows of the latest answer into a file, whose name ends in its format.
@@ -102,13 +107,17 @@ class TerminalConversation:
             query["conversation_id"] = self.conversation_id
 
         with closing(self.connection.export(self.run_id, query)) as pieces:
-            first = next(pieces, b"")
+            first = next(pieces, b"")  # what is refused leaves no file
             with path.open("wb") as file:
                 file.write(first)
-                for piece in pieces:
-                    file.write(piece)
+                file.writelines(pieces)
 
         self.notes.print(f"{path}", style="dim", markup=False)
+
+
+def _progress_text(event: Event) -> str:
+    details = event.get("sub_status") or event.get("details") or ""
+    return f"{event['display_name']} {details}".strip()
 
 
 def converse(conversation: TerminalConversation, read: Callable[[str], str]) -> None:

@@ -22,17 +22,33 @@ def show_answer(console: Console, answer: Mapping[str, Any], *, with_sql: bool) 
     """Show an answer, by `data` of the event `completed`."""
     console.print(_plain(answer["response"]))
     _show_rows(console, answer)
-    for card in answer.get("cards") or ():
-        _show_card(console, card)
-    if with_sql and answer.get("sql"):
-        console.print(Syntax(answer["sql"], "sql", word_wrap=True, background_color="default"))
+    _show_cards(console, answer)
+    if with_sql:
+        _show_sql(console, answer)
 
     for warning in answer.get("warnings") or ():
         console.print(_plain(warning), style="yellow")
 
+    _show_offers(console, answer)
+
+
+def _show_cards(console: Console, answer: Mapping[str, Any]) -> None:
+    for card in answer.get("cards") or ():
+        _show_card(console, card)
+
+
+def _show_sql(console: Console, answer: Mapping[str, Any]) -> None:
+    sql = answer.get("sql")
+    if sql:
+        console.print(Syntax(sql, "sql", word_wrap=True, background_color="default"))
+
+
+def _show_offers(console: Console, answer: Mapping[str, Any]) -> None:
+    """Show what may be asked next."""
     for name in ("choices", "rewrites", "follow_ups"):
-        for offered in answer.get(name) or ():
-            console.print(Styled(f"  › {offered}".translate(_CONTROLS), style="dim"))
+        for offer in answer.get(name) or ():
+            line = f"  › {offer}".translate(_CONTROLS)
+            console.print(Styled(line, style="dim"))
 
 
 def _show_card(console: Console, card: Mapping[str, Any]) -> None:
@@ -98,20 +114,31 @@ def _bars(chart: Mapping[str, Any], result: Mapping[str, Any]) -> RenderableType
         return None
 
     x, y = columns.index(chart["x"]), columns.index(chart["y"])
-    labels = (result.get("value_labels") or [None] * len(columns))[x] or {}
     rows = in_order(chart, columns, result["rows"])[:_MOST_BARS]
-    figures = [(str(labels.get(str(row[x]), row[x])), _number(row[y])) for row in rows]
-    longest = max((abs(figure) for _, figure in figures), default=Decimal(0))
+    figures = [_number(row[y]) for row in rows]
+    longest = max(map(abs, figures), default=Decimal(0))
     if not longest:
         return None
 
+    labels = _labels_of(result, x)
     table = Table.grid(padding=(0, 1))
-    for label, figure in figures:
+    for row, figure in zip(rows, figures, strict=True):
+        label = labels.get(str(row[x]), row[x])
         width = int(abs(figure) / longest * _BAR_WIDTH)
         style = "red" if figure < 0 else "green"
-        table.add_row(_cell(label), Styled("█" * max(width, 1), style=style), _cell(figure))
+        bar = Styled("█" * max(width, 1), style=style)
+        table.add_row(_cell(label), bar, _cell(figure))
 
     return table
+
+
+def _labels_of(result: Mapping[str, Any], column: int) -> Mapping[str, str]:
+    """Return what a column's stored values are called, by their texts."""
+    by_column = result.get("value_labels")
+    if not by_column:
+        return {}
+
+    return by_column[column] or {}
 
 
 def _number(value: Any) -> Decimal:
