@@ -21,10 +21,10 @@ from common.values import (
 )
 from knowledge.results.seen_rows import no_rows_said
 from knowledge.tables.near_names import KNOWN_NAMES
+from rules.answering.alternatives import choices, examples, rewrites
 from rules.answering.chat import chat_reply
 from rules.answering.classify import classified
 from rules.answering.dated import dated_by, dated_in
-from rules.answering.instead import choices, examples, rewrites
 from rules.answering.named_columns import changes_of, columns_of
 from rules.answering.repair import repaired
 from rules.answering.summarize import (

@@ -13,13 +13,19 @@ from common.cpu_clock import within
 from common.inquiry import Inquiry, StoredValue
 from common.text import Lang, Text
 from common.values import Turn
-from rules.composing.carrying import conditions_for
+from rules.composing.retargeting import retargeted_conditions
 from rules.composing.understanding import Understanding
+from rules.conversation.back_references import (
+    BackReference,
+    back_reference_of,
+    pronoun_of,
+    row_conditions,
+    single_name,
+)
 from rules.conversation.before import Before, settled_by, understood_alone
 from rules.conversation.change import Change, Earlier
 from rules.conversation.edits import asked_under, finished, first_edited
 from rules.conversation.follow_ups import goes_on, likely_change, read_change
-from rules.conversation.pointing import Pointer, pointer_of, pronoun_of, row_conditions, single_name
 from rules.linking.moments import Period
 from rules.query.pending import NOTHING_SETTLED, Pending, Settled
 from rules.query.query import Condition, Operand, Query, measured_table, shown_tables, touched
@@ -215,7 +221,7 @@ class _Conversation:
             return False
         if kind_of_doubt(self._question):
             return False
-        if self._pointer is not None or self._means_one:
+        if self._back_reference is not None or self._means_one:
             return False
         if goes_on(self._likely, self._question, lambda: self._stands_alone):
             return True
@@ -291,7 +297,7 @@ class _Conversation:
     @property
     def _refers_back(self) -> bool:
         """Tell whether a word of the question stands for something said before."""
-        if self._pointer or self._pronoun:
+        if self._back_reference or self._pronoun:
             return True
 
         return _BEGINS_OR_POINTS_BACK.search(self._question) is not None
@@ -323,9 +329,9 @@ class _Conversation:
 
     @cached_property
     def _alone(self) -> Understanding | Refusal:
-        inquiry, pointer = self._inquiry, self._pointer
-        if pointer is not None and pointer.table is None:  # "that month" names no month
-            inquiry = replace(inquiry, question=inquiry.question.replace(pointer.words, " "))
+        inquiry, reference = self._inquiry, self._back_reference
+        if reference is not None and reference.table is None:  # "that month" names no month
+            inquiry = replace(inquiry, question=inquiry.question.replace(reference.words, " "))
 
         return understood_alone(inquiry, self._settled)
 
@@ -353,15 +359,15 @@ class _Conversation:
         raise alone
 
     # --------------------------------------------------------------------------
-    # pointing
+    # back references
 
     @cached_property
     def _pronoun(self) -> str | None:
         return pronoun_of(self._question, self._lexicon)
 
     @cached_property
-    def _pointer(self) -> Pointer | None:
-        return pointer_of(self._question, self._lexicon)
+    def _back_reference(self) -> BackReference | None:
+        return back_reference_of(self._question, self._lexicon)
 
     @property
     def _means_one(self) -> bool:
@@ -380,31 +386,33 @@ class _Conversation:
             Refusal: it is not clear which one is meant, or rules can't answer the question.
         """
         turn, earlier = self.before.answered, self.before.earlier
-        pointer = self._pointer_or_pronoun()
-        if pointer is None:
+        reference = self._back_reference_or_pronoun()
+        if reference is None:
             return None
 
         query = earlier.query if earlier is not None else None
-        conditions = row_conditions(pointer, turn, query, self._lexicon) if turn is not None else ()
+        conditions = (
+            row_conditions(reference, turn, query, self._lexicon) if turn is not None else ()
+        )
         if conditions:
-            return self._about(conditions, pointer.words)
+            return self._about(conditions, reference.words)
 
-        is_mere_pronoun = self._pointer is None
+        is_mere_pronoun = self._back_reference is None
         if is_mere_pronoun and earlier is not None and earlier.query.conditions:
             return self._continued(earlier)
 
-        raise which_one(pointer.words)
+        raise which_one(reference.words)
 
-    def _pointer_or_pronoun(self) -> Pointer | None:
-        pointer = self._pointer
-        if pointer is not None:
+    def _back_reference_or_pronoun(self) -> BackReference | None:
+        reference = self._back_reference
+        if reference is not None:
             # without a question before, `这家店` only names a table
-            is_mere_name = pointer.unit is None and self.before.answered is None
+            is_mere_name = reference.unit is None and self.before.answered is None
             if not is_mere_name:
-                return pointer
+                return reference
 
         if self._inquiry.history and self._pronoun is not None:
-            return Pointer(self._pronoun)
+            return BackReference(self._pronoun)
 
         return None
 
@@ -417,7 +425,7 @@ class _Conversation:
             raise change
 
         pointed = Query(conditions[0].column.table, conditions=conditions)
-        moved = conditions_for(change.asked, pointed, measured_table(query), [])
+        moved = retargeted_conditions(change.asked, pointed, measured_table(query), [])
         if len(moved) < len(conditions):
             raise which_one(words)
 

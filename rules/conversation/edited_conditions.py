@@ -11,10 +11,10 @@ from typing import cast
 from common.meanings import TableKey
 from common.text import Text
 from rules.composing.asked import Asked
-from rules.composing.carrying import named
 from rules.composing.changing import changing
 from rules.composing.measuring import group_order
 from rules.composing.restricting import restricted
+from rules.composing.retargeting import name_of
 from rules.conversation.change import Change, must_have
 from rules.linking.moments import Period, Unit, unit_period
 from rules.query.query import (
@@ -552,7 +552,7 @@ def _dropped(query: Query, change: Change, columns: set[ColumnRef], what: Text) 
     must_have(len(kept) < len(query.conditions), what)
     question = change.asked.question
     names = enumerated(
-        dict.fromkeys(named(question, column.table, column.column) for column in columns)
+        dict.fromkeys(name_of(question, column.table, column.column) for column in columns)
     )
     change.notes.append(Text(f"不再限定“{names.zh}”。", f'No longer restricted by "{names.en}".'))
     return replace(query, conditions=kept)

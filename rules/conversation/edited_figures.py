@@ -8,8 +8,8 @@ from typing import cast
 from common.meanings import TableKey
 from common.text import Text
 from rules.composing.asked import Asked
-from rules.composing.carrying import carried, conditions_for, named
 from rules.composing.measuring import group_order
+from rules.composing.retargeting import name_of, retargeted, retargeted_conditions
 from rules.conversation.change import Change, must_have, refuse_part, refuse_rows_in_part
 from rules.linking.moments import Unit
 from rules.query.query import (
@@ -141,7 +141,7 @@ def _measured(query: Query, change: Change) -> Query:
 
     table = measures[0].table
     if table != query.measures[0].table:
-        query = carried(change.asked, query, table, change.notes)
+        query = retargeted(change.asked, query, table, change.notes)
 
     measured = replace(query, base=table, measures=tuple(dict.fromkeys(measures)))
     return _reordered(measured, query)
@@ -488,7 +488,7 @@ def _with_thing(query: Query, change: Change) -> Edited:
         if query.counts_rows or measures_columns:
             raise change.unplaced(tables)
 
-    moved = replace(carried(asked, query, key, change.notes), measures=(Measure("count", key),))
+    moved = replace(retargeted(asked, query, key, change.notes), measures=(Measure("count", key),))
     return _reordered(moved, query), []
 
 
@@ -518,7 +518,7 @@ def _refuse_strangers(query: Query, change: Change) -> None:
 def _listing(query: Query, change: Change, key: TableKey) -> Query:
     """Return the query for rows of another table, under the same conditions."""
     asked = change.asked
-    name = named(asked.question, key)
+    name = name_of(asked.question, key)
     keeps_order = query.order in ((), asked.tie_break(query.base))
     must_have(keeps_order, Text("可以沿用的排序", f"order that fits {name.en}"))
     is_plain = not query.related and not query.either
@@ -529,7 +529,7 @@ def _listing(query: Query, change: Change, key: TableKey) -> Query:
     return Query(
         key,
         tuple(columns),
-        conditions=conditions_for(asked, query, key, change.notes),
+        conditions=retargeted_conditions(asked, query, key, change.notes),
         order=asked.tie_break(key),
         limit=query.limit,
         with_deleted=query.with_deleted,

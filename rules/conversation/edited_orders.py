@@ -6,8 +6,8 @@ from decimal import Decimal
 from common.text import Text
 from knowledge.language.spoken_names import called
 from rules.composing.asked import Asked
-from rules.composing.carrying import carried
 from rules.composing.measuring import group_order
+from rules.composing.retargeting import retargeted
 from rules.conversation.change import Change, must_have
 from rules.query.query import (
     Dimension,
@@ -188,7 +188,7 @@ def _with_measure(query: Query, change: Change, measure: Measure) -> Query:
         )
 
     if measure.table != query.measures[0].table and not query.having:
-        moved = carried(change.asked, query, measure.table, change.notes)
+        moved = retargeted(change.asked, query, measure.table, change.notes)
         return replace(moved, measures=(measure,))
 
     return replace(query, measures=(*query.measures, measure))

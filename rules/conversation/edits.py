@@ -11,9 +11,9 @@ from common.meanings import TableKey
 from common.text import Lang, Text
 from rules.composing.asked import Asked
 from rules.composing.assumptions import assumptions, notes_on_values
-from rules.composing.carrying import conditions_for, named, spoken
 from rules.composing.compose import grouped_table, refuse_doubts, refuse_lost, with_all_groups
 from rules.composing.measuring import group_order
+from rules.composing.retargeting import group_name, name_of, retargeted_conditions
 from rules.composing.understanding import Understanding, rendered, with_role
 from rules.conversation.change import Change, Earlier, ShownInPart, must_have, refuse_rows_in_part
 from rules.conversation.edited_conditions import with_growth, with_restrictions
@@ -69,7 +69,7 @@ def asked_under(
     """
     query, question = alone.query, change.asked.question
     own = {condition.column for condition in query.conditions}
-    carried = conditions_for(change.asked, earlier.query, query.base, [])
+    carried = retargeted_conditions(change.asked, earlier.query, query.base, [])
     kept = tuple(one for one in carried if one.column not in own)
     if not kept:
         if pronoun is not None:
@@ -78,7 +78,7 @@ def asked_under(
         _refuse_pointing_at_few(change, earlier.query)
         return alone
 
-    columns = [named(question, one.column.table, one.column.column) for one in kept]
+    columns = [name_of(question, one.column.table, one.column.column) for one in kept]
     names = enumerated(dict.fromkeys(columns))
     in_english = f'Still restricted by "{names.en}", as in the previous question.'
     change.notes = [Text(f"沿用了上一个问题对“{names.zh}”的限定。", in_english)]
@@ -361,8 +361,8 @@ def _note_on_replaced(
     asked: Asked, before: Iterable[Dimension], after: Iterable[Dimension]
 ) -> Text:
     """Return a note that groups were replaced, as the follow-up may have meant further ones."""
-    old = enumerated(dict.fromkeys(spoken(asked.question, one) for one in before))
-    new = enumerated(dict.fromkeys(spoken(asked.question, one) for one in after))
+    old = enumerated(dict.fromkeys(group_name(asked.question, one) for one in before))
+    new = enumerated(dict.fromkeys(group_name(asked.question, one) for one in after))
     return Text(
         f"分组由“{old.zh}”换成了“{new.zh}”；要同时按两者分组，请说“再按{new.zh}”。",
         f'Grouped by "{new.en}" instead of "{old.en}"; say "also by {new.en}" to group by both.',

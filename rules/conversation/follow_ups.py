@@ -207,7 +207,7 @@ def _is_small_talk(change: Change, question: str) -> bool:
 # cues
 
 _ADDING_JOINTS = frozenset(WORDS.both("questions.adding"))
-_PRONOUNS = frozenset(WORDS.both("questions.pointing.pronouns"))  # of one thing
+_PRONOUNS = frozenset(WORDS.both("questions.back_references.pronouns"))  # of one thing
 _AND_THEIR = frozenset(WORDS.both("follow_ups_begin.and_their"))
 _TRAILING = frozenset({"end", "replace", "add", "these"})
 

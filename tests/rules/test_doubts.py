@@ -9,7 +9,7 @@ import pytest
 from common.inquiry import Inquiry
 from common.text import language_of
 from common.values import Catalog, Column, ForeignKey, NoSql, Sql, Table
-from rules.answering.instead import rewrites
+from rules.answering.alternatives import rewrites
 from rules.composing.understanding import Understanding, understand
 from rules.query.refusals import Refusal
 from tests.support.rule_conversations import draft, kept

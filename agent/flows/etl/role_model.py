@@ -32,11 +32,11 @@ class RoleTask:
     Attributes:
         role: the node.
         opening: instructions, and what is known as data.
-        tool: the only way to hand in.
-        is_done: whether everything has been handed in.
+        tool: the only way to submit the work.
+        is_done: whether everything has been submitted.
         lookups: names of tools that may be called before.
         most_rounds: replies that may call these.
-        most_handed_in: replies that may hand in a part, where the work has several.
+        most_submissions: replies that may submit a part, where the work has several.
         most_wrong: replies in a row whose calls are answered with what is wrong; one without any
             call is answered once.
     """
@@ -47,7 +47,7 @@ class RoleTask:
     is_done: Callable[[], bool]
     lookups: tuple[str, ...] = ()
     most_rounds: int = 0
-    most_handed_in: int = 1
+    most_submissions: int = 1
     most_wrong: int = 1
 
 
@@ -102,7 +102,7 @@ class RoleModel:
 
     def _note(self, task: RoleTask) -> None:
         if not task.is_done():
-            _log.info("the model handed in nothing usable", extra={"role": task.role})
+            _log.info("the model submitted nothing usable", extra={"role": task.role})
             self.warn(filled(MODEL_GAVE_NOTHING, Text(task.role, task.role)))
 
     def warn(self, text: Text) -> None:
@@ -174,7 +174,7 @@ class _Attempt:
         allowed_tools = [tool for tool in self._registry.allowed(actor) if tool.name in names]
         tools = tuple(tool.definition for tool in allowed_tools)
         is_alone = len(tools) == 1
-        has_several = not is_alone or self._task.most_handed_in > 1
+        has_several = not is_alone or self._task.most_submissions > 1
         choice = tools[0].name if is_alone else "required"
         return ToolOffer(tools, choice=choice, parallel=has_several)
 
@@ -206,7 +206,7 @@ class _Attempt:
         if has_handed_in:
             self._parts += 1
             self._wrong = 0
-            if self._parts < self._task.most_handed_in:
+            if self._parts < self._task.most_submissions:
                 return closed(reply, told)
 
             return None

@@ -20,7 +20,7 @@ from etl.schemas.plan import ReviewResult
 async def reviewer_agent(state: EtlState, runtime: EtlRuntime) -> EtlUpdate:
     """Return the review, and that the run ends when the plan failed for good.
 
-    Of a model's plan the rules review what is theirs; its SQL is reviewed when it is handed in.
+    Of a model's plan the rules review what is theirs; its SQL is reviewed when it is submitted.
     """
     context = runtime.context
     bound = await bound_intent(state, context)

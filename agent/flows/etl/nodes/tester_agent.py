@@ -27,7 +27,7 @@ from agent.flows.etl.etl_texts import (
 )
 from agent.flows.etl.roles.tester_role import cases_of
 from agent.flows.etl.routing import after_tests, has_model_work, has_user_work
-from agent.flows.etl.rules_instead import rules_instead
+from agent.flows.etl.rules_fallback import rules_fallback
 from agent.flows.etl.state import EtlState, EtlUpdate, Json
 from common.errors import (
     CituError,
@@ -72,7 +72,7 @@ async def tester_agent(state: EtlState, runtime: EtlRuntime) -> EtlUpdate:
     proof = await _proof(draft, bound, state, context)
     instead: EtlUpdate = {"execution_path": []}
     if proof.report.status == "not_run" and has_model_work(state):
-        instead = await rules_instead(state, context)
+        instead = await rules_fallback(state, context)
         draft = await rules_draft(state, context)
         proof = replace(proof, tests=make_tests(draft, bound))
         _warn_of_missing_comparison(context)

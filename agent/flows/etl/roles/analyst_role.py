@@ -15,7 +15,12 @@ from agent.flows.etl.context import EtlContext
 from agent.flows.etl.draft_making import answers_of, binding_of, binding_options
 from agent.flows.etl.etl_texts import FURTHER, READ_BY_MODEL, READ_OTHERWISE, filled
 from agent.flows.etl.role_model import RoleTask
-from agent.flows.etl.roles.handing_in import MOST_LINE, JsonObject, hand_in_tool, wrong
+from agent.flows.etl.roles.submit_tools import (
+    MOST_LINE,
+    JsonObject,
+    invalid_submission,
+    submit_tool,
+)
 from agent.flows.etl.state import EtlState
 from agent.tools.tool import Arguments
 from common.text import Text
@@ -124,7 +129,7 @@ class ModelReading:
             InvalidRequest: the intent is wrong, or what it wants is not possible.
         """
         if len(json.dumps(given.intent).encode()) > _MOST_INTENT_BYTES:
-            raise wrong("the intent is too large")
+            raise invalid_submission("the intent is too large")
 
         proposed = read_model(UserIntent, given.intent, "intent")
         intent = with_declared_joins(proposed, self._catalog)
@@ -153,7 +158,7 @@ class ModelReading:
             bind_intent, intent, self._catalog, self._answers, self._options
         )
         if result.analysis.impossible:
-            raise wrong(" ".join(one.text for one in result.analysis.impossible))
+            raise invalid_submission(" ".join(one.text for one in result.analysis.impossible))
 
         return result
 
@@ -180,7 +185,7 @@ def _checked_step(given: StatedStep, intent: UserIntent) -> FurtherStep:
     )
     problems = further_problems(step, intent)
     if problems:
-        raise wrong(" ".join(problems))
+        raise invalid_submission(" ".join(problems))
 
     return step
 
@@ -257,7 +262,7 @@ async def _model_reading(state: EtlState, context: EtlContext) -> ModelReading:
     opening = await context.roles.prompts.of_request(
         "etl_analysis", state, catalog, known=_knowledge_for_prompt(state), answers=answers
     )
-    tool = hand_in_tool(
+    tool = submit_tool(
         "submit_analysis",
         Text("提交分析", "Hand in the analysis"),
         "Hands in the intent that the request means, what is ambiguous, what was assumed.",

@@ -5,7 +5,7 @@ from typing import Any
 from agent.flows.etl.context import EtlContext
 from agent.flows.etl.draft_making import bound_intent
 from agent.flows.etl.role_model import RoleTask
-from agent.flows.etl.roles.handing_in import hand_in_tool, wrong
+from agent.flows.etl.roles.submit_tools import invalid_submission, submit_tool
 from agent.flows.etl.state import EtlState
 from agent.tools.tool import Arguments
 from common.text import Text
@@ -23,7 +23,7 @@ class SubmitPlan(Arguments):
 
 
 class Design:
-    """The plan that a model hands in."""
+    """The plan that a model submits."""
 
     def __init__(self, rules: Draft) -> None:
         self._rules = rules
@@ -37,7 +37,7 @@ class Design:
         """
         problems = plan_problems(given.plan, self._rules)
         if problems:
-            raise wrong(" ".join(problems[:_MOST_PROBLEMS]))
+            raise invalid_submission(" ".join(problems[:_MOST_PROBLEMS]))
 
         self.plan = adopted_plan(given.plan, self._rules)
         return "Accepted."
@@ -64,7 +64,7 @@ async def designed(
         plan=rules.plan.model_dump(mode="json"),
         findings=_found(state),
     )
-    tool = hand_in_tool(
+    tool = submit_tool(
         "submit_plan",
         Text("提交设计", "Hand in the plan"),
         "Hands in the plan: its nodes in the order in which they are built.",

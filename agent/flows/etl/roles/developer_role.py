@@ -1,6 +1,6 @@
 """The developer role by a model: SQL for nodes of the plan, which counts once it is proven equal.
 
-What is handed in is one harmless query over the node's inputs that the review has nothing against.
+What is submitted is one harmless query over the node's inputs that the review has nothing against.
 Whether it means what the request means, only the tester finds out.
 """
 
@@ -20,8 +20,8 @@ from agent.flows.etl.draft_making import (
 )
 from agent.flows.etl.etl_texts import PLAN_NOT_TAKEN, SQL_NOT_TAKEN, TRIED_OFTEN, filled
 from agent.flows.etl.role_model import RoleTask
-from agent.flows.etl.roles.handing_in import hand_in_tool, wrong
-from agent.flows.etl.rules_instead import rules_instead
+from agent.flows.etl.roles.submit_tools import invalid_submission, submit_tool
+from agent.flows.etl.rules_fallback import rules_fallback
 from agent.flows.etl.state import MOST_REPAIRS, EtlState, EtlUpdate, Json
 from agent.tools.tool import Arguments
 from common.errors import QueryTimeout
@@ -55,7 +55,7 @@ class SubmitSql(Arguments):
 
 
 class Writing:
-    """The SQL that a model hands in, node by node.
+    """The SQL that a model submits, node by node.
 
     Args:
         base: the draft that it is put into.
@@ -85,7 +85,9 @@ class Writing:
                 plan, or the review has found an error in it.
         """
         if given.node not in self._wanted:
-            raise wrong(f"Only these nodes are to be written: {', '.join(self._wanted)}.")
+            raise invalid_submission(
+                f"Only these nodes are to be written: {', '.join(self._wanted)}."
+            )
 
         draft = await asyncio.to_thread(self._checked, given.node, given.sql)
         # As what a user changes: nothing that the user could not query is in it.
@@ -100,7 +102,9 @@ class Writing:
         model = draft.model(name)
         wanted = [column.name for column in model.node.columns]
         if list(model.select.named_selects) != wanted:
-            raise wrong(f"{name} has to give these columns, in this order: {', '.join(wanted)}.")
+            raise invalid_submission(
+                f"{name} has to give these columns, in this order: {', '.join(wanted)}."
+            )
 
         errors = []
         for issue in review(draft, self._bound, "en").issues:
@@ -108,13 +112,13 @@ class Writing:
                 errors.append(f"{issue.message} {issue.suggestion}")
 
         if errors:
-            raise wrong(" ".join(errors))
+            raise invalid_submission(" ".join(errors))
 
         return draft
 
 
 async def developed(state: EtlState, context: EtlContext) -> EtlUpdate:
-    """Return the code of all nodes, with the model's SQL where it handed in any.
+    """Return the code of all nodes, with the model's SQL where it submitted any.
 
     The rules' own draft comes in its place when the model has no further attempt, or left a node
     of its plan without SQL.
@@ -129,14 +133,14 @@ async def developed(state: EtlState, context: EtlContext) -> EtlUpdate:
     if is_repair and not written:
         said = Text(str(attempts), str(attempts))
         _warn(context, filled(SQL_NOT_TAKEN, filled(TRIED_OFTEN, said)))
-        return await rules_instead(state, context)
+        return await rules_fallback(state, context)
 
     together = {**before, **written}
     if set(unwritten(plan, rules)) - set(together):
         if further_step(state) is None:  # else the tester says what is missing
             _warn(context, PLAN_NOT_TAKEN)
 
-        return await rules_instead(state, context)
+        return await rules_fallback(state, context)
 
     return {"code": _code(plan, rules, together, attempts + 1), "execution_path": []}
 
@@ -173,7 +177,7 @@ def _code(
 async def _written(
     plan: ArchitecturePlan, rules: Draft, state: EtlState, context: EtlContext
 ) -> Mapping[str, str]:
-    """Return what the model hands in now, by node."""
+    """Return what the model submits now, by node."""
     base = unwritten_draft(state, rules)
     # Before a further node all is the rules', so that at least its input is proven.
     wanted = [base.target.name] if base.target.is_further else writable(plan, rules)
@@ -192,7 +196,7 @@ async def _written(
         findings=_findings(state),
         nodes=wanted,
     )
-    tool = hand_in_tool(
+    tool = submit_tool(
         "submit_sql",
         Text("提交SQL", "Hand in SQL"),
         "Hands in the SELECT of one node.",
@@ -204,7 +208,7 @@ async def _written(
         opening,
         tool,
         lambda: writing.is_done,
-        most_handed_in=len(wanted),
+        most_submissions=len(wanted),
         most_wrong=_MOST_WRONG,
     )
     await context.roles.model.attempt(task, state)

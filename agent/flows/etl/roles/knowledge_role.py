@@ -6,7 +6,7 @@ from pydantic import Field
 
 from agent.flows.etl.context import EtlContext
 from agent.flows.etl.role_model import RoleTask
-from agent.flows.etl.roles.handing_in import hand_in_tool
+from agent.flows.etl.roles.submit_tools import submit_tool
 from agent.flows.etl.state import EtlState
 from agent.tools.asset_tools import tables_of
 from agent.tools.tool import Arguments
@@ -66,7 +66,7 @@ async def retrieved(
     opening = await context.roles.prompts.of_request(
         "etl_knowledge", state, catalog, known=_told(knowledge)
     )
-    tool = hand_in_tool(
+    tool = submit_tool(
         "submit_knowledge",
         Text("提交知识", "Hand in knowledge"),
         "Hands in the tables that the request is about, and what was not found.",

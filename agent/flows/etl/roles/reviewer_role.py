@@ -5,7 +5,7 @@ from pydantic import Field
 from agent.flows.etl.context import EtlContext
 from agent.flows.etl.draft_making import bound_intent
 from agent.flows.etl.role_model import RoleTask
-from agent.flows.etl.roles.handing_in import MOST_LINE, hand_in_tool, wrong
+from agent.flows.etl.roles.submit_tools import MOST_LINE, invalid_submission, submit_tool
 from agent.flows.etl.state import EtlState
 from agent.tools.tool import Arguments
 from common.text import Text
@@ -43,14 +43,16 @@ class Opinion:
         self.issues: list[ReviewIssue] = []
 
     async def take(self, given: SubmitReview) -> str:
-        """Keep the issues that the model hands in, and return what it is told.
+        """Keep the issues that the model submits, and return what it is told.
 
         Raises:
             InvalidRequest: one is at a node that there is not.
         """
         for issue in given.issues:
             if issue.node not in self._nodes:
-                raise wrong(f"There is no node {issue.node!r}: {', '.join(self._nodes)}.")
+                raise invalid_submission(
+                    f"There is no node {issue.node!r}: {', '.join(self._nodes)}."
+                )
 
         self.issues = [self._issue(one) for one in given.issues]
         self.is_done = True
@@ -84,7 +86,7 @@ async def reviewed(state: EtlState, context: EtlContext, own: ReviewResult) -> R
         plan=state["plan"],
         findings=own.model_dump(mode="json"),
     )
-    tool = hand_in_tool(
+    tool = submit_tool(
         "submit_review",
         Text("提交评审", "Hand in the review"),
         "Hands in the verdict and the issues that were found.",

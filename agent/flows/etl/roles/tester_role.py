@@ -9,7 +9,7 @@ from agent.flows.etl.context import EtlContext
 from agent.flows.etl.draft_making import binding_options, bound_intent, rules_draft
 from agent.flows.etl.etl_texts import CASE_DIFFERS, filled
 from agent.flows.etl.role_model import RoleTask
-from agent.flows.etl.roles.handing_in import JsonObject, JsonRows, hand_in_tool, wrong
+from agent.flows.etl.roles.submit_tools import JsonObject, JsonRows, invalid_submission, submit_tool
 from agent.flows.etl.state import EtlState
 from agent.tools.tool import Arguments
 from common.text import Text
@@ -36,7 +36,7 @@ class SubmitTestCases(Arguments):
 
 
 class Casework:
-    """The cases that a model hands in, split by whether the interpreter agrees."""
+    """The cases that a model submits, split by whether the interpreter agrees."""
 
     def __init__(self, worlds: GivenWorlds) -> None:
         self._worlds = worlds
@@ -57,7 +57,7 @@ class Casework:
             try:
                 world = await asyncio.to_thread(self._worlds.agreed, name, case.given, case.expect)
             except CaseRefused as refused:
-                raise wrong(f"{name}: {refused}") from refused
+                raise invalid_submission(f"{name}: {refused}") from refused
 
             if world is None:
                 disagreed.append(name)
@@ -86,7 +86,7 @@ async def cases_of(state: EtlState, context: EtlContext) -> Sequence[World]:
         intent=state["analysis"]["intent"],
         plan=rules.target.node.model_dump(mode="json"),
     )
-    tool = hand_in_tool(
+    tool = submit_tool(
         "submit_test_cases",
         Text("提交测试样例", "Hand in test cases"),
         "Hands in test cases: rows of the sources, and the rows of the target that they make.",

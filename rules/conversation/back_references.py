@@ -1,4 +1,4 @@
-"""Resolve words that point at a thing or period of the last result: `这家店`, "that month"."""
+"""Resolve words that refer to a thing or period of the last result: `这家店`, "that month"."""
 
 import datetime
 from collections.abc import Sequence
@@ -15,21 +15,23 @@ from rules.query.query import ColumnRef, Condition, Dimension, Query
 from rules.schema.lexicon import Lexicon
 from rules.words import WORDS
 
-_POINTS = WORDS.found("questions.pointing.any")
-_THING = WORDS.found("questions.pointing.thing")
-_PERIOD = WORDS.found("questions.pointing.period")
-_PRONOUN = WORDS.found("questions.pointing.pronoun")
-_SUBJECT = WORDS.found("questions.pointing.subject")
-_ROWS = [WORDS.found(f"questions.pointing.rows.{one}") for one in ("first", "second", "third")]
-_PRONOUNS = frozenset(WORDS.both("questions.pointing.pronouns"))
-_GOES_ON = WORDS.chinese.text("questions.pointing.goes_on")
+_POINTS = WORDS.found("questions.back_references.any")
+_THING = WORDS.found("questions.back_references.thing")
+_PERIOD = WORDS.found("questions.back_references.period")
+_PRONOUN = WORDS.found("questions.back_references.pronoun")
+_SUBJECT = WORDS.found("questions.back_references.subject")
+_ROWS = [
+    WORDS.found(f"questions.back_references.rows.{one}") for one in ("first", "second", "third")
+]
+_PRONOUNS = frozenset(WORDS.both("questions.back_references.pronouns"))
+_GOES_ON = WORDS.chinese.text("questions.back_references.goes_on")
 _OF = WORDS.chinese.text("names.of")
 # Kinds of words that may stand before a pronoun although a name hides in them
 _BEFORE_PRONOUN = ("noise", "list", "which", "with", "of", "and", "verb")
 
 
 @dataclass(frozen=True)
-class Pointer:
+class BackReference:
     """A reference to one row of the last result.
 
     Attributes:
@@ -50,12 +52,12 @@ class Pointer:
         return (self.table, self.unit, self.row) == (None, None, None)
 
 
-def pointer_of(question: str, lexicon: Lexicon) -> Pointer | None:
+def back_reference_of(question: str, lexicon: Lexicon) -> BackReference | None:
     """Return the reference that the question makes to the last result; None without one."""
     for row, pattern in enumerate(_ROWS):
         match = pattern.search(question)
         if match is not None:
-            return Pointer(match.group(), row=row)
+            return BackReference(match.group(), row=row)
 
     if not _POINTS.search(question):
         return None
@@ -63,12 +65,12 @@ def pointer_of(question: str, lexicon: Lexicon) -> Pointer | None:
     period = _PERIOD.search(question)
     if period is not None:
         unit = next(group for group in period.groups() if group).lower()
-        return Pointer(period.group(), unit=UNITS[unit])
+        return BackReference(period.group(), unit=UNITS[unit])
 
-    return _pointer_at_thing(marks_of(question, lexicon))
+    return _reference_to_thing(marks_of(question, lexicon))
 
 
-def _pointer_at_thing(marks: Sequence[Mark]) -> Pointer | None:
+def _reference_to_thing(marks: Sequence[Mark]) -> BackReference | None:
     """Return the first demonstrative before the name of a table, with a unit between them or
     not.
     """
@@ -82,7 +84,7 @@ def _pointer_at_thing(marks: Sequence[Mark]) -> Pointer | None:
 
         table = _singular_table(marks[place])
         if table is not None:
-            return Pointer(_joined(marks[index : place + 1]), table)
+            return BackReference(_joined(marks[index : place + 1]), table)
 
     return None
 
@@ -155,17 +157,17 @@ def _singular_table(mark: Mark) -> TableKey | None:
 
 
 def row_conditions(
-    pointer: Pointer, turn: Turn, query: Query | None, lexicon: Lexicon
+    reference: BackReference, turn: Turn, query: Query | None, lexicon: Lexicon
 ) -> tuple[Condition, ...]:
     """Return the conditions that a row belongs to the thing or period that is pointed at.
 
     None where the result of `turn` does not say which one is meant.
 
     Args:
-        pointer: a mere pronoun may as well mean a thing that the question before has named itself.
+        reference: a mere pronoun may as well mean a thing that the question before has named.
         query: gave the result; None if the rules don't know it.
     """
-    if query is None or not _shows_one(pointer, turn, query):
+    if query is None or not _shows_one(reference, turn, query):
         return ()
 
     shown: list[Dimension | ColumnRef] = [*query.dimensions, *query.columns]
@@ -173,24 +175,24 @@ def row_conditions(
         return ()
 
     first = shown[0]
-    row = turn.rows[pointer.row or 0]
-    if pointer.unit is not None:
-        return _in_period(pointer.unit, str(row[0]), first)
-    if pointer.is_pronoun and _names_thing(query, lexicon):
+    row = turn.rows[reference.row or 0]
+    if reference.unit is not None:
+        return _in_period(reference.unit, str(row[0]), first)
+    if reference.is_pronoun and _names_thing(query, lexicon):
         return ()
-    if isinstance(first, Dimension) and first.column is not None and pointer.table is None:
+    if isinstance(first, Dimension) and first.column is not None and reference.table is None:
         return _in_group(first, str(row[0]))
 
-    table = pointer.table or first.table
+    table = reference.table or first.table
     return _with_name(table, lexicon.schema.facts[table].display, shown, row)
 
 
-def _shows_one(pointer: Pointer, turn: Turn, query: Query) -> bool:
+def _shows_one(reference: BackReference, turn: Turn, query: Query) -> bool:
     """Tell whether the result has the row that is meant, and it begins with a name."""
-    if pointer.row is not None:
-        return _begins_with_name(turn, pointer.row)
+    if reference.row is not None:
+        return _begins_with_name(turn, reference.row)
 
-    return single_name(turn, None if pointer.is_pronoun else query)
+    return single_name(turn, None if reference.is_pronoun else query)
 
 
 def _names_thing(query: Query, lexicon: Lexicon) -> bool:

@@ -1,4 +1,4 @@
-"""What the tools have in common by which a model hands its work in."""
+"""Makes the tools by which a model submits its work: `submit_analysis`, `submit_plan` and so on."""
 
 import json
 from collections.abc import Awaitable, Callable
@@ -17,8 +17,8 @@ MOST_LINE = 500  # characters of a sentence that a model writes
 A = TypeVar("A", bound=Arguments)
 
 
-def _read(value: Any) -> Any:
-    """Return what JSON text says; anything else as it is."""
+def _parse_if_text(value: Any) -> Any:
+    """Parse JSON text; return anything else as it is."""
     if not isinstance(value, str):
         return value
 
@@ -30,39 +30,39 @@ def _read(value: Any) -> Any:
 
 JsonObject = Annotated[
     dict[str, Any],
-    BeforeValidator(_read),
+    BeforeValidator(_parse_if_text),
     WithJsonSchema({"type": "string", "description": "A JSON object, as text."}),
 ]
 """An object of any keys; endpoints with strict schemas take it as text alone."""
 
 JsonRows = Annotated[
     list[dict[str, Any]],
-    BeforeValidator(_read),
+    BeforeValidator(_parse_if_text),
     WithJsonSchema({"type": "string", "description": "A JSON list of objects, as text."}),
 ]
 
 
-def hand_in_tool(
+def submit_tool(
     name: str,
     display_name: Text,
     description: str,
     arguments: type[A],
-    take: Callable[[A], Awaitable[str]],
+    accept: Callable[[A], Awaitable[str]],
 ) -> Tool[A]:
-    """Return a tool by which a role hands in.
+    """Return a tool by which a role submits its work.
 
     Args:
-        take: takes what was handed in, and returns what the model is told; raises a `CituError` for
-            what is wrong with it.
+        accept: keeps the submission, and returns the tool's reply to the model; raises a
+            `CituError` for what is wrong with it.
     """
 
-    async def run(_context: ToolContext, given: A) -> ToolResult:
-        return ToolResult(await take(given), ACCEPTED)
+    async def run(_context: ToolContext, submission: A) -> ToolResult:
+        return ToolResult(await accept(submission), ACCEPTED)
 
     return Tool(name, display_name, description, arguments, run, frozenset({EVERYONE}))
 
 
-def wrong(said: str) -> InvalidRequest:
-    """Return the error that tells the model what is wrong with what it handed in."""
-    line = one_line(said, MOST_LINE)
+def invalid_submission(problem: str) -> InvalidRequest:
+    """Return the error that tells the model what is wrong with its submission."""
+    line = one_line(problem, MOST_LINE)
     return InvalidRequest(Text(line, line))

@@ -16,7 +16,7 @@ from rules.reading.words import QuestionWords
 from rules.schema.table_facts import is_year, kind_of
 
 
-def carried(asked: Asked, query: Query, table: TableKey, notes: list[Text]) -> Query:
+def retargeted(asked: Asked, query: Query, table: TableKey, notes: list[Text]) -> Query:
     """Return the query with its groups and conditions moved to another `table`.
 
     Its figures stay as they are. A date of the earlier events becomes the date of the new ones.
@@ -27,18 +27,18 @@ def carried(asked: Asked, query: Query, table: TableKey, notes: list[Text]) -> Q
         Refusal: none of the groups can be kept.
     """
     question = asked.question
-    dimensions = _moved(asked, query, query.dimensions, table)
+    dimensions = _retargeted_groups(asked, query, query.dimensions, table)
     if query.dimensions and not any(dimensions):
-        raise not_carried(spoken(question, query.dimensions[0]), named(question, table))
+        raise not_carried(group_name(question, query.dimensions[0]), name_of(question, table))
 
     for before, after in zip(query.dimensions, dimensions, strict=True):
         if after is None:
-            notes.append(_left_out(question, spoken(question, before), table))
+            notes.append(_left_out(question, group_name(question, before), table))
 
-    top_per = _moved(asked, query, query.top_per, table)
+    top_per = _retargeted_groups(asked, query, query.top_per, table)
     query = replace(
         query,
-        conditions=conditions_for(asked, query, table, notes),
+        conditions=retargeted_conditions(asked, query, table, notes),
         dimensions=tuple(dimension for dimension in dimensions if dimension is not None),
         top_per=tuple(one for one in top_per if one is not None),
     )
@@ -52,13 +52,13 @@ def carried(asked: Asked, query: Query, table: TableKey, notes: list[Text]) -> Q
     return replace(query, base=table)
 
 
-def _moved(
+def _retargeted_groups(
     asked: Asked, query: Query, dimensions: Iterable[Dimension], table: TableKey
 ) -> list[Dimension | None]:
-    return [_dimension(asked, query, dimension, table) for dimension in dimensions]
+    return [_retargeted_group(asked, query, dimension, table) for dimension in dimensions]
 
 
-def conditions_for(
+def retargeted_conditions(
     asked: Asked, query: Query, table: TableKey, notes: list[Text]
 ) -> tuple[Condition, ...]:
     """Return the query's conditions as conditions on rows of `table`.
@@ -68,25 +68,25 @@ def conditions_for(
     question = asked.question
     moved = []
     for condition in query.conditions:
-        column = _column(asked, query, condition.column, table)
+        column = _retargeted_column(asked, query, condition.column, table)
         if column is not None:
             moved.append(replace(condition, column=column))
         else:
-            name = named(question, condition.column.table, condition.column.column)
+            name = name_of(question, condition.column.table, condition.column.column)
             notes.append(_left_out(question, name, table))
 
     return tuple(moved)
 
 
-def spoken(question: QuestionWords, dimension: Dimension) -> Text:
+def group_name(question: QuestionWords, dimension: Dimension) -> Text:
     """Return the name of a group, for a sentence."""
     if dimension.bucket is not None:
         return _UNITS[dimension.bucket]
 
-    return named(question, dimension.table, dimension.column)
+    return name_of(question, dimension.table, dimension.column)
 
 
-def named(question: QuestionWords, table: TableKey, column: str | None = None) -> Text:
+def name_of(question: QuestionWords, table: TableKey, column: str | None = None) -> Text:
     """Return the name of a table, or of a column of it, for a sentence."""
     if column is None:
         return called(question.schema.table(table))
@@ -94,7 +94,7 @@ def named(question: QuestionWords, table: TableKey, column: str | None = None) -
     return called(question.schema.column(table, column))
 
 
-def _dimension(
+def _retargeted_group(
     asked: Asked, query: Query, dimension: Dimension, table: TableKey
 ) -> Dimension | None:
     if dimension.column is None:
@@ -104,14 +104,14 @@ def _dimension(
         return None
 
     before = ColumnRef(dimension.table, dimension.column, dimension.via)
-    after = _column(asked, query, before, table, above_only=True)
+    after = _retargeted_column(asked, query, before, table, above_only=True)
     if after is None:
         return None
 
     return replace(dimension, table=after.table, column=after.column)
 
 
-def _column(
+def _retargeted_column(
     asked: Asked, query: Query, column: ColumnRef, table: TableKey, *, above_only: bool = False
 ) -> ColumnRef | None:
     """Return the column that restricts rows of `table` in the same way.
@@ -164,7 +164,7 @@ def _is_year(question: QuestionWords, column: ColumnRef) -> bool:
 
 
 def _left_out(question: QuestionWords, name: Text, table: TableKey) -> Text:
-    what = named(question, table)
+    what = name_of(question, table)
     return Text(
         f"“{name.zh}”不适用于“{what.zh}”，没有沿用。",
         f'"{name.en}" does not apply to "{what.en}" and was not carried over.',
