@@ -108,6 +108,7 @@ class OutputColumn:
         is_stored: its values are those of the column, as they are stored.
         is_filtered: an aggregate of only those rows that its own FILTER lets through.
         is_running: each figure adds the ones of the rows before it.
+        is_windowed: figures of several groups are put together: a moving average.
         subtotals: whether some rows hold the totals of others: of grouping sets they do, of the
             parts of a UNION they may.
         is_sort_key: the rows are sorted by it before anything else.
@@ -129,6 +130,7 @@ class OutputColumn:
     is_computed: bool = False
     is_stored: bool = False
     is_running: bool = False
+    is_windowed: bool = False
     is_filtered: bool = False
     subtotals: Literal["certain", "possible"] | None = None
     is_sort_key: bool = False
@@ -409,7 +411,9 @@ class _Reader:
         inner = self._described(arguments[0], names)
         is_running = function in ("sum", "count") and _is_running(node)
         if "over" in node and inner.function:  # figures of groups, put together over all of them
-            return replace(inner, name=function, is_total=False, is_running=is_running)
+            return replace(
+                inner, name=function, is_total=False, is_running=is_running, is_windowed=True
+            )
 
         counts_again = inner.function == "count"  # a sum of counts is no count of values
         return replace(

@@ -1,12 +1,16 @@
 /** How one value of a result is shown. */
 
 import { element, setTranslatedAttribute } from "./dom.js";
+import { durationOf } from "./durations.js";
 import { NumberText, stringifyExact } from "./exact_json.js";
+import { label } from "./texts.js";
 
 const NUMERIC_TYPES = new Set(["int2", "int4", "int8", "numeric", "float4", "float8", "money", "oid"]);
 const PLAIN_NUMBER = /^(-?)(\d+)(\.\d+)?$/;
 const MOMENT_TYPES = new Set(["timestamp", "timestamptz"]);
 const MOMENT = /^(\d{4,}-\d\d-\d\d)T([\d:.]+)(Z|[+-][\d:]+)?$/;
+const LONGEST_FRACTION = 6; // digits; more are the work of a division, not of somebody who measured
+const DECIMALS = 4; // that are shown of those
 const LONG_TEXT = 40; // characters from which a cell may wrap
 
 /** Whether a column's values are right-aligned. */
@@ -40,11 +44,21 @@ function asPercent(source) {
   return PLAIN_NUMBER.test(source) ? asMoney(source).replace(/\.?0+$/, "") : source;
 }
 
+/** `0.9786369950817957` → `0.9786`, `0.0000123456789` → `0.0000123`; shorter fractions stay whole. */
+function asFigure(source) {
+  const [, , whole, fraction = ""] = PLAIN_NUMBER.exec(source) ?? [];
+  if (fraction.length - 1 <= LONGEST_FRACTION) return groupThousands(source);
+  const noughts = /^\.0*/.exec(fraction)[0].length - 1;
+  const digits = Number(whole) === 0 && noughts >= DECIMALS - 1 ? noughts + 3 : DECIMALS;
+  const isSmallEnough = whole.length + digits <= 15; // what a JavaScript number holds exactly
+  return isSmallEnough ? groupThousands(Number(source).toFixed(digits).replace(/\.?0+$/, "")) : groupThousands(source);
+}
+
 // By a column's format: 2025 is a year and 100234 a shop, which get no thousands separators.
-const WRITE = { money: asMoney, number: groupThousands, percent: asPercent, plain: (source) => source };
+const WRITE = { money: asMoney, number: asFigure, percent: asPercent, plain: (source) => source };
 
 /** A number as columns of that format write it. */
-export function writtenNumber(source, format) {
+function writtenNumber(source, format) {
   return (WRITE[format] ?? groupThousands)(source);
 }
 
@@ -59,6 +73,7 @@ function writtenMoment(source) {
 export function cell(value, type, format) {
   if (value === null) return nullCell(type);
   if (isNumeric(type)) return numberCell(String(value), format);
+  if (type === "interval" && durationOf(String(value))) return durationCell(String(value));
   if (MOMENT_TYPES.has(type)) return element("td", {}, writtenMoment(String(value)));
   const text = isStructure(value) ? stringifyExact(value) : String(value);
   return element("td", { class: text.length > LONG_TEXT ? "long" : "" }, text);
@@ -75,5 +90,17 @@ function nullCell(type) {
 }
 
 function numberCell(source, format) {
-  return element("td", { class: "number" }, element("data", { value: source }, writtenNumber(source, format)));
+  return element("td", { class: "number" }, numberText(source, format));
+}
+
+/** A `<data>` of the exact number, with what is shown of it; a shortened one says itself whole under the pointer. */
+export function numberText(source, format) {
+  const shown = writtenNumber(source, format);
+  const isShortened = shown.replaceAll(",", "").length < source.length;
+  return element("data", isShortened ? { value: source, title: source } : { value: source }, shown);
+}
+
+function durationCell(source) {
+  const { sign, parts } = durationOf(source);
+  return element("td", { class: "number", title: source }, label("duration", { sign, ...parts }));
 }

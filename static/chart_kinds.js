@@ -11,6 +11,9 @@ const LEAST_DOTS = 3;
 const MOST_SERIES = 12;
 /** Characters of a name along an axis or in a legend; the whole is shown over the figure. */
 export const LONGEST_NAME = 16;
+/** Bars whose names are written slanted rather than left out. */
+export const MOST_LABELLED = 14;
+const SHORT_NAME = 5; // characters, of which any number can be left out: `12月`, `Q3`
 const MOMENT = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d/;
 
 /** Every way to show rows, in the order of the switch. */
@@ -46,12 +49,18 @@ export function columnsAs(kind, result, chart) {
   return chartColumns(result, null) ?? chart;
 }
 
-/** The kind of `kinds` to begin with: names that are too long to stand beside each other stand above each other. */
+/**
+ * The kind of `kinds` to begin with: names that are too long or too many to stand beside each other stand above each other.
+ */
 export function firstKind(result, chart, kinds) {
   if (chart.type !== "bar" || chart.series !== null || chart.step || !kinds.includes("horizontal")) return chart.type;
   const at = result.columns.indexOf(chart.x);
-  const long = result.rows.filter((row) => shown(row[at], result, at).length > LONGEST_NAME);
-  return 3 * long.length > result.rows.length ? "horizontal" : chart.type;
+  const type = result.column_types?.[at] ?? "";
+  if (isNumeric(type) || isTime(type)) return chart.type;
+  const names = result.rows.map((row) => shown(row[at], result, at));
+  const long = names.filter((name) => name.length > LONGEST_NAME);
+  const areTooMany = names.length > MOST_LABELLED && names.some((name) => name.length > SHORT_NAME);
+  return areTooMany || 3 * long.length > names.length ? "horizontal" : chart.type;
 }
 
 /** The place of the column that names the rows; -1 where there is none. */

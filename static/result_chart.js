@@ -1,8 +1,8 @@
 /** Draws a result as a chart of the kind that is wanted. The library is loaded with the first chart. */
 
 import { at } from "./address.js";
-import { groupThousands, writtenNumber } from "./cells.js";
-import { LONGEST_NAME, columnsAs, dotColumns, figuresOf, namesPlace, shown, totalOf } from "./chart_kinds.js";
+import { groupThousands, numberText } from "./cells.js";
+import { LONGEST_NAME, MOST_LABELLED, columnsAs, dotColumns, figuresOf, namesPlace, shown, totalOf } from "./chart_kinds.js";
 import { element } from "./dom.js";
 import { isUnfinished } from "./periods.js";
 import { compactNumber, label as text, onSpeak } from "./texts.js";
@@ -10,7 +10,6 @@ import { onColours } from "./theme.js";
 
 const LIBRARY = at("static/vendor/chart-4.6.1.min.js");
 const COLOURS = ["--series-1", "--series-2", "--series-3", "--series-4", "--series-5", "--series-6"];
-const MOST_LABELLED = 14; // bars whose names are written slanted rather than left out
 const CHARACTER_WIDTH = 7; // pixels; an ideograph is twice as wide
 const IDEOGRAPH = /\p{Ideographic}/u;
 const NARROW = 500; // pixels of a drawing, in which names beside bars are as short as below them
@@ -20,6 +19,7 @@ const MOST_VALUES = 60; // figures that are written into a chart
 const TYPES = { horizontal: "bar", area: "line" };
 const UNFINISHED = "*";
 const SEE_THROUGH = "55"; // of an area
+const PALE = "80"; // of colours that come a second time
 
 let library = null;
 
@@ -126,7 +126,7 @@ export class ResultChart {
     const { columns, rows, totals, formats, conditions } = this.#result;
     const place = columns.indexOf(this.#chart.y);
     const value = String(rows.length === 1 ? rows[0][place] : totals[place]);
-    const number = element("p", { class: "big-number" }, element("data", { value }, writtenNumber(value, formats?.[place])));
+    const number = element("p", { class: "big-number" }, numberText(value, formats?.[place]));
     const about = rows.length === 1 ? this.#about() : [text("chart_sum_of", { count: rows.length }, "p")];
     return element("div", {}, number, ...about, ...conditionsNote(conditions));
   }
@@ -191,7 +191,8 @@ export class ResultChart {
     const open = isLine ? this.#unfinished() : new Set();
     const isOpen = (segment) => open.has(data.labels[segment.p1DataIndex]);
     data.datasets.forEach((set, index) => {
-      const own = colours[index % colours.length];
+      const isAgain = index >= colours.length;
+      const own = `${colours[index % colours.length]}${isAgain && !isLine ? PALE : ""}`;
       set.backgroundColor = this.#kind === "area" ? `${own}${SEE_THROUGH}` : own;
       set.borderColor = own;
       if (isPie) Object.assign(set, { backgroundColor: colours, borderColor: colour("--surface") });
@@ -199,7 +200,8 @@ export class ResultChart {
       if (!isLine) return;
       set.fill = this.#kind === "area" && (index === 0 ? "origin" : "-1");
       set.pointRadius = data.labels.length > 40 ? 0 : 3;
-      set.segment = { borderDash: (segment) => (isOpen(segment) ? [5, 4] : undefined) };
+      if (isAgain) Object.assign(set, { borderDash: [2, 3], pointStyle: "rectRot" });
+      set.segment = { borderDash: (segment) => (isOpen(segment) ? [5, 4] : set.borderDash) };
     });
   }
 
@@ -237,6 +239,7 @@ export class ResultChart {
       grid: { color: colour("--line") },
       beginAtZero: this.#beginsAtZero("y"),
       stacked: isArea,
+      title: { display: isScatter, text: data.datasets[0].label, ...ink },
     };
     const named = { ...names, grid: { display: false }, stacked: isArea };
     return namesAxis === "x" ? { x: named, y: figures } : { x: figures, y: named };

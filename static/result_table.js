@@ -1,6 +1,7 @@
 /** The rows of an answer as a table that can be sorted, with the totals of what may be added up. */
 
 import { cell, isNumeric } from "./cells.js";
+import { durationOf } from "./durations.js";
 import { element, glyph, setTranslatedAttribute } from "./dom.js";
 import { asRead, isUnfinished, labelOf } from "./periods.js";
 import { label, setLabel, translate } from "./texts.js";
@@ -9,6 +10,7 @@ const ROWS_AT_ONCE = 200; // more are added on demand, so that a long result doe
 const LONGEST_CONDITION = 60; // characters of a value that can be asked for
 const SORT_GLYPHS = { none: "sort", ascending: "sort-up", descending: "sort-down" };
 const STEPS = { ArrowDown: 1, ArrowUp: -1 };
+const SIDEWAYS = { ArrowRight: 1, ArrowLeft: -1 };
 const NAMES = new Set(["text", "varchar", "bpchar", "name"]);
 
 /**
@@ -52,7 +54,7 @@ export class ResultTable {
     button.addEventListener("click", () => this.#sort(index));
     const type = types?.[index] ?? "";
     const title = name === columns[index] ? type : `${columns[index]} · ${type}`;
-    const isNumber = isNumeric(type) && !this.#result.value_labels?.[index];
+    const isNumber = (isNumeric(type) || type === "interval") && !this.#result.value_labels?.[index];
     return element("th", { scope: "col", class: isNumber ? "number" : "", title, "aria-sort": "none" }, button);
   }
 
@@ -64,11 +66,18 @@ export class ResultTable {
     showOrder(this.#heads[index], order);
     const sign = order === "descending" ? -1 : 1;
     const rows = [...this.#result.rows];
-    const read = (row) => (this.#labelled(row[index], index) ? asRead(row[index], this.#result, index) : row[index]);
+    const read = (row) => this.#compared(row[index], index);
     this.#rows = order === "none" ? rows : rows.sort((one, other) => compared(read(one), read(other), sign));
     this.#body.replaceChildren();
     this.#hasButton = false;
     this.#fill();
+  }
+
+  /** What a value is sorted by: its label where it has one, seconds where it is a length of time. */
+  #compared(value, index) {
+    if (this.#labelled(value, index)) return asRead(value, this.#result, index);
+    const isDuration = value !== null && this.#result.column_types?.[index] === "interval";
+    return isDuration ? (durationOf(value)?.seconds ?? value) : value;
   }
 
   #fill() {
@@ -127,12 +136,13 @@ export class ResultTable {
     return button;
   }
 
-  /** The arrows go down and up a column of them. */
+  /** The arrows go down and up a column of them, and to those beside them. */
   #moveFocus(event) {
-    const step = STEPS[event.key];
+    const step = STEPS[event.key] ?? SIDEWAYS[event.key];
     if (!step || !event.target.matches(".condition")) return;
-    const place = event.target.closest("td").cellIndex;
-    const buttons = [...this.#body.rows].flatMap((row) => [...row.cells[place].querySelectorAll(".condition")]);
+    const { cellIndex: place, parentElement: row } = event.target.closest("td");
+    const cells = event.key in SIDEWAYS ? [...row.cells] : [...this.#body.rows].map(({ cells }) => cells[place]);
+    const buttons = cells.flatMap((one) => [...one.querySelectorAll(".condition")]);
     const next = buttons[buttons.indexOf(event.target) + step];
     if (!next) return;
     event.preventDefault();

@@ -11,6 +11,19 @@ function moment(iso) {
   return new Intl.DateTimeFormat(LANGUAGE_TAGS[current], format).format(then);
 }
 
+/** Seconds are whole from a minute on. */
+function duration({ sign, ...parts }, units) {
+  const named = Object.keys(units).filter((unit) => parts[unit] !== undefined);
+  const isLong = named.length > 1;
+  const texts = named.map((unit) => `${Number(parts[unit].toFixed(unit === "seconds" && isLong ? 0 : 2))}${units[unit]}`);
+  return `${sign}${texts.join("").trim() || `0${units.seconds}`}`.trim();
+}
+
+const DURATION_UNITS = [
+  { years: "年", months: "个月", weeks: "周", days: "天", hours: "小时", minutes: "分", seconds: "秒" },
+  { years: " y ", months: " mo ", weeks: " w ", days: " d ", hours: " h ", minutes: " min ", seconds: " s " },
+];
+
 const plural = (count, one, many) => `${count} ${Number(count) === 1 ? one : many}`;
 
 /** key → [zh, en]; a sentence with values in it is a function of them. */
@@ -381,6 +394,7 @@ const TEXTS = {
   yes: ["是", "yes"],
   no: ["否", "no"],
   chart_not_from_zero: ["坐标轴不从零开始", "An axis does not begin at zero"],
+  duration: DURATION_UNITS.map((units) => (given) => duration(given, units)),
   chart_sum_of: [({ count }) => `${count} 行之和`, ({ count }) => `The sum of ${plural(count, "row", "rows")}`],
 
   card_conditions: [({ conditions }) => `范围：${conditions.join("；")}`, ({ conditions }) => `Rows: ${conditions.join("; ")}`],

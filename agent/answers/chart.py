@@ -12,8 +12,9 @@ table is best.
     numbers of rows by steps of a figure              bar, a histogram; many steps in wider ones
     two figures of many things                        scatter
 
-Rows that are listed, not measured, are no chart, and neither are more bars than can be read,
-amounts of several currencies, and rows among which some are the totals of others.
+Rows that are listed, not measured, are no chart, nor are those that only their keys name unless
+they are ranked; and neither are more bars than can be read, amounts of several currencies, and rows
+among which some are the totals of others.
 """
 
 from collections.abc import Sequence
@@ -115,8 +116,14 @@ class Roles:
         if any(measure.output.function or measure.output.is_computed for measure in self.measures):
             return False
 
-        is_short = len(self.columns) <= _MOST_LISTED
+        is_short = len(self.columns) <= _MOST_LISTED and not self._is_list_of_keys
         return not (is_short or self._is_pair_of_figures or self._is_panel)
+
+    @property
+    def _is_list_of_keys(self) -> bool:
+        """Tell whether the rows are named by nothing but their keys, in no order of a figure."""
+        groups = [*self.times, *self.categories]
+        return bool(groups) and all(map(_is_key, groups)) and not self.is_ranked
 
     @property
     def _is_pair_of_figures(self) -> bool:
@@ -137,6 +144,10 @@ class Roles:
     @property
     def count(self) -> int:
         return len(self._rows)
+
+    def first_of(self, columns: Sequence[ResultColumn]) -> ResultColumn:
+        """Return the one of the columns that stands first in the result."""
+        return next(column for column in self.columns if column in columns)
 
     def values(self, column: ResultColumn) -> list[Any]:
         """Return the column's values, top down."""
@@ -204,7 +215,7 @@ class Roles:
             return None
 
         column = self._column(chart[axis])
-        figures = map(_size, self.values(self._column(chart["y"])))
+        figures = map(_signed, self.values(self._column(chart["y"])))
         rows = list(zip(self.values(column), figures, strict=True))
         key = None if is_course or self.is_ranked else self.sort_key
         order = axis_order(column, rows, key, by_size=axis == "x" and not is_line)
@@ -246,6 +257,8 @@ def _grouped_chart(table: Roles, lang: Lang) -> Chart | None:
     x, *rest = groups
     if not rest:
         return _by_one(table, x, y, lang)
+    if all(table.distinct(group) == table.count for group in groups):
+        return _by_one(table, table.first_of(groups), y, lang)
 
     return _by_two(table, x, rest[0], y, lang)
 
@@ -324,8 +337,12 @@ def _is_of_size(table: Roles, one: ResultColumn, other: ResultColumn) -> bool:
     return sizes[0] >= _LEAST_PART * sizes[1]
 
 
+def _signed(value: Any) -> float:
+    return 0.0 if value is None else float(value)
+
+
 def _size(value: Any) -> float:
-    return 0.0 if value is None else abs(float(value))
+    return abs(_signed(value))
 
 
 def _with_others(chart: Chart, others: Sequence[ResultColumn]) -> Chart:
@@ -334,7 +351,8 @@ def _with_others(chart: Chart, others: Sequence[ResultColumn]) -> Chart:
 
 def _histogram(table: Roles, x: ResultColumn, y: ResultColumn, title: str) -> Chart | None:
     """Return a chart of wider steps, if x is a figure by whose steps rows are counted."""
-    if y.output.function != "count" or not table.holds_figures(x):
+    is_by_figure = x.role == "measure" and table.holds_figures(x)
+    if y.output.function != "count" or not is_by_figure:
         return None
 
     numbers = [float(value) for value in table.values(x) if value is not None]

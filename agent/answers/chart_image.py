@@ -26,6 +26,13 @@ _LARGEST_TEXT = 48  # points: the size of one figure alone
 _WIDEST_TEXT = (
     600  # points: characters times their size that fit side by side, though all are as wide as high
 )
+_MOST_UPRIGHT = 14  # names below bars; more of them, or long ones, stand beside bars that lie
+_SHORT_NAME = 5  # characters, of which any number can be left out: `12月`, `Q3`
+_BAR_INCHES = 0.24  # of the picture's height, for each bar that lies
+_COLOURS = (  # those of the page, then paler ones
+    *("#0f6b62", "#c4621a", "#3c6fb4", "#a8437d", "#7a7f1f", "#6b5ba6"),
+    *("#87b5b0", "#e1b08c", "#9db7d9", "#d3a1be", "#bcbf8f", "#b5add2"),
+)
 _YES, _NO = Text("是", "yes"), Text("否", "no")
 # For each character the first that has it.
 _FONTS = (
@@ -86,6 +93,7 @@ def figure_of(
         figsize=_INCHES, dpi=_DOTS, layout="constrained"
     )
     axes = figure.add_subplot()
+    axes.set_prop_cycle(color=_COLOURS)
     if chart["type"] == "number":
         _write(axes, _one_figure(chart, columns, result, lang))
     else:
@@ -154,7 +162,10 @@ def _values(
 def _with_texts(
     chart: Mapping[str, Any], columns: Iterable[ResultColumn], lang: Lang
 ) -> Mapping[str, Any]:
-    """Return the chart with the order of its series as texts."""
+    """Return the chart with the `labels` of columns, and the order of its series as texts."""
+    columns = list(columns)
+    labels = {column.output.name: column.label for column in columns}
+    chart = {**chart, "labels": labels}
     if "series_order" not in chart:
         return chart
 
@@ -183,12 +194,12 @@ def _cell_text(value: Any, lang: Lang) -> str:
     return "—" if value is None else str(value)
 
 
-def _label(text: str) -> str:
+def _label(text: str, longest: int = _LONGEST_LABEL) -> str:
     """Return the text as it is drawn: the beginning of a long one, so that others have room."""
-    if len(text) <= _LONGEST_LABEL:
+    if len(text) <= longest:
         return text
 
-    return f"{text[:_LONGEST_LABEL]}…"
+    return f"{text[:longest]}…"
 
 
 def _pie(axes: Any, chart: Mapping[str, Any], values: _Values) -> None:
@@ -208,10 +219,16 @@ def _pie(axes: Any, chart: Mapping[str, Any], values: _Values) -> None:
 def _scatter(axes: Any, chart: Mapping[str, Any], values: _Values) -> None:
     axes.scatter(values[chart["x"]], values[chart["y"]])
     _dress(axes)
+    axes.set_xlabel(chart["labels"][chart["x"]])
+    axes.set_ylabel(chart["labels"][chart["y"]])
 
 
 def _bars(axes: Any, chart: Mapping[str, Any], values: _Values) -> None:
     places, sets = _sets(chart, values)
+    if len(sets) == 1 and "step" not in chart and _stand_beside_bars(places):
+        _lying_bars(axes, places, next(iter(sets.values())))
+        return
+
     width = 0.8 / len(sets)
     drawings = []
     for number, figures in enumerate(sets.values()):
@@ -222,6 +239,26 @@ def _bars(axes: Any, chart: Mapping[str, Any], values: _Values) -> None:
     _name(axes, drawings, sets)
 
 
+def _stand_beside_bars(names: list[str]) -> bool:
+    """Tell whether names are too many, or too long, to stand below bars."""
+    long = [name for name in names if len(name) > _LONGEST_LABEL]
+    are_many = len(names) > _MOST_UPRIGHT and max(map(len, names)) > _SHORT_NAME
+    return are_many or 3 * len(long) > len(names)
+
+
+def _lying_bars(axes: Any, names: list[str], figures: list[float]) -> None:
+    width, height = _INCHES
+    axes.figure.set_size_inches(width, max(height, 1 + _BAR_INCHES * len(names)))
+    axes.barh(range(len(names)), figures)
+    axes.margins(y=0.01)
+    axes.invert_yaxis()
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(axis="x", alpha=0.3)
+    axes.set_axisbelow(True)
+    axes.xaxis.set_major_formatter("{x:,.15g}")
+    axes.set_yticks(range(len(names)), [_label(name, 2 * _LONGEST_LABEL) for name in names])
+
+
 def _lines(axes: Any, chart: Mapping[str, Any], values: _Values) -> None:
     places, sets = _sets(chart, values)
     drawings = [
@@ -229,6 +266,9 @@ def _lines(axes: Any, chart: Mapping[str, Any], values: _Values) -> None:
         for figures in sets.values()
     ]
     _dress(axes, places)
+    if axes.get_ylim()[0] > 0:
+        axes.set_ylim(bottom=0)
+
     _name(axes, drawings, sets)
 
 
@@ -246,7 +286,8 @@ def _sets(chart: Mapping[str, Any], values: _Values) -> tuple[list[str], dict[st
     if chart["series"] is None and chart["type"] == "bar":
         xs = told_apart(xs)
     if "others" in chart:
-        return xs, {name: values[name] for name in (chart["y"], *chart["others"])}
+        beside = (chart["y"], *chart["others"])
+        return xs, {chart["labels"][name]: values[name] for name in beside}
 
     names = values.get(chart["series"] or "") or [""] * len(xs)
     places = list(dict.fromkeys(xs))
@@ -276,4 +317,5 @@ def _name(axes: Any, drawings: list[Any], names: Iterable[str]) -> None:
     out names like `_a`.
     """
     if len(drawings) > 1:
-        axes.legend(drawings, list(map(_label, names)))
+        # Beside the drawing, where it covers nothing.
+        axes.legend(drawings, list(map(_label, names)), loc="upper left", bbox_to_anchor=(1, 1))

@@ -13,8 +13,17 @@ from knowledge.results.result_columns import ResultColumn
 from knowledge.words import WORDS
 
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
-_STEP = re.compile(r"([<>≤≥]?)=?(\d+(?:\.\d+)?)")  # `<50`, `50-100`, `>=100`
-_SIGNS = {"<": -1, "≤": -1, ">": 1}
+_GROUPED = re.compile(r"(?<=\d),(?=\d{3})")  # the comma of `1,000`
+_BELOW_WORD = WORDS.found("results.step_below").pattern
+_ABOVE_WORD = WORDS.found("results.step_above").pattern
+_STEP_WORD = WORDS.any_of("results.step_names")
+_BELOW = re.compile(rf"[<≤]|{_BELOW_WORD}", re.IGNORECASE)
+_ABOVE = re.compile(rf">(?!=)|{_ABOVE_WORD}", re.IGNORECASE)
+_STEP_NAME = re.compile(rf"(?:{_STEP_WORD})", re.IGNORECASE)
+# What may stand before the first number of a step: `<50`, `$50 – $100`, `over 100`, `第3`.
+_STEP = re.compile(
+    rf"(?:{_BELOW_WORD}|{_ABOVE_WORD}|{_STEP_WORD}|[^\w-]){{0,8}}(-?\d+(?:\.\d+)?)", re.IGNORECASE
+)
 _MOST_NUMBERS = 2  # of a step; a text with more is a date, or a name
 _LEAST_LETTERS = 3  # of a name of English that is cut: `Mon`
 
@@ -36,6 +45,19 @@ def _ranked_names() -> dict[str, int]:
 
 
 _RANKS = _ranked_names()
+
+
+def _scales() -> list[dict[str, int]]:
+    """Return the ranks of names in each scale that people know."""
+    scales = []
+    for scale in WORDS.both("results.scales"):
+        names = map(str.strip, scale.split(","))
+        scales.append({name: rank for rank, name in enumerate(names)})
+
+    return scales
+
+
+_SCALES = (_RANKS, *_scales())
 _Key = Callable[[Any], Any]
 
 
@@ -76,12 +98,14 @@ def _is_sorted_as_text(column: ResultColumn, values: Iterable[Any]) -> bool:
 
 
 def _largest_first(rows: Iterable[tuple[Any, float]]) -> list[Any]:
+    """Return the values with the highest figure first; of losses alone, the heaviest."""
     sizes: defaultdict[Any, float] = defaultdict(float)
     for value, figure in rows:
         if value is not None:
             sizes[value] += figure
 
-    return sorted(sizes, key=lambda value: -sizes[value])
+    has_gains = any(size > 0 for size in sizes.values())
+    return sorted(sizes, key=lambda value: sizes[value], reverse=has_gains)
 
 
 def natural_key(column: ResultColumn, values: Iterable[Any]) -> _Key | None:
@@ -91,8 +115,12 @@ def natural_key(column: ResultColumn, values: Iterable[Any]) -> _Key | None:
         return None if all(isinstance(value, bool) for value in found) else _itself
     if column.role == "time":
         return str
-    if all(str(value).strip().lower() in _RANKS for value in found):
-        return lambda value: _RANKS[str(value).strip().lower()]
+
+    names = {value: str(value).strip().lower() for value in found}
+    for ranks in _SCALES:
+        if ranks.keys() >= set(names.values()):
+            return lambda value: ranks[names[value]]
+
     if all(isinstance(value, str) and _is_step(value) for value in found):
         return _step_key
 
@@ -104,14 +132,23 @@ def _itself(value: Any) -> Any:
 
 
 def _is_step(text: str) -> bool:
-    return (
-        _STEP.match(text.replace(" ", "")) is not None
-        and len(_NUMBER.findall(text)) <= _MOST_NUMBERS
-    )
+    numbers = _NUMBER.findall(_GROUPED.sub("", text))
+    if _STEP.match(_GROUPED.sub("", text)) is None:
+        return False
+
+    is_named = _STEP_NAME.match(text) is not None
+    return len(numbers) <= (1 if is_named else _MOST_NUMBERS)
 
 
 def _step_key(text: str) -> tuple[float, int]:
-    match = _STEP.match(text.replace(" ", ""))
+    """Return where a step begins, and whether it lies before or behind that number."""
+    plain = _GROUPED.sub("", text)
+    match = _STEP.match(plain)
     assert match is not None
-    sign, number = match.groups()
-    return float(number), _SIGNS.get(sign, 0)
+    number = float(match.group(1))
+    if len(_NUMBER.findall(plain)) > 1:
+        return number, 0
+    if _BELOW.search(plain):
+        return number, -1
+
+    return number, 1 if _ABOVE.search(plain) else 0

@@ -114,7 +114,9 @@ def requested_chart_of(
     for kind in _kinds_to_try(request.type, table):
         chosen = _CHECKS[kind](table, x, y)
         if chosen is not None:
-            return spec(kind, chosen.x, chosen.y, chosen.series, _title(chosen, lang, kind))
+            title = _title(chosen, lang, kind)
+            chart = spec(kind, chosen.x, chosen.y, chosen.series, title)
+            return chart | table.orders(chart)
 
     problem = _TABLE if request.type is None else _WHY[request.type]
     raise InvalidRequest(_with_fits(problem, table), field="type")

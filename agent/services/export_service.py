@@ -69,6 +69,9 @@ class LabelledRows:
     columns: tuple[FileColumn, ...]
 
 
+_AXES = ("type", "x", "y", "series")  # what makes a chart of the same columns the same chart
+
+
 @dataclass(frozen=True)
 class _Shown:
     """The answer that the user saw: the SQL of its rows, and their chart if there was one and it is
@@ -195,10 +198,17 @@ def _chart(
     """Return the chart that the user saw, which may be one that was asked for; where today's rows
     don't fit it, theirs.
     """
-    if shown is not None:
-        with suppress(InvalidRequest):
-            return requested_chart_of(
-                columns, result, lang, ChartRequest(shown["type"], shown["x"], shown["y"])
-            )
+    suggested = chart_of(columns, result, lang)
+    if shown is None or _has_axes_of(shown, suggested):
+        return suggested
 
-    return chart_of(columns, result, lang)
+    with suppress(InvalidRequest):
+        return requested_chart_of(
+            columns, result, lang, ChartRequest(shown["type"], shown["x"], shown["y"])
+        )
+
+    return suggested
+
+
+def _has_axes_of(shown: Mapping[str, Any], chart: Chart | None) -> bool:
+    return chart is not None and all(shown.get(key) == chart[key] for key in _AXES)

@@ -86,6 +86,8 @@ _SAID = {
     for function in ("sum", "avg")
 }
 
+_KEEPING = frozenset(("min", "max", "mode"))  # functions that give one of the values
+
 _COORDINATES, _YEARS, _RANKS, _CURRENCY = (
     (WORDS.english.one_of(f"results.{words}"), WORDS.chinese.pattern(f"results.{words}", end="$"))
     for words in ("coordinates", "years", "ranks", "currency_columns")
@@ -190,7 +192,8 @@ def label_of(output: OutputColumn, metric: Metric | None, catalog: Catalog, lang
     if output.is_running:
         figure = label_of(replace(output, is_running=False), None, catalog, lang)
         return _RUNNING.to("zh" if has_han(figure) else "en").format(figure)
-    if output.is_share or output.is_computed:
+    is_put_together = output.is_windowed and output.is_named
+    if output.is_share or output.is_computed or is_put_together:
         return _name_in_words(output, lang)
     if output.column is not None:
         return _composed_label(output, catalog, lang)
@@ -265,7 +268,8 @@ def _name_in_words(output: OutputColumn, lang: Lang) -> str:
     says_itself = output.is_named and lang == "en"
     if output.is_share and not says_itself:
         return _SHARE.to(lang)
-    if output.function == "count" and not says_itself:
+    is_count = output.function == "count" and not output.is_windowed
+    if is_count and not says_itself:
         return _COUNT.to(lang)
 
     return " ".join(english_words(output.name)) or output.name
@@ -497,6 +501,8 @@ def _role_of_number(output: OutputColumn) -> Role:
         return "other"
     if column is not None and not output.function and _ends_in(column, *_RANKS):
         return "rank"
+    if column is not None and output.function in _KEEPING and _is_year(column):
+        return "category"
     if output.function or output.is_share:
         return "measure"
     if table is None or column is None:

@@ -510,6 +510,27 @@ CASES: list[tuple[str, Expected, str]] = [
         ("bar", "category", "age", None),
         "years that went by are a figure",
     ),
+    (
+        "SELECT shop_id, count(*) AS n FROM daily_revenue GROUP BY 1 ORDER BY 2 DESC LIMIT 60",
+        None,
+        "keys are no figures by whose steps rows are counted",
+    ),
+    (
+        "SELECT shop_id, monthly_rent FROM shop LIMIT 30",
+        None,
+        "rows that only their keys name are a list",
+    ),
+    (
+        "SELECT shop_id, monthly_rent FROM shop ORDER BY 2 DESC LIMIT 30",
+        ("bar", "shop_id", "monthly_rent", None),
+        "unless they are ranked",
+    ),
+    (
+        "SELECT name, best, n FROM (VALUES ('a', date '2026-01-01', 3), ('b', '2026-03-01', 4), "
+        "('c', '2026-02-01', 9)) AS v (name, best, n)",
+        ("bar", "name", "n", None),
+        "the best month of each says more of what stands first",
+    ),
 ]
 
 
@@ -572,6 +593,27 @@ def test_axes_are_in_the_order_of_time_and_numbers_and_names_by_size(asking: Ask
     seen = [row[0] for row in open_["query_result"]["rows"]]
     assert open_["chart"].get("order", seen) == ["c", "b", "a"]
 
+    for values in (
+        ("under 15 min", "15 to 30 min", "over 30 min"),
+        ("不足1年", "1到3年", "3年以上"),
+        ("-10 – 0 °C", "0 – 10 °C", ">10 °C"),
+        ("1,000-2,000", "2,000-10,000", "10,000+"),
+        ("第1季度", "第2季度", "第10季度"),
+        ("S", "M", "XL"),
+        ("low", "Medium", "HIGH"),
+        ("上午", "下午", "夜间"),
+    ):
+        rows = ", ".join(f"('{value}', {len(value) % 3 + 1})" for value in values[::-1])
+        sql = f"SELECT name, sum(n) AS n FROM (VALUES {rows}) AS v (name, n) GROUP BY 1"
+        chart = _run(asking, f"{sql} ORDER BY 1")["chart"]
+        stored = [row[0] for row in _run(asking, f"{sql} ORDER BY 1")["query_result"]["rows"]]
+        assert chart.get("order", stored) == list(values)
+
+    signed = "(VALUES ('a', 5), ('b', -9), ('c', 7), ('d', -1)) AS v (name, n)"
+    gains = _run(asking, f"SELECT name, sum(n) AS n FROM {signed} GROUP BY 1")
+    seen = [row[0] for row in gains["query_result"]["rows"]]
+    assert gains["chart"].get("order", seen) == ["c", "a", "d", "b"]
+
     months = _run(
         asking,
         "SELECT extract(year FROM d) AS y, extract(month FROM d) AS m, count(*) AS n "
@@ -594,6 +636,22 @@ def test_columns_of_one_label_are_told_apart_by_their_own_names(asking: Asking) 
         "number of shops (small)",
     ]
     assert result["chart"]["others"] == ["small"]
+
+    moving = _run(
+        asking,
+        "SELECT d, avg(n) OVER (ORDER BY d ROWS 6 PRECEDING) AS moving_average FROM "
+        f"(SELECT revenue_date AS d, count(*) AS n FROM daily_revenue WHERE {WEEK} GROUP BY 1) s",
+    )
+    assert moving["query_result"]["labels"][1] == "moving average"
+
+
+def test_the_first_of_years_is_no_figure() -> None:
+    place = Table(
+        "public", "place", "table", (Column("name", "text"), Column("built_year", "int4"))
+    )
+    sql = "SELECT name, min(built_year) AS first FROM place GROUP BY 1"
+    result = QueryResult(("name", "first"), ("text", "int4"), (["a", 1990], ["b", 2004]))
+    assert chart_of(result_columns(sql, result, Catalog((place,)), "en"), result, "en") is None
 
 
 def test_places_and_years_are_no_figures() -> None:
@@ -693,6 +751,11 @@ def test_namesakes_several_figures_and_steps_are_drawn_apart() -> None:
     assert [tick.get_text() for tick in twins.get_xticklabels()] == ["Ann", "Bob", "Ann (2)"]
     two = _pictured("line", {**NAMED, "z": "int8"}, [["a", 1, 5], ["b", 2, 6]], others=["z"])
     assert [list(line.get_ydata()) for line in two.lines] == [[1, 2], [5, 6]]
+    assert two.get_ylim()[0] == 0
+    many = _pictured("bar", NAMED, [[f"branch {at}", at] for at in range(20)])
+    assert [tick.get_text() for tick in many.get_yticklabels()] == [
+        f"branch {at}" for at in range(20)
+    ]
     steps = _pictured("bar", {"x": "int8", "y": "int8"}, [[11, 1], [19, 2], [31, 4]], step=10)
     assert [bar.get_height() for bar in steps.patches] == [3, 0, 4]
     assert steps.get_xticklabels()[0].get_text() == "10–20"
@@ -702,8 +765,8 @@ def test_namesakes_several_figures_and_steps_are_drawn_apart() -> None:
 def test_values_that_begin_alike_are_drawn_apart() -> None:
     units = [f"International Business Unit {part}" for part in ("North", "South", "East")]
     bars = _pictured("bar", NAMED, [[unit, number] for number, unit in enumerate(units, 1)])
-    assert [bar.get_height() for bar in bars.patches] == [1, 2, 3]
-    assert [tick.get_text() for tick in bars.get_xticklabels()] == ["International Busine…"] * 3
+    assert [bar.get_width() for bar in bars.patches] == [1, 2, 3]
+    assert [tick.get_text() for tick in bars.get_yticklabels()] == units
     lines = _pictured(
         "line",
         {**NAMED, "s": "text"},

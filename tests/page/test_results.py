@@ -176,18 +176,18 @@ def test_a_chart_is_taken_away_as_it_is_seen(page: Page, tmp_path: Path) -> None
 
 
 def test_a_table_writes_numbers_as_the_sentence_does_and_moments_readably(page: Page) -> None:
-    formats = ["money", "money", "number", "plain", None, "percent", None]
-    types = ["numeric", "numeric", "int8", "int4", "text", "numeric", "timestamptz"]
+    formats = ["money", "money", "number", "plain", None, "percent", None, None]
+    types = ["numeric", "numeric", "float8", "int4", "text", "numeric", "timestamptz", "interval"]
     body = {
-        "columns": list("abcdefg"),
+        "columns": list("abcdefgh"),
         "column_types": types,
         "formats": formats,
         "rows": "@",
         "row_count": 2,
     }
     rows = (
-        '[[1234567.8, 0.125, 1234567, 2025, "1234", 33.3333, "2025-03-01T09:30:00+08:00"],'
-        '[-5, 2.3451, 12, 1, "x", 100.0, "infinity"]]'
+        '[[1234567.8, 0.125, 1234567, 2025, "1234", 33.3333, "2025-03-01T09:30:00+08:00",'
+        '"PT43M25.202983S"],[-5, 2.3451, 0.97863699508, 1, "x", 100.0, "infinity", "P-1DT-2H"]]'
     )
     answer = frame(
         completed(response="好", response_type="DATABASE", sql="SELECT 1", query_result=body)
@@ -206,9 +206,11 @@ def test_a_table_writes_numbers_as_the_sentence_does_and_moments_readably(page: 
             "1234",
             "33.33",
             "2025-03-01 09:30:00 +08:00",
+            "43分25秒",
         ],
-        ["-5.00", "2.35", "12", "1", "x", "100", "infinity"],
+        ["-5.00", "2.35", "0.9786", "1", "x", "100", "infinity", "-1天2小时"],
     ]
+    assert turn.locator("tbody data").nth(7).get_attribute("value") == "0.97863699508"
 
 
 def test_a_table_is_sorted_by_figures_and_by_words(page: Page) -> None:
@@ -256,21 +258,21 @@ def test_a_column_of_keys_is_read_and_sorted_by_names(page: Page) -> None:
 
 
 def test_a_table_adds_up_what_may_be_added_and_asks_for_rows_by_their_cells(page: Page) -> None:
-    rows = [["甲", 3, 0.5], ["乙", 1, 0.7]]
+    rows = [["甲", 3, 0.5, "左"], ["乙", 1, 0.7, "右"]]
     _answer(
         page,
         None,
-        columns=["c", "n", "a"],
-        labels=["类别", "数量", "平均"],
-        column_types=["text", "int8", "numeric"],
-        totals=[None, 4, None],
+        columns=["c", "n", "a", "s"],
+        labels=["类别", "数量", "平均", "位置"],
+        column_types=["text", "int8", "numeric", "text"],
+        totals=[None, 4, None, None],
         rows=rows,
     )
     turn = ask(page, "?")
-    expect(turn.locator("tfoot td")).to_have_text(["合计（2 行）", "4", ""])
+    expect(turn.locator("tfoot td")).to_have_text(["合计（2 行）", "4", "", ""])
     turn.locator(".condition").first.focus()
-    page.keyboard.press("ArrowDown")
-    page.keyboard.press("Enter")
+    for key in ("ArrowRight", "ArrowDown", "ArrowLeft", "Enter"):
+        page.keyboard.press(key)
     expect(page.locator(".turn .question")).to_have_text(["?", "只看类别为乙的"])
     turns = page.locator(".turn")
     expect_state(turns.last, "done")
