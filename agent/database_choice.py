@@ -10,7 +10,7 @@ import re
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, Protocol
+from typing import Protocol
 
 from agent.asked_databases import AskedDatabase, AskedDatabases
 from agent.database_fit import DatabaseEvidence, databases_that_fit, word_scores
@@ -25,7 +25,7 @@ from common.errors import (
 )
 from common.inquiry import Inquiry, Readability, StoredValue
 from common.learning import Example, same_question
-from common.text import Text
+from common.text import Lang, Text
 from common.values import Catalog, Usage
 from databases.datasources import NO_DATABASE
 from knowledge.tables.question_coverage import coverage_of, telling_words, with_values
@@ -397,7 +397,7 @@ def _is_named(database: AskedDatabase, question: str) -> bool:
     return False
 
 
-def _shown(database: AskedDatabase, lang: Literal["zh", "en"]) -> str:
+def _shown(database: AskedDatabase, lang: Lang) -> str:
     label = database.label(lang)
     if label == database.name:
         return database.name

@@ -6,6 +6,8 @@ from typing import Any, Literal
 
 from common.text import Text
 
+ToolCallStatus = Literal["running", "done", "failed"]
+
 
 @dataclass(frozen=True)
 class ToolStep:
@@ -23,7 +25,7 @@ class ToolStep:
     name: str
     display_name: Text
     arguments: Mapping[str, Any]
-    status: Literal["running", "done", "failed"]
+    status: ToolCallStatus
     milliseconds: float | None = None
     summary: Text | None = None
 

@@ -18,7 +18,7 @@ from common.envelope import success
 from common.errors import Forbidden, InvalidRequest, NotFound
 from common.text import Lang, Text
 from files.file_service import FileService
-from files.loading.load_plan import Way
+from files.loading.load_plan import LoadMode
 
 FILES_PATH = "/api/v0/files"
 """Where files are sent to."""
@@ -123,7 +123,7 @@ class _FileRequests:
     ) -> Response:
         return reply(success(result_of(work, self._slots, request.environ), said.to(lang)))
 
-    def _taken(self, way: Way, file_id: str | None) -> Response:
+    def _taken(self, way: LoadMode, file_id: str | None) -> Response:
         """Take the file of the request; answer with its draft."""
         service = self._service()
         if not (is_authenticated() or is_sent_by_operator()):

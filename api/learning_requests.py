@@ -12,7 +12,7 @@ from common.actor import NOBODY
 from common.errors import InvalidRequest
 from common.learning import Trust
 from common.text import Text
-from store import State
+from store import LearntState
 
 _EMPTY = Text(
     '请求体是空的：每行要有一个 JSON 对象，例如 {"question": "…", "sql": "SELECT …"}。',
@@ -27,7 +27,7 @@ class WantedItems:
     """The filter of a list or an export."""
 
     trusts: tuple[Trust, ...]
-    states: tuple[State, ...]
+    states: tuple[LearntState, ...]
 
 
 def parse_feedback(
@@ -64,7 +64,9 @@ def parse_wanted(query: Mapping[str, str]) -> WantedItems:
         InvalidRequest: there is none of that name.
     """
     given = LearntQuery.read(query)
-    return WantedItems(trusts=given.trust or get_args(Trust), states=given.state or get_args(State))
+    return WantedItems(
+        trusts=given.trust or get_args(Trust), states=given.state or get_args(LearntState)
+    )
 
 
 def parse_seen(body: Mapping[str, Any]) -> Trust | None:

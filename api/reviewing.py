@@ -19,7 +19,7 @@ from common.envelope import success, to_bytes
 from common.errors import Forbidden, InvalidRequest
 from common.runtime import run
 from common.text import Text
-from store import InvalidCursor, Kind, LearnedFilter, Verdict
+from store import InvalidCursor, LearnedFilter, LearntKind, ReviewVerdict
 
 T = TypeVar("T")
 
@@ -38,7 +38,7 @@ _CURSOR = Text(
 _EXAMPLE = '{"trust": "candidate"}'
 _LINES_MEDIA = "application/x-ndjson; charset=utf-8"
 _EXPORT_S = 60.0  # for one item of an export
-_KINDS: tuple[tuple[Kind, tuple[Verdict, ...]], ...] = (
+_KINDS: tuple[tuple[LearntKind, tuple[ReviewVerdict, ...]], ...] = (
     ("example", ("approve", "certify", "reject")),
     ("lesson", ("approve", "reject")),
 )
@@ -77,8 +77,8 @@ def _add_kind(
     blueprint: Blueprint,
     databases: ServedDatabases,
     rights: GroupRights,
-    kind: Kind,
-    verdicts: tuple[Verdict, ...],
+    kind: LearntKind,
+    verdicts: tuple[ReviewVerdict, ...],
 ) -> None:
     """Add the endpoints of one kind of item, examples or lessons, to the blueprint."""
 
@@ -100,7 +100,7 @@ def _add_kind(
         from_store(service.delete(kind, item_id, actor, is_reviewer=rights.is_reviewer(actor)))
         return reply(success({"deleted": 1}, _DONE.to(reader.lang)))
 
-    def review_item(verdict: Verdict) -> Callable[..., Response]:
+    def review_item(verdict: ReviewVerdict) -> Callable[..., Response]:
         def view(**address: str) -> Response:
             body = json_object(request, _EXAMPLE) if body_of(request) else {}
             reader = parse_reader({**request.args, **body}, request.headers.get("Accept-Language"))

@@ -16,10 +16,10 @@ from common.logs import request_id
 MAX_BYTES = 10 * 1024 * 1024
 KEPT = 9  # full files beside the current one, the oldest with the highest number
 
-Source = Literal[
+AuditSource = Literal[
     "ask", "value_lookup", "sql_run", "export", "analyze", "feedback", "import", "tool", "etl"
 ]
-Verdict = Literal["executed", "refused", "failed", "cancelled"]
+AuditVerdict = Literal["executed", "refused", "failed", "cancelled"]
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Occasion:
         database: the name of the database that is asked; None: the default one.
     """
 
-    source: Source
+    source: AuditSource
     run_id: str
     actor: Actor = NOBODY
     conversation_id: str | None = None
@@ -63,7 +63,7 @@ class StatementOutcome:
         sql_as_run: what PostgreSQL was given, where row rules made another statement of it.
     """
 
-    verdict: Verdict
+    verdict: AuditVerdict
     milliseconds: float
     error_type: str | None = None
     rows: int | None = None
@@ -75,7 +75,7 @@ class StatementOutcome:
 class CallOutcome:
     """The outcome of a tool's call; fields as in `StatementOutcome`."""
 
-    verdict: Verdict
+    verdict: AuditVerdict
     milliseconds: float
     error_type: str | None = None
 
@@ -88,7 +88,7 @@ class CallOutcome:
         Args:
             refusals: error types of calls whose tool never ran.
         """
-        verdict: Verdict = "failed"
+        verdict: AuditVerdict = "failed"
         if error_type is None:
             verdict = "executed"
         elif error_type == "cancelled":

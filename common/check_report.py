@@ -9,9 +9,9 @@ from typing import Literal
 
 from common.text import Lang, Text
 
-Status = Literal["ok", "warn", "fail"]
-_RANKS: tuple[Status, ...] = ("ok", "warn", "fail")
-_LABELS: Mapping[Status, Text] = {
+CheckStatus = Literal["ok", "warn", "fail"]
+_RANKS: tuple[CheckStatus, ...] = ("ok", "warn", "fail")
+_LABELS: Mapping[CheckStatus, Text] = {
     "ok": Text("正常", "ok"),
     "warn": Text("注意", "warn"),
     "fail": Text("失败", "fail"),
@@ -30,7 +30,7 @@ class CheckResult:
     """
 
     check: str
-    status: Status
+    status: CheckStatus
     said: Text
     advice: Text | None = None
 

@@ -33,6 +33,7 @@ FailureType = Literal[
 ]
 ExampleSource = Literal["feedback", "correction", "load", "agent"]
 Topic = Literal["question", "etl"]
+DocumentKind = Literal["ddl", "text"]
 """What something was learnt of: answers to questions, or drafts of transformations.
 
 Each is kept and looked up by itself.
@@ -172,7 +173,7 @@ class Document:
     datasource: str
     title: str
     text: str
-    kind: Literal["ddl", "text"] = "text"
+    kind: DocumentKind = "text"
     source: str = ""
 
 

@@ -13,6 +13,7 @@ T = TypeVar("T")
 QuestionType = Literal["DATABASE", "CHAT"]
 TurnType = Literal["DATABASE", "CHAT", "ETL"]
 """What a turn of a conversation was: a question of one kind, or a draft of a transformation."""
+RelationKind = Literal["table", "view", "materialized view"]
 PeriodUnit = Literal["hour", "day", "week", "month", "quarter", "year"]
 """What times are cut to."""
 
@@ -74,7 +75,7 @@ class Table:
 
     schema: str
     name: str
-    kind: Literal["table", "view", "materialized view"]
+    kind: RelationKind
     columns: tuple[Column, ...]
     comment: str | None = None
     primary_key: tuple[str, ...] = ()

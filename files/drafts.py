@@ -9,7 +9,7 @@ from typing import Any
 from common.errors import InvalidRequest
 from common.text import Text
 from files.file_index import FileRecord
-from files.loading.load_plan import PlannedColumn, PlannedReference, PlannedTable, Way
+from files.loading.load_plan import LoadMode, PlannedColumn, PlannedReference, PlannedTable
 from files.reading.sql_names import is_sql_name, sql_name, untaken
 from files.reading.value_forms import WIDER, ColumnType, readers
 
@@ -119,7 +119,7 @@ def assembled(
     said: Mapping[str, Said],
     existing: Sequence[FileRecord],
     target: FileRecord | None,
-    way: Way,
+    way: LoadMode,
 ) -> tuple[DraftTable, ...]:
     """Return the tables of a draft.
 
@@ -152,7 +152,7 @@ def _table(
     said: Said,
     taken: Collection[str],
     into: Mapping[str, Any] | None,
-    way: Way,
+    way: LoadMode,
 ) -> DraftTable:
     if into is not None:
         name = into["name"]
@@ -180,7 +180,7 @@ def _columns(
     read: Mapping[str, Any],
     said: Mapping[str, Said],
     into: Mapping[str, Any] | None,
-    way: Way,
+    way: LoadMode,
 ) -> Iterator[DraftColumn]:
     before = _columns_before(into)
     for place, read_column in enumerate(read["columns"]):
@@ -194,7 +194,9 @@ def _columns(
         yield DraftColumn(place, name, type_, is_included, read_column, existing)
 
 
-def _type_of(read: Mapping[str, Any], existing: Mapping[str, Any] | None, way: Way) -> ColumnType:
+def _type_of(
+    read: Mapping[str, Any], existing: Mapping[str, Any] | None, way: LoadMode
+) -> ColumnType:
     """Return the type that was read, or one that holds the rows from before as well."""
     type_: ColumnType = read["type"]
     if existing is None or way != "append":
@@ -408,17 +410,17 @@ def _may_refer(column: DraftColumn, key: _Key) -> bool:
     return set(values) <= set(key.values)
 
 
-def planned(tables: Sequence[DraftTable], way: Way) -> Iterator[PlannedTable]:
+def planned(tables: Sequence[DraftTable], way: LoadMode) -> Iterator[PlannedTable]:
     """Yield the tables that are to be loaded."""
     for table in tables:
         if not table.is_included:
             continue
 
-        own_way: Way = "new" if table.into is None else way
+        own_way: LoadMode = "new" if table.into is None else way
         yield _plan_table(table, own_way)
 
 
-def _plan_table(table: DraftTable, way: Way) -> PlannedTable:
+def _plan_table(table: DraftTable, way: LoadMode) -> PlannedTable:
     columns = [_planned_column(column) for column in table.included]
     changes = False
     if way == "append" and table.into is not None:
@@ -470,7 +472,7 @@ def _appended(
     return [*columns, *added], changes or bool(added)
 
 
-def differences(table: DraftTable, way: Way) -> dict[str, Any] | None:
+def differences(table: DraftTable, way: LoadMode) -> dict[str, Any] | None:
     """Return how a table would differ from the one that it goes into, before anything happens."""
     if table.into is None:
         return None

@@ -27,7 +27,7 @@ from files.drafts import (
 )
 from files.file_index import FileIndex, FileRecord, schema_of
 from files.loading.file_records import ensure_records, forget_record, save_record
-from files.loading.load_plan import LoadPlan, Way
+from files.loading.load_plan import LoadMode, LoadPlan
 from files.reading.sheets import storable
 from files.shown_files import shown_draft, shown_record
 from files.worker_process import FileWorker, UploadSource
@@ -97,7 +97,7 @@ class FileService:
         return self._worker.peak_bytes
 
     async def drafted(  # noqa: PLR0913 - of the file, its user, and what it is for
-        self, actor: Actor, path: Path, name: str, lang: Lang, way: Way, changes: str | None
+        self, actor: Actor, path: Path, name: str, lang: Lang, way: LoadMode, changes: str | None
     ) -> dict[str, Any]:
         """Take a file; return its draft. The caller removes the path if it is still there.
 
@@ -243,7 +243,7 @@ class FileService:
         target: FileRecord | None,
         url: str,
     ) -> LoadPlan:
-        way: Way = draft["way"]
+        way: LoadMode = draft["way"]
         if way == "append":
             tables = [table for table in tables if table.into is not None]
 

@@ -34,7 +34,9 @@ _CARRYING = frozenset(
     ("", "TypeCast", "arg", "List", "items", "A_ArrayExpr", "elements", "SortBy", "node")
 )
 
-Role = Literal["limit", "offset", "compared", "factor", "interval", "argument", "neutral", "other"]
+ConstantRole = Literal[
+    "limit", "offset", "compared", "factor", "interval", "argument", "neutral", "other"
+]
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ class Constant:
     value: str
     start: int
     end: int
-    role: Role = "other"
+    role: ConstantRole = "other"
     operator: str = ""
     column: tuple[str, ...] = ()
 
@@ -159,7 +161,7 @@ def _literal_of(constant: Constant, value: str) -> str:
 class _Place:
     """The role that a constant has at one place of the tree."""
 
-    role: Role = "other"
+    role: ConstantRole = "other"
     operator: str = ""
     column: tuple[str, ...] = ()
 
@@ -228,7 +230,7 @@ def _operands(node: Node) -> Iterator[_Child]:
         yield from _compared(node, operator)
         return
 
-    role: Role = "other"
+    role: ConstantRole = "other"
     if operator in _FACTORS:
         role = "factor"
 

@@ -22,16 +22,16 @@ from store.learned import (
     Added,
     Item,
     Kept,
-    Kind,
     Learned,
     LearnedFilter,
     LearnedItems,
     LearnedPage,
     Learning,
+    LearntKind,
+    LearntState,
     Reviewed,
     ReviewOutcome,
-    State,
-    Verdict,
+    ReviewVerdict,
     Visible,
 )
 from store.proposals import Proposals
@@ -43,22 +43,27 @@ from store.vectors import VectorRepository
 __all__ = [
     "Added",
     "Artefacts",
-    "IdempotencyRecord",
     "Conversation",
     "ConversationPage",
     "Conversations",
     "EventFrame",
+    "FailedState",
+    "IdempotencyRecord",
     "InvalidCursor",
     "Item",
-    "KeptArtefact",
     "Kept",
-    "Kind",
+    "KeptArtefact",
     "Learned",
+    "LearnedFilter",
+    "LearnedItems",
     "LearnedPage",
     "Learning",
+    "LearntKind",
+    "LearntState",
     "Resumption",
     "Retention",
     "ReviewOutcome",
+    "ReviewVerdict",
     "Reviewed",
     "RunEnd",
     "RunHead",
@@ -66,18 +71,15 @@ __all__ = [
     "RunState",
     "RunWrite",
     "Runs",
-    "State",
-    "LearnedItems",
     "Store",
     "TurnPage",
     "Unkept",
-    "Verdict",
     "Visible",
     "Waiting",
-    "LearnedFilter",
 ]
 
 RunState = Literal["running", "waiting", "completed", "error", "cancelled"]
+FailedState = Literal["error", "cancelled"]
 Unkept = Literal["taken", "lost"]
 """Why nothing of a write was kept. `taken`: the run is no longer the writer's, because another
 worker has ended it or goes on with it, or because it waits for its user. `lost`: the store has lost
@@ -359,7 +361,7 @@ class Runs(Protocol):
         self,
         head: RunHead,
         frame: EventFrame,
-        state: Literal["error", "cancelled"] = "cancelled",
+        state: FailedState = "cancelled",
         turn: Turn | None = None,
     ) -> bool:
         """End a waiting run with the terminal event `frame`; false if it doesn't wait, or `seq` is

@@ -22,10 +22,10 @@ from common.learning import (
 )
 
 Item = Example | Lesson | Document
-Kind = Literal["example", "lesson"]
-State = Literal["active", "stale", "rejected"]
+LearntKind = Literal["example", "lesson"]
+LearntState = Literal["active", "stale", "rejected"]
 """Stale: of examples only, see `Example.is_stale`."""
-Verdict = Literal["approve", "reject", "certify"]
+ReviewVerdict = Literal["approve", "reject", "certify"]
 Kept = Literal["kept", "full"]
 """`full`: the feedback is kept, but the datasource holds as much as it may, so that nothing was
 learnt from it.
@@ -136,7 +136,7 @@ class LearnedFilter:
 
     seen_by: str | None
     trusts: Collection[Trust] = ("candidate", "personal", "reviewed", "certified")
-    states: Collection[State] = ("active", "stale", "rejected")
+    states: Collection[LearntState] = ("active", "stale", "rejected")
 
 
 @dataclass(frozen=True)
@@ -203,7 +203,7 @@ class Learned(Protocol):
         datasource: str,
         item_id: str,
         reviewer: str,
-        verdict: Verdict,
+        verdict: ReviewVerdict,
         *,
         seen: Trust | None = None,
     ) -> Reviewed:
@@ -238,7 +238,7 @@ class Learned(Protocol):
     async def page(
         self,
         datasource: str,
-        kind: Kind,
+        kind: LearntKind,
         wanted: LearnedFilter,
         limit: int,
         cursor: str | None = None,

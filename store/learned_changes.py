@@ -4,12 +4,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from common.learning import SHARED, Example, Feedback, Lesson, Trust
-from store.learned import Item, Learning, ReviewOutcome, Verdict
+from store.learned import Item, Learning, ReviewOutcome, ReviewVerdict
 from store.learned_json import Noted, item_id, trust_of
 
 _ORDER: tuple[Trust, ...] = ("candidate", "personal", "reviewed", "certified")
 _REJECTED: Trust = "candidate"  # the trust of what is rejected
-_TRUSTS: Mapping[Verdict, Trust] = {
+_TRUSTS: Mapping[ReviewVerdict, Trust] = {
     "approve": "reviewed",
     "certify": "certified",
     "reject": _REJECTED,
@@ -177,7 +177,7 @@ def _with_higher_trust(item: Example, there: Example) -> Example | None:
 
 
 def decided(
-    item: Example | Lesson, reviewer: str, verdict: Verdict, seen: Trust | None
+    item: Example | Lesson, reviewer: str, verdict: ReviewVerdict, seen: Trust | None
 ) -> tuple[ReviewOutcome, Example | Lesson | None]:
     """Return the outcome of the verdict, and the item as it then is; None: it does not change."""
     if item.author == reviewer:
@@ -197,7 +197,9 @@ def decided(
     return "done", replace(reviewed, trust=_TRUSTS[verdict])
 
 
-def _was_decided_otherwise(item: Example | Lesson, verdict: Verdict, seen: Trust | None) -> bool:
+def _was_decided_otherwise(
+    item: Example | Lesson, verdict: ReviewVerdict, seen: Trust | None
+) -> bool:
     trust = trust_of(item)
     if seen is not None and trust != seen:
         return True
@@ -205,7 +207,7 @@ def _was_decided_otherwise(item: Example | Lesson, verdict: Verdict, seen: Trust
     return verdict == "approve" and trust in SHARED
 
 
-def _is_so(item: Example | Lesson, verdict: Verdict) -> bool:
+def _is_so(item: Example | Lesson, verdict: ReviewVerdict) -> bool:
     if verdict == "reject":
         return item.is_rejected
     if item.is_rejected:

@@ -16,7 +16,7 @@ from common.learning import (
     Topic,
     Trust,
 )
-from store.learned import Item, Kind, State
+from store.learned import Item, LearntKind, LearntState
 from store.record_json import key, plain_from_text, to_text
 from store.records import KeptRecord, Record
 
@@ -41,7 +41,7 @@ OWN_KINDS: Mapping[Topic, tuple[str, str]] = {
     "etl": ("etl_example", "etl_lesson"),
 }
 """Names of a topic's examples and lessons."""
-LISTED_KINDS: Mapping[Kind, tuple[str, ...]] = {
+LISTED_KINDS: Mapping[LearntKind, tuple[str, ...]] = {
     "example": ("example", "etl_example"),
     "lesson": ("lesson", "etl_lesson"),
 }
@@ -100,7 +100,7 @@ def all_set(datasource: str, kind: str) -> bytes:
     return key("all", datasource, kind)
 
 
-def list_set(datasource: str, kind: str, trust: Trust, state: State) -> bytes:
+def list_set(datasource: str, kind: str, trust: Trust, state: LearntState) -> bytes:
     """Return the key of the record set of all users' items in one state."""
     return key("list", datasource, kind, trust, state)
 
@@ -117,7 +117,7 @@ def trust_of(item: Example | Lesson) -> Trust:
     return "reviewed" if item.is_shared else "personal"
 
 
-def state_of(item: Example | Lesson) -> State:
+def state_of(item: Example | Lesson) -> LearntState:
     if item.is_rejected:
         return "rejected"
     if isinstance(item, Example) and item.is_stale:
@@ -193,7 +193,7 @@ def note_of(record: KeptRecord) -> Noted:
 
 
 def lists(
-    datasource: str, kind: Kind, trusts: Collection[Trust], states: Collection[State]
+    datasource: str, kind: LearntKind, trusts: Collection[Trust], states: Collection[LearntState]
 ) -> tuple[bytes, ...]:
     """Return the keys of the record sets of all users' items in these states."""
     return tuple(

@@ -16,12 +16,12 @@ from store.learned import (
     Added,
     Item,
     Kept,
-    Kind,
     LearnedFilter,
     LearnedPage,
     Learning,
+    LearntKind,
     Reviewed,
-    Verdict,
+    ReviewVerdict,
     Visible,
 )
 from store.learned_cache import LearnedCache
@@ -221,7 +221,7 @@ class LearnedRepository:
         datasource: str,
         item_id: str,
         reviewer: str,
-        verdict: Verdict,
+        verdict: ReviewVerdict,
         *,
         seen: Trust | None = None,
     ) -> Reviewed:
@@ -331,7 +331,7 @@ class LearnedRepository:
     async def page(
         self,
         datasource: str,
-        kind: Kind,
+        kind: LearntKind,
         wanted: LearnedFilter,
         limit: int,
         cursor: str | None = None,
@@ -353,7 +353,7 @@ class LearnedRepository:
     async def _candidates(
         self,
         datasource: str,
-        kind: Kind,
+        kind: LearntKind,
         wanted: LearnedFilter,
         limit: int,
         before: tuple[int, bytes],

@@ -6,12 +6,13 @@ writes.
 
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 from common.values import Turn
 from postgres.connection import Row
 from store import (
     EventFrame,
+    FailedState,
     IdempotencyRecord,
     Resumption,
     Retention,
@@ -305,7 +306,7 @@ class PostgresRuns:
         self,
         head: RunHead,
         frame: EventFrame,
-        state: Literal["error", "cancelled"] = "cancelled",
+        state: FailedState = "cancelled",
         turn: Turn | None = None,
     ) -> bool:
         run_and_user = (key(head.run_id), key(head.user_id))

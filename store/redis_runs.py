@@ -5,11 +5,12 @@ that has lost its data needs no repair: the next write of a run makes the run kn
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 from common.values import Turn
 from store import (
     EventFrame,
+    FailedState,
     IdempotencyRecord,
     Resumption,
     Retention,
@@ -405,7 +406,7 @@ class RedisRuns:
         self,
         head: RunHead,
         frame: EventFrame,
-        state: Literal["error", "cancelled"] = "cancelled",
+        state: FailedState = "cancelled",
         turn: Turn | None = None,
     ) -> bool:
         _, *keys = _run_keys(redis_keys.digest(head.run_id))

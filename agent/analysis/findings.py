@@ -9,7 +9,7 @@ from common.text import Lang, Text
 from knowledge.language.cutting import has_han
 
 Number = int | float | Decimal
-Kind = Literal[
+FindingKind = Literal[
     "describe",
     "correlation",
     "shares",
@@ -42,7 +42,7 @@ class Finding:
         sql: the statement that gave the figures.
     """
 
-    kind: Kind
+    kind: FindingKind
     text: str
     method: str
     figures: Mapping[str, Any] = field(default_factory=dict, hash=False)

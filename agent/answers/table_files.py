@@ -24,7 +24,7 @@ from common.text import Lang
 from common.values import QueryResult
 from knowledge.results.result_columns import ResultColumn
 from knowledge.results.value_labels import value_labels
-from knowledge.results.written_values import Format, format_of
+from knowledge.results.written_values import NumberFormat, format_of
 
 Row = Sequence[Any]
 
@@ -44,7 +44,7 @@ class FileColumn:
     type: str
     header: str
     labels: Mapping[str, str] = field(default_factory=dict)
-    format: Format | None = None
+    format: NumberFormat | None = None
 
 
 def file_columns(

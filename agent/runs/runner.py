@@ -40,7 +40,7 @@ from agent.flows.flow import (
 from agent.flows.kept_turns import failed_turn
 from agent.flows.step_spans import steps_spanned_by
 from agent.flows.workflow_flow import WorkflowFlow
-from agent.progress import StepResult, ToolStep
+from agent.progress import StepResult, ToolCallStatus, ToolStep
 from agent.question import Question
 from agent.runs.events import Event
 from agent.runs.pauses import Beginning, Pause, Resumption, mark_of
@@ -556,7 +556,7 @@ class _Run:
     def _progress(
         self,
         node: str,
-        status: Literal["running", "done", "failed"],
+        status: ToolCallStatus,
         describe: Callable[[], StepDescription],
     ) -> Event:
         # Copy these now: the run goes on before `content` is called.

@@ -12,14 +12,14 @@ from agent.tools.found_rows import CALL_ID, rows_of
 from agent.tools.tool import EVERYONE, Arguments, Tool, ToolContext, ToolResult
 from common.text import Text
 
-Format = Literal["csv", "json", "xlsx"]
+ExportFormat = Literal["csv", "json", "xlsx"]
 
 
 class ExportRows(Arguments):
     """The arguments of `export`."""
 
     call_id: str = Field(description=CALL_ID)
-    format: Format
+    format: ExportFormat
 
 
 def export_tool(*, max_rows: int) -> Tool[ExportRows]:
@@ -55,7 +55,7 @@ def export_tool(*, max_rows: int) -> Tool[ExportRows]:
     )
 
 
-def _link(call_id: str, kind: Format, question: Question) -> str:
+def _link(call_id: str, kind: ExportFormat, question: Question) -> str:
     """Return where the file is fetched; without API keys the address says whose run it is."""
     parameters = {"format": kind, "call_id": call_id}
     if question.actor.user_id:

@@ -52,8 +52,8 @@ class SearchValues(Arguments):
     column: str | None = Field(default=None, description="Search columns of this name only.")
 
 
-How = Literal["exact", "called so", "near"]
-_BEST_FIRST: tuple[How, ...] = get_args(How)
+ValueMatch = Literal["exact", "called so", "near"]
+_BEST_FIRST: tuple[ValueMatch, ...] = get_args(ValueMatch)
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class _Hit:
     table: Table
     column: str
     value: str
-    how: How
+    how: ValueMatch
 
 
 @dataclass(frozen=True)
@@ -186,10 +186,10 @@ def _known(words: str, scope: _Scope) -> Iterator[_Hit]:
             yield _Hit(table, column.name, value, how)
 
 
-def _values_for(words: str, table: Table, column: Column) -> Sequence[tuple[str, How]]:
+def _values_for(words: str, table: Table, column: Column) -> Sequence[tuple[str, ValueMatch]]:
     """Return values of an open column that the words stand for, else those that resemble them."""
     values = open_values(table, column) or column.allowed
-    matching_values: list[tuple[str, How]] = [
+    matching_values: list[tuple[str, ValueMatch]] = [
         (value, "exact") for value in values if same(words, value)
     ]
     for value, name, _ in (*meant_values(column), *labelled_values(column)):

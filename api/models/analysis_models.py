@@ -1,11 +1,13 @@
 """Figures about an answer's rows."""
 
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import Field
 
+from agent.analysis.findings import FindingKind
 from api.models.model_base import ReplyModel, Sometimes
 from common.values import PeriodUnit
+from knowledge.results.result_columns import ResultRole
 
 
 class AnalyzedColumnModel(ReplyModel):
@@ -13,26 +15,12 @@ class AnalyzedColumnModel(ReplyModel):
     type: str
     label: str
     unit: str | None
-    role: Literal["time", "measure", "category", "rank", "other"]
+    role: ResultRole
     period: str | None
 
 
 class FindingModel(ReplyModel):
-    kind: Literal[
-        "describe",
-        "correlation",
-        "shares",
-        "pareto",
-        "concentration",
-        "change",
-        "year_before",
-        "contributions",
-        "extremes",
-        "rise",
-        "unfinished",
-        "outliers",
-        "forecast",
-    ]
+    kind: FindingKind
     text: str
     method: str
     figures: dict[str, Any] = Field(description="What the text says, unrounded")

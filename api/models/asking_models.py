@@ -5,19 +5,26 @@ from typing import Any, Literal
 from pydantic import Field
 
 from agent.answers.requested_chart import ChartType
+from agent.extensions.points import Tone
+from agent.flows.ask.state import GenerationMethod
+from agent.progress import ToolCallStatus
+from agent.tools.export_tool import ExportFormat
 from api.models.analysis_models import FindingModel
 from api.models.model_base import Envelope, ReplyModel, Sometimes, Timestamp
-from common.values import PeriodUnit
+from common.text import Lang
+from common.values import FailureReason, PeriodUnit, QuestionType
+from knowledge.results.written_values import NumberFormat
+from store import RunState
 
 
 class AnswerExportModel(ReplyModel):
     call_id: str
-    format: Literal["csv", "json", "xlsx"]
+    format: ExportFormat
     url: str = Field(description="A path of this service")
 
 
 class AnswerClassificationInfoModel(ReplyModel):
-    question_type: Sometimes[Literal["DATABASE", "CHAT"]] = None
+    question_type: Sometimes[QuestionType] = None
     confidence: Sometimes[float] = Field(None, ge=0, le=1)
     method: Sometimes[str] = None
     reason: Sometimes[str] = None
@@ -76,7 +83,7 @@ class QueryResultModel(ReplyModel):
         description="The unit that a column's times are cut to: with `month`, 2026-10-01 "
         "means October 2026",
     )
-    formats: Sometimes[list[Literal["money", "number", "percent", "plain"] | None]] = Field(
+    formats: Sometimes[list[NumberFormat | None]] = Field(
         None,
         description="How a column's numbers are written: `money` in groups of three digits with "
         "two decimals, `number` in groups, `percent` in groups with two decimals at most, "
@@ -147,7 +154,7 @@ class CardModel(ReplyModel):
 
     title: str
     text: str
-    tone: Literal["neutral", "good", "attention", "bad"]
+    tone: Tone
     facts: list[CardFactModel]
     share: Sometimes[float] = Field(None, description="Drawn as a bar", ge=0, le=1)
     link: Sometimes[str] = Field(None, description="Where the title leads")
@@ -167,7 +174,7 @@ class ChosenDatabaseModel(ReplyModel):
 
 class AnswerFields(ReplyModel):
     response: str
-    response_type: Literal["DATABASE", "CHAT"]
+    response_type: QuestionType
     sql: Sometimes[str] = None
     query_result: Sometimes[QueryResultModel] = None
     chart: Sometimes[ChartModel] = None
@@ -178,14 +185,7 @@ class AnswerFields(ReplyModel):
     )
     summary: str | None = None
     sql_generation_failed: Sometimes[bool] = None
-    failure_reason: Sometimes[
-        Literal[
-            "missing_database_info",
-            "ambiguous_question",
-            "llm_explanation",
-            "unknown_generation_failure",
-        ]
-    ] = None
+    failure_reason: Sometimes[FailureReason] = None
     choices: Sometimes[list[str]] = Field(
         None,
         description="Answers to the question back that `response` asks: each, asked next in the "
@@ -232,7 +232,7 @@ class AnswerFields(ReplyModel):
     routing_mode_used: str = Field(description="`agent` with a tool agent")
     routing_mode_source: Literal["request", "configuration"]
     sql_repair_applied: bool
-    generation_method: Sometimes[Literal["verified_example", "llm", "rules"]] = Field(
+    generation_method: Sometimes[GenerationMethod] = Field(
         None, description="Who wrote the SQL; only where there is any"
     )
     example: Sometimes[AnswerExampleModel] = Field(
@@ -254,7 +254,7 @@ class AnswerFields(ReplyModel):
 class AnswerModel(AnswerFields):
     """An answer; `type` equals `response_type`"""
 
-    type: Literal["DATABASE", "CHAT"]
+    type: QuestionType
 
 
 class CompletedAnswerModel(AnswerFields):
@@ -304,7 +304,7 @@ class ToolEventModel(ReplyModel):
     name: str
     display_name: str
     arguments: dict[str, Any] = Field(description="As the model gave them, long ones shortened")
-    status: Literal["running", "done", "failed"]
+    status: ToolCallStatus
     ms: float | None = Field(description="null while it runs")
     summary: str | None = Field(description="What came of it, in one line; null while it runs")
     conversation_id: str
@@ -330,7 +330,7 @@ class RunModel(ReplyModel):
     run_id: str
     conversation_id: str
     question: str
-    state: Literal["running", "waiting", "completed", "error", "cancelled"]
+    state: RunState
     started_at: Timestamp
     last_event_id: str
     result: Envelope | None = Field(
@@ -360,4 +360,4 @@ class CompletionsModel(ReplyModel):
 
 class ExamplesModel(ReplyModel):
     examples: list[str]
-    lang: Literal["zh", "en"] = Field(description="The language they are in")
+    lang: Lang = Field(description="The language they are in")

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from api.models.asking_models import ChartModel
 from api.models.model_base import ClosedReplyModel, Sometimes, Timestamp
+from common.values import TurnType
 
 
 class ConversationModel(ClosedReplyModel):
@@ -38,9 +39,7 @@ class TurnFailureModel(ClosedReplyModel):
 class TurnModel(ClosedReplyModel):
     run_id: str
     question: str
-    question_type: Literal["DATABASE", "CHAT", "ETL"] | None = Field(
-        description="null with a `failure`, like `routing_mode`"
-    )
+    question_type: TurnType | None = Field(description="null with a `failure`, like `routing_mode`")
     routing_mode: str | None
     response: str = Field(description="With a `failure`, what went wrong")
     database: Sometimes[str] = Field(

@@ -16,18 +16,16 @@ from api.fields import (
 from api.models.model_base import ReplyModel, Sometimes, Timestamp
 from api.models.request_models import LangField, RequestFields
 from common.text import Text
+from files.loading.load_plan import LoadMode
 from files.reading.delimited import DELIMITERS
 from files.reading.encodings import ENCODINGS
-from files.reading.value_forms import SQL_TYPES
+from files.reading.value_forms import SQL_TYPES, ColumnType
 
 _MOST_ROWS = 10_000  # above a header
 _MOST_HEADER_ROWS = 10
 _MOST_GROUPS = 50
 _LONGEST_GROUP = 64  # characters
 _COLUMN_TYPES = tuple(SQL_TYPES)
-ColumnTypeName = Literal[
-    "boolean", "integer", "numeric", "percentage", "date", "timestamp", "timestamptz", "text"
-]
 
 
 def _count(most: int) -> Checked:
@@ -150,7 +148,7 @@ class DraftColumnModel(ReplyModel):
     place: int
     title: str = Field(description="Its name as written")
     name: str = Field(description="Its name in SQL")
-    type: ColumnTypeName
+    type: ColumnType
     include: bool
     reason: str = Field(description="Why it is taken to be of that type")
     examples: list[str]
@@ -167,8 +165,8 @@ class FileReferenceModel(ReplyModel):
 
 class ChangedTypeModel(ReplyModel):
     column: str
-    before: ColumnTypeName
-    after: ColumnTypeName
+    before: ColumnType
+    after: ColumnType
 
 
 class DifferencesModel(ReplyModel):
@@ -208,7 +206,7 @@ class FileDraftModel(ReplyModel):
     status: Literal["draft"]
     name: str
     is_own: bool
-    way: Literal["new", "replace", "append"]
+    way: LoadMode
     changes: str | None = Field(description="The id of the file that it changes")
     created_at: Timestamp
     tables: list[DraftTableModel]
@@ -217,7 +215,7 @@ class FileDraftModel(ReplyModel):
 class FileColumnModel(ReplyModel):
     name: str
     title: str
-    type: ColumnTypeName
+    type: ColumnType
 
 
 class FileTableModel(ReplyModel):

@@ -7,6 +7,10 @@ from pydantic import Field
 from api.models.asking_models import QueryResultModel
 from api.models.error_models import PlanModel
 from api.models.model_base import ReplyModel
+from common.learning import ExampleSource, FailureType, Trust
+from common.text import Lang
+from knowledge.learning.intake import LineStatus
+from store import LearntState
 
 
 class DraftNodeModel(ReplyModel):
@@ -37,18 +41,18 @@ class ExampleModel(ReplyModel):
     example_id: str
     question: str
     sql: str
-    lang: Literal["zh", "en"]
+    lang: Lang
     author: str = Field(description="Whose it is; of a shared one, who brought it")
     reviewer: str | None = Field(description="Who decided on it last")
-    state: Literal["active", "stale", "rejected"] = Field(
+    state: LearntState = Field(
         description="stale: a table it reads has changed, and it is not used until it is proven "
         "again; rejected: a reviewer found it wrong"
     )
     created_at: str
-    trust: Literal["candidate", "personal", "reviewed", "certified"] = Field(
+    trust: Trust = Field(
         description="candidate, personal: its author's alone; reviewed, certified: everybody's"
     )
-    source: Literal["feedback", "correction", "load", "agent"]
+    source: ExampleSource
     tables: list[str] = Field(description="schema.name of what it reads")
     proven_at: str = Field(description="When guard and EXPLAIN accepted it last")
     uses: int
@@ -61,15 +65,13 @@ class LessonModel(ReplyModel):
     lesson_id: str
     question: str
     sql: str | None = Field(description="The wrong statement")
-    lang: Literal["zh", "en"]
+    lang: Lang
     author: str
     reviewer: str | None
     state: Literal["active", "rejected"]
     created_at: str
     is_shared: bool = Field(description="Whether a reviewer has approved it")
-    failure_type: Literal[
-        "syntax_error", "semantic_error", "logic_error", "performance_error", "requirement_mismatch"
-    ]
+    failure_type: FailureType
     root_cause: str
     avoidance_hint: str
     etl: FailedDraftModel | None = Field(description="Of a draft of a transformation")
@@ -98,7 +100,7 @@ class LessonListModel(ReplyModel):
 
 class ImportedLineModel(ReplyModel):
     line: int = Field(description="Its number, from 1")
-    status: Literal["added", "known", "full", "refused", "invalid"] = Field(
+    status: LineStatus = Field(
         description="known: it was there; full: there is no room; refused: by guard or EXPLAIN; "
         "invalid: it can't be read"
     )

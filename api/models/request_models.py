@@ -29,9 +29,9 @@ from api.fields import (
 from common.errors import InvalidRequest
 from common.learning import MAX_SENTENCE_CHARS, MAX_SQL_CHARS, Rating, Trust
 from common.text import Lang, Text
-from common.values import ANALYSIS_KINDS, AnalysisKind
+from common.values import ANALYSIS_KINDS, AnalysisKind, QuestionType
 from etl.lineage.lineage_graph import Direction
-from store import State
+from store import LearntState
 
 PICTURE = "png"
 
@@ -274,7 +274,7 @@ class AskBody(AskingFields):
         None,
         description="How the kind of question is decided; default: configured. Only for `ask`",
     )
-    context_type: Annotated[Literal["DATABASE", "CHAT"], one_of("DATABASE", "CHAT")] | None = Field(
+    context_type: Annotated[QuestionType, one_of("DATABASE", "CHAT")] | None = Field(
         None, description="Kind of the previous turn. Only for `ask`"
     )
     table: ShortText | None = Field(None, description="The table the question is about")
@@ -519,8 +519,8 @@ class LearntQuery(RequestFields):
         description=f"One or more by commas: {', '.join(get_args(Trust))}. A shared lesson counts "
         "as reviewed, any other as personal",
     )
-    state: Annotated[tuple[State, ...], some_of(*get_args(State))] | None = Field(
-        None, description=f"One or more by commas: {', '.join(get_args(State))}"
+    state: Annotated[tuple[LearntState, ...], some_of(*get_args(LearntState))] | None = Field(
+        None, description=f"One or more by commas: {', '.join(get_args(LearntState))}"
     )
 
 

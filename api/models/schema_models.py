@@ -5,6 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from api.models.model_base import ReplyModel, Sometimes
+from common.values import RelationKind
 
 
 class MeaningNamesModel(ReplyModel):
@@ -88,7 +89,7 @@ class SchemaReasonModel(ReplyModel):
 class FoundTableModel(ReplyModel):
     schema_: str = Field(alias="schema")
     name: str
-    kind: Literal["table", "view", "materialized view"]
+    kind: RelationKind
     comment: str | None
     row_estimate: int | None = Field(description="The planner's count; null: not known")
     column_count: int
@@ -107,7 +108,7 @@ class SchemaSearchModel(ReplyModel):
 class ListedTableModel(ReplyModel):
     schema_: str = Field(alias="schema")
     name: str
-    kind: Literal["table", "view", "materialized view"]
+    kind: RelationKind
     comment: str | None
     row_estimate: int | None = Field(description="The planner's count; null: not known")
     column_count: int
@@ -176,7 +177,7 @@ class MetricModel(ReplyModel):
 class DescribedTableModel(ReplyModel):
     schema_: str = Field(alias="schema")
     name: str
-    kind: Literal["table", "view", "materialized view"]
+    kind: RelationKind
     comment: str | None
     row_estimate: int | None = Field(description="The planner's count; null: not known")
     column_count: int

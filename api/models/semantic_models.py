@@ -1,10 +1,9 @@
 """The semantic file and proposals to change it."""
 
-from typing import Literal
-
 from pydantic import Field
 
 from api.models.model_base import ClosedReplyModel, Timestamp
+from store.proposals import ProposalState
 
 
 class SemanticProblemModel(ClosedReplyModel):
@@ -25,7 +24,7 @@ class SemanticProposalModel(ClosedReplyModel):
     created_at: Timestamp
     note: str = Field(description="Why, in its author's words")
     diff: str = Field(description="As `diff -u` writes it")
-    state: Literal["open", "applied", "declined", "withdrawn"]
+    state: ProposalState
     settled_at: str | None
     settled_by: str = Field(description="Empty while it is open")
     reason: str

@@ -7,11 +7,10 @@ import logging
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal
 
 from psycopg2 import errors
 
-from common.values import Catalog, Column, ForeignKey, Table
+from common.values import Catalog, Column, ForeignKey, RelationKind, Table
 from databases.catalog import catalog_queries as queries
 from databases.catalog.source_notes import noted_keys
 from databases.catalog.turns import in_turns
@@ -22,7 +21,7 @@ from postgres.connection import Connection, Row
 _log = logging.getLogger(__name__)
 _MAX_COMMENT_CHARS = 2_000
 _MAX_ALLOWED = 200  # values that an enum or a CHECK lists; longer lists are left out
-_KINDS: Mapping[str, Literal["table", "view", "materialized view"]] = {
+_KINDS: Mapping[str, RelationKind] = {
     "v": "view",
     "m": "materialized view",
 }

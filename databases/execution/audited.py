@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar, cast
 
-from common.audit import Audit, Occasion, StatementOutcome, Verdict
+from common.audit import Audit, AuditVerdict, Occasion, StatementOutcome
 from common.errors import CituError, InvalidSql, StatementRejected
 from common.ports import Inspected, RowStream
 from common.values import QueryResult
@@ -68,7 +68,7 @@ class AuditedDatabase(ExecutingDatabase):
         try:
             yield
         except CituError as error:
-            verdict: Verdict = "refused" if _is_refusal(error, runs=runs) else "failed"
+            verdict: AuditVerdict = "refused" if _is_refusal(error, runs=runs) else "failed"
             self._note(line, StatementOutcome(verdict, line.milliseconds, error.error_type))
             raise
         except asyncio.CancelledError:
@@ -117,7 +117,7 @@ class _AuditedRows:
         return rows
 
     async def aclose(self) -> None:
-        verdict: Verdict = "executed" if self._is_whole else "cancelled"
+        verdict: AuditVerdict = "executed" if self._is_whole else "cancelled"
         outcome = StatementOutcome(
             verdict,
             self._line.milliseconds,

@@ -11,7 +11,7 @@ from etl.binding.intent_checks import CheckedOperation, require
 from etl.binding.join_links import (
     JOIN_LINKS,
     JoinLink,
-    Way,
+    JoinPath,
     are_comparable,
     is_unique,
     leads_over_parent,
@@ -270,7 +270,7 @@ class JoinPlanner:
     def _find_joins(self, left: str, right: str, how: JoinHow, order: int) -> list[PlannedJoin]:
         left_source, right_source = self._scope.sources[left], self._scope.sources[right]
         direct = self._direct_links(left_source.table, right_source.table)
-        ways: list[Way] = [(link,) for link in direct]
+        ways: list[JoinPath] = [(link,) for link in direct]
         if not ways:
             ways = self._through_others(left_source.table, right_source.table, how)
 
@@ -296,7 +296,7 @@ class JoinPlanner:
 
         return referring
 
-    def _through_others(self, left: Table, right: Table, how: JoinHow) -> list[Way]:
+    def _through_others(self, left: Table, right: Table, how: JoinHow) -> list[JoinPath]:
         """Return the ways over other tables: the shortest, for a lookup all of them.
 
         Rows that are only looked up are not seen in the result, so that nobody would notice which
@@ -317,14 +317,14 @@ class JoinPlanner:
         over_no_parent = list(filterfalse(leads_over_parent, ways))
         return over_named or over_no_parent or ways
 
-    def _over_named(self, ways: Sequence[Way]) -> list[Way]:
+    def _over_named(self, ways: Sequence[JoinPath]) -> list[JoinPath]:
         """Return the ways that lead over most of the sources that are not joined otherwise."""
         unjoined = set()
         for name, source in self._scope.sources.items():
             if name not in self._joined:
                 unjoined.add(source.table.key)
 
-        by_count: dict[int, list[Way]] = defaultdict(list)
+        by_count: dict[int, list[JoinPath]] = defaultdict(list)
         for way in ways:
             count = sum(link.right in unjoined for link in way)
             by_count[count].append(way)
@@ -332,7 +332,7 @@ class JoinPlanner:
         most = max(by_count, default=0)
         return by_count[most]
 
-    def _asked_way(self, ways: Sequence[Way], left: str, right: str, order: int) -> Way:
+    def _asked_way(self, ways: Sequence[JoinPath], left: str, right: str, order: int) -> JoinPath:
         """Return the only way, or the one that was chosen."""
         if len(ways) == 1:
             return ways[0]
@@ -379,7 +379,7 @@ class JoinPlanner:
         return by_value[self._findings.choose("join_key", topic, prompt, choices, order)]
 
     def _along(
-        self, way: Way, left: str, right: str, how: JoinHow, order: int
+        self, way: JoinPath, left: str, right: str, how: JoinHow, order: int
     ) -> list[PlannedJoin]:
         """Return the joins along a way, but those that are there already."""
         if how in _LOOKING_UP:
@@ -401,7 +401,7 @@ class JoinPlanner:
         return planned
 
     def _lookup_along(
-        self, way: Way, left: str, right: str, how: JoinHow, order: int
+        self, way: JoinPath, left: str, right: str, how: JoinHow, order: int
     ) -> list[PlannedJoin]:
         """Return the lookup, behind those that narrow the tables on its way, the farthest first."""
         planned: list[PlannedJoin] = []

@@ -55,10 +55,10 @@ class JoinLink:
         return ", ".join(f"{key[1]}.{column}" for column in columns)
 
 
-Way = tuple[JoinLink, ...]
+JoinPath = tuple[JoinLink, ...]
 
 
-def leads_over_parent(way: Way) -> bool:
+def leads_over_parent(way: JoinPath) -> bool:
     """Tell whether a way goes up to a table and down again, which joins all its children."""
     went_up = False
     for link in way:
@@ -96,7 +96,7 @@ class JoinLinks:
 
         return preferred or links
 
-    def ways(self, left: TableKey, right: TableKey) -> list[Way]:
+    def ways(self, left: TableKey, right: TableKey) -> list[JoinPath]:
         """Return the shortest ways from one table to the other, of three joins at most."""
         distances = self._distances(right)
         reached = []
@@ -108,7 +108,7 @@ class JoinLinks:
             return []
 
         joins_behind_first = min(distances[key] for key in reached)
-        ways: list[Way] = [()]
+        ways: list[JoinPath] = [()]
         for joins_left in range(joins_behind_first, -1, -1):
             nearer = []
             for way in self._longer(ways, left):
@@ -119,12 +119,12 @@ class JoinLinks:
 
         return ways[:_MOST_WAYS]
 
-    def all_ways(self, left: TableKey, right: TableKey) -> list[Way]:
+    def all_ways(self, left: TableKey, right: TableKey) -> list[JoinPath]:
         """Return all ways from one table to the other, of three joins at most, shortest first."""
-        ways: list[Way] = []
-        edge: list[Way] = [()]
+        ways: list[JoinPath] = []
+        edge: list[JoinPath] = [()]
         for _ in range(MOST_HOPS):
-            leading_on: list[Way] = []
+            leading_on: list[JoinPath] = []
             for way in self._longer(edge, left):
                 end = way[-1].right
                 if end == right:
@@ -157,7 +157,7 @@ class JoinLinks:
     def _onward(self, key: TableKey) -> Sequence[JoinLink]:
         return self._links.get(key, ())
 
-    def _longer(self, ways: Iterable[Way], start: TableKey) -> Iterator[Way]:
+    def _longer(self, ways: Iterable[JoinPath], start: TableKey) -> Iterator[JoinPath]:
         """Yield the ways that are one join longer and pass no table twice."""
         for way in ways:
             passed = [start, *(link.right for link in way)]

@@ -11,7 +11,7 @@ from itertools import pairwise
 from common.meanings import TableKey
 from common.text import Text
 from common.values import Table
-from etl.binding.join_links import JOIN_LINKS, Way, leads_over_parent
+from etl.binding.join_links import JOIN_LINKS, JoinPath, leads_over_parent
 from etl.clauses.clause_names import NamedColumn, NameResolver
 from etl.clauses.clause_reading import ClauseReader, said
 from etl.clauses.clause_tokens import Token, place_of, says, table_words, words_without
@@ -292,7 +292,7 @@ class LookupClauses(ClauseReader):
 
         A value of a row that the base refers to is a condition like any other.
         """
-        ways: list[Way] = []
+        ways: list[JoinPath] = []
         for table in lookup.tables:
             ways += self._ways(base, table)
 
@@ -327,7 +327,7 @@ class LookupClauses(ClauseReader):
         )
         self._reading.findings.refuse("no_join_path", text)
 
-    def _ways(self, base: Table, table: Table) -> Sequence[Way]:
+    def _ways(self, base: Table, table: Table) -> Sequence[JoinPath]:
         return JOIN_LINKS.of(self._reading.catalog).ways(base.key, table.key)
 
     # --------------------------------------------------------------------------
@@ -502,7 +502,7 @@ def _is_unknown(token: Token) -> bool:
     return mark.literal is not None and not token.names
 
 
-def _is_repeating(way: Way) -> bool:
+def _is_repeating(way: JoinPath) -> bool:
     """Tell whether a row at the beginning of the way may meet several at its end."""
     return any(not link.is_referencing for link in way)
 

@@ -27,7 +27,7 @@ from etl.planning.draft_names import MOST_NAME_BYTES
 from etl.planning.measure_parts import measure_parts
 from etl.planning.query_scopes import QueryScope, scopes_of
 from etl.planning.review_texts import RULES
-from etl.schemas.plan import ReviewCode, ReviewIssue, ReviewResult, Verdict
+from etl.schemas.plan import PlanVerdict, ReviewCode, ReviewIssue, ReviewResult
 from knowledge.values.personal_data import Privacy, privacy_of
 
 Found = tuple[ReviewCode, str, str]
@@ -52,7 +52,7 @@ def review(
 
     issues = [_issue(one, lang) for one in findings]
     has_errors = any(issue.severity == "error" for issue in issues)
-    verdict: Verdict = "fail" if has_errors else "pass"
+    verdict: PlanVerdict = "fail" if has_errors else "pass"
     return ReviewResult(verdict=verdict, issues=issues)
 
 

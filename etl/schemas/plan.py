@@ -27,7 +27,7 @@ ReviewCode = Literal[
     "target_exists",
 ]
 Severity = Literal["error", "warning"]
-Verdict = Literal["pass", "fail"]
+PlanVerdict = Literal["pass", "fail"]
 ColumnRole = Literal["key", "measure", "attribute", "period", "meta"]
 PlanPattern = Literal["simple_etl", "star_schema", "wide_table", "incremental_merge"]
 
@@ -86,5 +86,5 @@ class ReviewIssue(StrictModel):
 class ReviewResult(StrictModel):
     """Whether the plan may be built."""
 
-    verdict: Verdict
+    verdict: PlanVerdict
     issues: list[ReviewIssue] = Field(default_factory=list)

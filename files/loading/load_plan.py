@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from files.reading.value_forms import ColumnType
 
-Way = Literal["new", "replace", "append"]
+LoadMode = Literal["new", "replace", "append"]
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class PlannedTable:
 
     name: str
     comment: str
-    way: Way
+    way: LoadMode
     sheet: str
     first_row: int
     keeps_totals: bool

@@ -14,7 +14,7 @@ from typing import Literal
 from knowledge.language.atoms import Atom, atoms_of, is_one_word, normalise
 from knowledge.words import WORDS
 
-Kind = Literal["word", "integer", "decimal", "year", "month", "day", "quote"]
+PieceKind = Literal["word", "integer", "decimal", "year", "month", "day", "quote"]
 
 _PERIODS = tuple(
     re.compile(rf"(?<![\w./-]){form}(?![\d/]|[-.]\d)", re.ASCII)
@@ -41,7 +41,7 @@ class Piece:
         start, end: its place in the normalised question.
     """
 
-    kind: Kind
+    kind: PieceKind
     text: str
     start: int
     end: int
@@ -150,7 +150,7 @@ def _says_nothing(atom: Atom, stretch: str) -> bool:
     return after in "?!.\"')"
 
 
-def _read_run(run: list[Atom], *, keeps_case: bool) -> tuple[Kind, str]:
+def _read_run(run: list[Atom], *, keeps_case: bool) -> tuple[PieceKind, str]:
     first = run[0]
     if len(run) > 1:
         return "word", "".join(atom.key for atom in run)
@@ -170,7 +170,7 @@ def _is_acronym(text: str) -> bool:
     return 1 < len(text) <= _ACRONYM and text.isupper()
 
 
-def _number(text: str) -> tuple[Kind, str]:
+def _number(text: str) -> tuple[PieceKind, str]:
     if "." in text:
         return "decimal", text.rstrip("0").rstrip(".")
 

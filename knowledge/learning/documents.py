@@ -3,9 +3,8 @@
 import re
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
-from common.learning import MAX_DOCUMENT_CHARS, Document, document_id
+from common.learning import MAX_DOCUMENT_CHARS, Document, DocumentKind, document_id
 from sqltree.ddl import UnreadStatement, read_ddl
 
 _HEADING = re.compile(r"\A(#{1,6})\s++(.*)")
@@ -86,7 +85,7 @@ def _sections(text: str) -> Iterator[_Section]:
 def _documents(
     datasource: str,
     source: str,
-    kind: Literal["ddl", "text"],
+    kind: DocumentKind,
     texts: Iterable[tuple[Sequence[str], str]],
 ) -> list[Document]:
     documents: dict[str, Document] = {}

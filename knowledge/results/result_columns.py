@@ -25,7 +25,7 @@ from knowledge.values.identity import identifies
 from knowledge.words import WORDS
 from sqltree.outputs import OutputColumn, outputs
 
-Role = Literal["time", "measure", "category", "rank", "other"]
+ResultRole = Literal["time", "measure", "category", "rank", "other"]
 """`time`: when something was; `measure`: how much; `category`: what or who it is about; `other`:
 keys, documents.
 """
@@ -107,7 +107,7 @@ class ResultColumn:
     output: OutputColumn
     label: str
     unit: str | None
-    role: Role
+    role: ResultRole
 
     @property
     def period(self) -> str | None:
@@ -466,7 +466,7 @@ def _unit_of_column(column: Column, lang: Lang) -> str | None:
 # roles
 
 
-def _role(output: OutputColumn, kind: str, values: Sequence[object]) -> Role:
+def _role(output: OutputColumn, kind: str, values: Sequence[object]) -> ResultRole:
     if output.is_rank:
         return "rank"
     if output.part == "year" or _is_period(output, kind, values):
@@ -494,7 +494,7 @@ def _is_period(output: OutputColumn, kind: str, values: Sequence[object]) -> boo
     return _are_written_periods(output, values)
 
 
-def _role_of_number(output: OutputColumn) -> Role:
+def _role_of_number(output: OutputColumn) -> ResultRole:
     table = output.table
     column = output.column
     if column is not None and _is_place(column):

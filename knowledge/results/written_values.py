@@ -54,7 +54,7 @@ def written(value: Any, column: ResultColumn, lang: Lang) -> str:
     return _with_unit(text, column.unit)
 
 
-Format = Literal["money", "number", "percent", "plain"]
+NumberFormat = Literal["money", "number", "percent", "plain"]
 """The format of numbers.
 
 `money`: in groups, with two decimals; `number`: in groups; `percent`: in groups, with two decimals
@@ -62,7 +62,7 @@ at most; `plain`: as they are, because they are years, keys and other names of t
 """
 
 
-def format_of(column: ResultColumn, column_type: str) -> Format | None:
+def format_of(column: ResultColumn, column_type: str) -> NumberFormat | None:
     """Return how the column's numbers are written; None for a column of other values."""
     if column_type not in NUMBERS:
         return None

@@ -15,7 +15,7 @@ from knowledge.index import IndexPart
 from knowledge.language.question_terms import Form, forms
 from knowledge.language.terms import terms_with_roots
 from knowledge.tables.relevance import Hints, Ranked, TableIndex
-from knowledge.tables.table_texts import Kind, Said, no_values
+from knowledge.tables.table_texts import Said, TextKind, no_values
 from knowledge.values.personal_data import open_values
 
 _MOST_REASONS = 12  # of one table
@@ -37,7 +37,7 @@ class WordReason:
     """
 
     words: tuple[str, ...]
-    kind: Kind
+    kind: TextKind
     text: str
     column: str | None
     is_literal: bool

@@ -12,7 +12,7 @@ MOST_VALUES = 20  # stored values of one column
 _MOST_NAMES = 60  # of one column's stored values in the semantic file
 _MAX_COMMENT, _MAX_VALUE = 400, 60  # characters
 
-Kind = Literal[
+TextKind = Literal[
     "name", "comment", "column", "column_comment", "value", "meaning", "column_meaning", "metric"
 ]
 ShownValues = Callable[[Table, Column], Sequence[str]]
@@ -27,7 +27,7 @@ class Said(NamedTuple):
         column: the column, if it is a text of one.
     """
 
-    kind: Kind
+    kind: TextKind
     text: str
     column: str | None = None
 

@@ -21,7 +21,7 @@ from operator import mul
 from common.meanings import Metric, TableKey
 from common.values import Catalog, Table
 from knowledge.index import IndexPart
-from knowledge.tables.table_texts import Kind, metrics_of, no_values, texts_of
+from knowledge.tables.table_texts import TextKind, metrics_of, no_values, texts_of
 from llm.embedding import MOST_TEXTS, EmbeddingFailed, Vector
 from store.vectors import VectorRepository
 
@@ -34,7 +34,10 @@ _MOST_TABLES = 20_000
 _MOST_QUESTIONS = 500  # whose vectors are remembered
 _NEAREST = 50  # tables that are found
 _COMPARED = 300  # tables of which the distance is worked out
-_NOT_SENT: tuple[Kind, ...] = ("value", "column_meaning")  # of the latter, some name stored values
+_NOT_SENT: tuple[TextKind, ...] = (
+    "value",
+    "column_meaning",
+)  # of the latter, some name stored values
 
 Embed = Callable[[Sequence[str]], Awaitable[list[Vector]]]
 """See `llm.embedding.Embedder.embed`."""

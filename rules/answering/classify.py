@@ -20,15 +20,15 @@ from rules.words.limits import STEP_S, shortened
 from rules.words.result_questions import Course, Doubt
 from rules.words.statements import pasted_sql
 from rules.words.talk import ABOUT_CITU, SMALL_TALK, signs_of_talk, without_courtesy
-from rules.words.vocabulary import Kind
+from rules.words.vocabulary import WordKind
 
-_FIGURES: tuple[Kind, ...] = (
+_FIGURES: tuple[WordKind, ...] = (
     *("count", "sum", "avg", "avg_per", "max", "min", "share", "each", "by", "bucket", "trend"),
     *("super", "rank", "top", "cmp", "between", "null", "notnull", "date_which", "per_entity"),
     *("above_average", "below_average", "compare"),
 )
-_GROUPS: tuple[Kind, ...] = ("each", "by", "bucket", "rank", "share", "per_entity", "trend")
-_DATA_INTENTS: tuple[Kind, ...] = (*_FIGURES, "list", "which", "distinct")
+_GROUPS: tuple[WordKind, ...] = ("each", "by", "bucket", "rank", "share", "per_entity", "trend")
+_DATA_INTENTS: tuple[WordKind, ...] = (*_FIGURES, "list", "which", "distinct")
 _CLEAR_QUALITY = 0.6
 _WHOLE_NAME = 0.9  # quality
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from knowledge.language.cutting import has_han
 from rules.linking.mark import Mark
 from rules.words import WORDS
-from rules.words.vocabulary import Kind
+from rules.words.vocabulary import WordKind
 
 _ENDS, _JOINS, _GOVERNS, _VERBS_IN_NAMES, _LOCATIVES, _ADVERBS = (
     frozenset(WORDS.chinese.text(f"names.{kind}"))
@@ -19,7 +19,7 @@ _ENDS, _JOINS, _GOVERNS, _VERBS_IN_NAMES, _LOCATIVES, _ADVERBS = (
 )
 _TITLES, _HAS = WORDS.chinese.one_of("names.titles"), WORDS.chinese.phrases("names.has")
 _MOST_ADDED = 2
-_COUNTING: tuple[Kind, ...] = ("unit", "date_part")
+_COUNTING: tuple[WordKind, ...] = ("unit", "date_part")
 
 
 def longer_word(marks: Sequence[Mark], place: int) -> str | None:

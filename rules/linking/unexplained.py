@@ -21,13 +21,13 @@ from rules.schema.reference_graph import Graph
 from rules.schema.table_facts import kind_of
 from rules.words.limits import STEP_S, shortened
 from rules.words.talk import without_courtesy
-from rules.words.vocabulary import Kind
+from rules.words.vocabulary import WordKind
 
 _CLEAR, _WHOLE = 0.6, 0.95
 _AROUND = 8  # atoms on each side of an unexplained one that may belong to the same name
 _MOST_ATOMS = 60  # looked at in one question
 _MOST_TABLES = 40  # whose columns are offered for the search
-_ASKS: tuple[Kind, ...] = (
+_ASKS: tuple[WordKind, ...] = (
     "list",
     "count",
     "sum",

@@ -14,11 +14,11 @@ from rules.schema.lexicon import Lexicon
 from rules.schema.links import Link
 from rules.words import WORDS
 from rules.words.speech import segmented
-from rules.words.vocabulary import Intent, Kind
+from rules.words.vocabulary import Intent, WordKind
 
 _RESULTS = WORDS.chinese.text("speech.results")
 _OTHER_FORM = 0.05  # what another form of a name costs
-_INFLECTED: tuple[Kind, ...] = (
+_INFLECTED: tuple[WordKind, ...] = (
     "verb",
     "list",
     "cmp",

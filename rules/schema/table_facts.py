@@ -19,9 +19,11 @@ from knowledge.language.spoken_names import comment_names, core_words, english_w
 from knowledge.values.stored_values import has_labels
 from rules.words import WORDS
 
-Kind = Literal["number", "text", "date", "timestamp", "time", "boolean", "array", "json", "other"]
+ColumnKind = Literal[
+    "number", "text", "date", "timestamp", "time", "boolean", "array", "json", "other"
+]
 
-_KINDS: tuple[tuple[str, Kind], ...] = (
+_KINDS: tuple[tuple[str, ColumnKind], ...] = (
     (r".*\[\]$", "array"),
     (r"(smallint|integer|bigint|numeric|decimal|real|double precision|money|int\d)", "number"),
     (r"timestamp", "timestamp"),
@@ -74,7 +76,7 @@ _PEOPLE = frozenset(map(stem, _EN.phrases("tables.people")))
 _PEOPLE_SAID = re.compile(WORDS.any_of("tables.people_said"))
 
 
-def kind_of(column: Column) -> Kind:
+def kind_of(column: Column) -> ColumnKind:
     """Return what can be done with the column's values.
 
     Text that is dates, all of one form, is `date` (see `date_form`); enums and domains are `text`
@@ -91,7 +93,7 @@ def kind_of(column: Column) -> Kind:
 
 
 @lru_cache(maxsize=4096)
-def _kind_of_type(type_: str) -> Kind | None:
+def _kind_of_type(type_: str) -> ColumnKind | None:
     spelled = type_.lower().split(".")[-1]
     for pattern, kind in _KINDS:
         if re.match(pattern, spelled):

@@ -13,7 +13,7 @@ from common.meanings import TableKey
 from rules.query.aggregates import PARTS
 from rules.query.query import ColumnRef, Condition, Either, Operand, Operator, Query, Related
 from rules.schema.reference_graph import Graph, Path
-from rules.schema.table_facts import Kind, kind_of, needs_cast
+from rules.schema.table_facts import ColumnKind, kind_of, needs_cast
 from rules.schema.table_schema import Schema
 from rules.sql.expressions import (
     DURING,
@@ -241,7 +241,7 @@ class RestrictedTables(JoinedTables):
             sql, operator, operands, spelled_here, is_nullable and not compares_columns
         )
 
-    def _kind(self, ref: ColumnRef) -> Kind:
+    def _kind(self, ref: ColumnRef) -> ColumnKind:
         if ref.part is not None:
             return PARTS[ref.part].kind
         if ref.is_age:

@@ -47,7 +47,7 @@ from common.word_files import Words
 from knowledge.language.atoms import key_of
 from rules.words import WORDS
 
-Kind = Literal[
+WordKind = Literal[
     "noise", "verb", "of", "list", "which", "date_which", "count", "sum", "avg", "avg_per", "max",
     "min", "distinct", "share", "each", "by", "by_end", "bucket", "date_part", "trend", "super",
     "rank", "top", "cmp", "between", "between_end", "not", "except_end", "null", "notnull", "like",
@@ -72,7 +72,7 @@ class Intent:
 def _entries(words: Words, table: str) -> Iterator[tuple[Intent, tuple[str, ...]]]:
     for place, phrases in words.under(table).items():
         kind, _, arg = place.partition(".")
-        if kind not in get_args(Kind):
+        if kind not in get_args(WordKind):
             raise words.error(
                 f"{table}.{place}", "is of no kind that `rules/words/vocabulary.py` knows"
             )

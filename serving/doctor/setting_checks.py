@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from dotenv.parser import parse_stream
 
 from app_config import ConfigurationError, Settings
-from common.check_report import CheckResult, Status, failed, passed, warned
+from common.check_report import CheckResult, CheckStatus, failed, passed, warned
 from common.loopback import is_loopback
 from common.text import Text
 
@@ -161,7 +161,7 @@ class _Rule(NamedTuple):
     """A combination of settings that is a mistake."""
 
     check: str
-    status: Status
+    status: CheckStatus
     is_broken: Callable[[Settings], object]
     said: Text
     advice: Text

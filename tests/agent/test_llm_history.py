@@ -18,7 +18,7 @@ from agent.question import Question
 from agent.runs.events import Event
 from agent.runs.runner import Runner
 from agent.thinking.fallback import FallbackSkills
-from agent.thinking.llm.history_text import MAX_HISTORY_TOKENS, MAX_TURNS, View, told
+from agent.thinking.llm.history_text import MAX_HISTORY_TOKENS, MAX_TURNS, HistoryView, told
 from agent.thinking.llm.model_skills import LlmSkills
 from app_config import Settings
 from common.errors import InvalidSql
@@ -36,7 +36,7 @@ from tests.support.model_calls import use
 from tests.support.openai_server import OpenAiServer, Reply, Request
 
 T = TypeVar("T")
-VIEWS: tuple[View, ...] = ("classify", "sql", "chat")
+VIEWS: tuple[HistoryView, ...] = ("classify", "sql", "chat")
 SQL_REPLY = Reply("```sql\nSELECT 1\n```")
 CHAT_VERDICT = Reply('{"type": "CHAT", "confidence": 0.9, "reason": "about the result"}')
 
@@ -131,7 +131,7 @@ def test_the_tables_of_the_last_query_are_described_among_hundreds(server: OpenA
 
 @settings(max_examples=tries(18))
 @given(st.lists(TURNS, min_size=1, max_size=10), st.sampled_from(VIEWS))
-def test_any_history_fits_and_holds_the_latest(turns: list[Turn], view: View) -> None:
+def test_any_history_fits_and_holds_the_latest(turns: list[Turn], view: HistoryView) -> None:
     history = told(turns, view)
     history.text.encode()
     assert estimated_tokens(history.text) <= MAX_HISTORY_TOKENS
@@ -143,7 +143,7 @@ def test_any_history_fits_and_holds_the_latest(turns: list[Turn], view: View) ->
 @settings(max_examples=tries(18))
 @given(st.lists(TURNS, min_size=1, max_size=10), st.sampled_from(VIEWS))
 def test_nothing_in_a_turn_passes_for_another_turn_or_leaves_the_history(
-    turns: list[Turn], view: View
+    turns: list[Turn], view: HistoryView
 ) -> None:
     history = told(turns, view)
     lines = history.text.split("\n")
@@ -158,7 +158,7 @@ def test_nothing_in_a_turn_passes_for_another_turn_or_leaves_the_history(
 
 @settings(max_examples=tries(18))
 @given(st.lists(TURNS, min_size=1, max_size=10), st.sampled_from(VIEWS))
-def test_the_oldest_are_dropped_first(turns: list[Turn], view: View) -> None:
+def test_the_oldest_are_dropped_first(turns: list[Turn], view: HistoryView) -> None:
     kept = {id(turn) for turn in told(turns, view).turns}
     dropped = [index for index, turn in enumerate(turns) if id(turn) not in kept]
     last_query = max((index for index, turn in enumerate(turns) if turn.sql), default=0)

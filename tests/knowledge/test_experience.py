@@ -33,7 +33,7 @@ from knowledge.experience.proving import Prover
 from knowledge.experience.text_ranking import TextIndex, ranked
 from knowledge.language.terms import terms_with_roots
 from knowledge.tables.tables_read import tables_hash, tables_read
-from store import Kind, Learned, LearnedFilter, LearnedItems
+from store import Learned, LearnedFilter, LearnedItems, LearntKind
 from tests.support.asking import Asking, stable
 from tests.support.databases import SMALL, as_admin, execute, open_asked, until
 from tests.support.experiences import EXAMPLE
@@ -107,7 +107,7 @@ def thinking(database_url: str, app_url: str, model: OpenAiServer) -> Iterator[A
 
 
 async def _forget(learned: Learned) -> None:
-    kinds: tuple[Kind, ...] = ("example", "lesson")
+    kinds: tuple[LearntKind, ...] = ("example", "lesson")
     for kind in kinds:
         page = await learned.page(DEFAULT, kind, LearnedFilter(None), 100)
         for item in page.items:

@@ -21,7 +21,7 @@ from common.learning import (
     document_id,
     example_id,
 )
-from store import InvalidCursor, Learned, LearnedFilter, Learning, State, Visible
+from store import InvalidCursor, Learned, LearnedFilter, Learning, LearntState, Visible
 from tests.support.effort import tries
 from tests.support.learnt import drafted, drafted_learning, example, learning, lesson, second
 from tests.support.store_servers import StoreServer
@@ -576,8 +576,8 @@ def test_lists_have_pages(place: StoreServer, source: str) -> None:
                 )
                 assert len(found) == len(expected)
                 assert {each.example_id for each in found if isinstance(each, Example)} == expected
-        stale: tuple[State, ...] = ("stale",)
-        active: tuple[State, ...] = ("active",)
+        stale: tuple[LearntState, ...] = ("stale",)
+        active: tuple[LearntState, ...] = ("active",)
         await learned.mark_stale(source, {made[1].example_id: "x"})
         assert await listed(LearnedFilter(None, states=stale)) == [
             replace(made[1], is_stale=True, stale_reason="x")

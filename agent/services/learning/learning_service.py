@@ -14,7 +14,7 @@ from common.learning import SHARED, Example, Lesson, Trust
 from common.text import Lang, Text
 from knowledge.experience.hidden_rows import HiddenRows
 from knowledge.learning.intake import ImportOutcome, Intake, counts
-from store import Kind, Learned, LearnedFilter, Verdict
+from store import Learned, LearnedFilter, LearntKind, ReviewVerdict
 from store.learned_json import state_of, trust_of
 
 _EXPORT_PAGE = 100
@@ -54,7 +54,7 @@ class LearningService:
         self._request_timeout_s = request_timeout_s
 
     async def page(
-        self, kind: Kind, wanted: LearnedFilter, actor: Actor, limit: int, cursor: str | None
+        self, kind: LearntKind, wanted: LearnedFilter, actor: Actor, limit: int, cursor: str | None
     ) -> tuple[list[dict[str, Any]], str | None]:
         """Return one page of a list, and the cursor of the next one.
 
@@ -105,7 +105,7 @@ class LearningService:
 
     async def export(self, wanted: LearnedFilter, actor: Actor) -> AsyncIterator[dict[str, Any]]:
         """Yield all that the lists show, examples first; raises what `page` raises."""
-        kinds: tuple[Kind, ...] = ("example", "lesson")
+        kinds: tuple[LearntKind, ...] = ("example", "lesson")
         for kind in kinds:
             cursor = None
             while True:
@@ -117,7 +117,12 @@ class LearningService:
                     break
 
     async def review(
-        self, kind: Kind, item_id: str, reviewer: Actor, verdict: Verdict, seen: Trust | None
+        self,
+        kind: LearntKind,
+        item_id: str,
+        reviewer: Actor,
+        verdict: ReviewVerdict,
+        seen: Trust | None,
     ) -> dict[str, Any]:
         """Return the item after the verdict; the caller has checked that the actor is a reviewer.
 
@@ -148,7 +153,9 @@ class LearningService:
 
         return shown(reviewed.item)
 
-    async def delete(self, kind: Kind, item_id: str, actor: Actor, *, is_reviewer: bool) -> None:
+    async def delete(
+        self, kind: LearntKind, item_id: str, actor: Actor, *, is_reviewer: bool
+    ) -> None:
         """Delete what was learnt, for everybody who may see it.
 
         Raises:
@@ -168,7 +175,7 @@ class LearningService:
         ):
             raise NotFound(_UNKNOWN)
 
-    async def _item(self, kind: Kind, item_id: str) -> Example | Lesson:
+    async def _item(self, kind: LearntKind, item_id: str) -> Example | Lesson:
         item = await self._learned.find(self._source.name, item_id)
         if item is None or isinstance(item, Example) != (kind == "example"):
             raise NotFound(_UNKNOWN)

@@ -20,7 +20,7 @@ MAX_HISTORY_TOKENS = 3_000  # of one prompt, estimated
 MAX_TURNS = 8  # questions rarely refer to earlier ones
 _INDENT = "\n    "
 
-View = Literal["classify", "sql", "chat", "tools"]
+HistoryView = Literal["classify", "sql", "chat", "tools"]
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class _Shares:
     said: int
 
 
-_VIEWS: dict[View, _Shares] = {
+_VIEWS: dict[HistoryView, _Shares] = {
     "classify": _Shares(question=100, sql=0, rows=0, answer=0, said=60),
     "sql": _Shares(question=200, sql=1_000, rows=0, answer=0, said=150),
     "chat": _Shares(question=200, sql=400, rows=500, answer=250, said=250),
@@ -66,7 +66,7 @@ class Told:
         return next((turn for turn in reversed(self.turns) if turn.sql), None)
 
 
-def told(turns: Sequence[Turn], view: View, tokens: int = MAX_HISTORY_TOKENS) -> Told:
+def told(turns: Sequence[Turn], view: HistoryView, tokens: int = MAX_HISTORY_TOKENS) -> Told:
     """Return the latest of `turns` (oldest first) that fit into `tokens`.
 
     The latest turn and the latest with SQL come first, so that a follow-up works after small talk;

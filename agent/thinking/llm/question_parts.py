@@ -7,7 +7,7 @@ Each is data, stands between tags of its own and fits a budget.
 from collections.abc import Callable, Iterable, Mapping
 
 from agent.thinking.llm.experience_text import experience_parts
-from agent.thinking.llm.history_text import Told, View, told
+from agent.thinking.llm.history_text import HistoryView, Told, told
 from agent.thinking.llm.repair_hints import mentioned_tables
 from agent.thinking.llm.schema_text import SchemaText
 from common.inquiry import Inquiry
@@ -59,7 +59,7 @@ class QuestionParts:
         """Return the description of the inquiry's catalogue; made once per catalogue."""
         return await self._described.ready(inquiry.catalog)
 
-    async def within(self, inquiry: Inquiry, view: View = "sql") -> PartsWithin:
+    async def within(self, inquiry: Inquiry, view: HistoryView = "sql") -> PartsWithin:
         """Return the maker of all parts; `view` says what they tell of earlier turns."""
         schema = await self.schema(inquiry)
         near = await self._near(schema, inquiry)

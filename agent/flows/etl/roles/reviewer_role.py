@@ -9,7 +9,7 @@ from agent.flows.etl.roles.submit_tools import MOST_LINE, invalid_submission, su
 from agent.flows.etl.state import EtlState
 from agent.tools.tool import Arguments
 from common.text import Text
-from etl.schemas.plan import ReviewCode, ReviewIssue, ReviewResult, Severity, Verdict
+from etl.schemas.plan import PlanVerdict, ReviewCode, ReviewIssue, ReviewResult, Severity
 from knowledge.language.safe_text import one_line
 
 _MOST_ISSUES = 20
@@ -28,7 +28,7 @@ class ModelIssue(Arguments):
 class SubmitReview(Arguments):
     """The arguments of `submit_review`."""
 
-    verdict: Verdict
+    verdict: PlanVerdict
     issues: list[ModelIssue] = Field(default_factory=list, max_length=_MOST_ISSUES)
 
 
