@@ -38,7 +38,7 @@ class RequestTracing:
             f"{request.method} {route}",
             SpanKind.SERVER,
             attributes,
-            incoming_context(dict(request.headers)),
+            incoming_context(request.headers),
         )
         # What the request starts on the event loop inherits the context.
         g.span_token = attach(set_span_in_context(g.span))

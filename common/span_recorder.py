@@ -23,6 +23,7 @@ from opentelemetry.trace import (
 from opentelemetry.util.types import AnyValue
 
 _SCOPE = "citu"
+_UNSET = Status()
 
 
 class SpanRecorder:
@@ -64,7 +65,7 @@ class SpanRecorder:
                 span.get_span_context(),
                 span.parent,
                 self._provider.resource,
-                {name: self._shortened(value) for name, value in span.attributes.items()},
+                self._shortened(span.attributes),
                 kind=span.kind,
                 status=span.status,
                 start_time=span.start_ns,
@@ -73,8 +74,15 @@ class SpanRecorder:
             )
         )
 
-    def _shortened(self, value: AnyValue) -> AnyValue:
-        return value[: self._longest_value] if isinstance(value, str) else value
+    def _shortened(self, attributes: dict[str, AnyValue]) -> dict[str, AnyValue]:
+        longest = self._longest_value
+        if longest is None:
+            return attributes
+
+        return {
+            name: value[:longest] if isinstance(value, str) else value
+            for name, value in attributes.items()
+        }
 
 
 class _InnerSpan(NonRecordingSpan):
@@ -99,7 +107,7 @@ class _InnerSpan(NonRecordingSpan):
         self.name = name
         self.kind = kind
         self.attributes: dict[str, AnyValue] = dict(attributes)
-        self.status = Status()
+        self.status = _UNSET
         self.start_ns = time.time_ns()
 
     def is_recording(self) -> bool:

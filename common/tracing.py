@@ -56,7 +56,8 @@ class Tracing:
 
         Whether spans are kept is decided for the outermost one of a trace, by OTEL_TRACES_SAMPLER.
         """
-        return self._recorder_of_process().start_span(name, kind, attributes, context)
+        recorder = self._recorder or self._recorder_of_process()
+        return recorder.start_span(name, kind, attributes, context)
 
     def _recorder_of_process(self) -> "SpanRecorder":
         """Return this process's recorder, made with its first span."""
@@ -89,8 +90,11 @@ def outgoing_headers() -> dict[str, str]:
 
 
 def incoming_context(headers: Mapping[str, str]) -> "Context":
-    """Return the context of the trace that a request's headers continue."""
+    """Return the context of the trace that a request's headers continue.
+
+    Args:
+        headers: looked up without regard to case, as Flask's are.
+    """
     from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-    known = {name.lower(): value for name, value in headers.items()}
-    return TraceContextTextMapPropagator().extract(known)
+    return TraceContextTextMapPropagator().extract(headers)

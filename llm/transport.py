@@ -196,7 +196,10 @@ def _copy(request: httpx2.Request, body: dict[str, Any]) -> httpx2.Request:
     copy = httpx2.Request(request.method, request.url, stream=stream, extensions=request.extensions)
     copy.headers = request.headers
     if continued := outgoing_headers():
-        copy.headers = httpx2.Headers({**request.headers, **continued})
+        # `httpx2.Headers({**request.headers, ...})` would search all of them for each one.
+        copy.headers = request.headers.copy()
+        for name, value in continued.items():
+            copy.headers[name] = value
 
     copy.read()  # what was read is sent as it is, a stream in pieces
     return copy

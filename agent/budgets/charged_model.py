@@ -15,7 +15,9 @@ from llm.tokens import estimated_tokens
 class ChargedModel(WrappedModel):
     """A model whose calls are charged, those that are cancelled or break off included.
 
-    Of these, and where the endpoint tells no tokens, the tokens are estimated.
+    Of these, and where the endpoint tells no tokens, the tokens are estimated. So that it is known
+    how much of a reply was written before the call was cancelled, charged replies are streamed,
+    those that are wanted as a whole too.
     """
 
     async def complete(
@@ -26,35 +28,36 @@ class ChargedModel(WrappedModel):
         max_tokens: int | None = None,
         offer: ToolOffer | None = None,
     ) -> Completion:
-        written: list[str] = []
-        noted = _noted(on_token, written) if on_token else None
         budget = open_budget()
+        if budget is None:
+            return await super().complete(
+                messages, on_token=on_token, max_tokens=max_tokens, offer=offer
+            )
+
+        written: list[str] = []
         try:
             completion = await super().complete(
-                messages, on_token=noted, max_tokens=max_tokens, offer=offer
+                messages, on_token=_noted(on_token, written), max_tokens=max_tokens, offer=offer
             )
         except asyncio.CancelledError:
             # The provider counts what it wrote, whoever has left.
-            if budget is not None:
-                budget.begin_charge(self.name, _estimated(messages, offer, "".join(written)))
-
+            budget.begin_charge(self.name, _estimated(messages, offer, "".join(written)))
             raise
         except LlmUnavailable as failure:
-            if budget is not None and (written or may_have_cost(failure)):
+            if written or may_have_cost(failure):
                 await budget.charge(self.name, _estimated(messages, offer, "".join(written)))
 
             raise
 
-        if budget is not None:
-            await budget.charge(self.name, _usage_of(completion, messages, offer))
-
+        await budget.charge(self.name, _usage_of(completion, messages, offer))
         return completion
 
 
-def _noted(on_token: OnToken, written: list[str]) -> OnToken:
+def _noted(on_token: OnToken | None, written: list[str]) -> OnToken:
     def note(piece: str) -> None:
         written.append(piece)
-        on_token(piece)
+        if on_token is not None:
+            on_token(piece)
 
     return note
 

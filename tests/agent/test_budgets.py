@@ -20,7 +20,16 @@ from app_config import ConfigurationError, Settings
 from common.actor import Actor
 from common.errors import BudgetExhausted, LlmUnavailable
 from common.values import Usage
-from llm import Endpoint, Message, OpenAiChat
+from llm import (
+    AnyMessage,
+    ChatModel,
+    Completion,
+    Endpoint,
+    Message,
+    OnToken,
+    OpenAiChat,
+    WrappedModel,
+)
 from store import Store
 from store.spending import Expense, Spending
 from tests.support.asking import Asking
@@ -238,13 +247,32 @@ UNTOLD = {
 }
 
 
+class WatchedModel(WrappedModel):
+    """Tells when a piece of a reply has arrived, and streams all of them for that."""
+
+    def __init__(self, inner: ChatModel) -> None:
+        super().__init__(inner)
+        self.has_begun = asyncio.Event()
+
+    async def complete(
+        self, messages: Sequence[AnyMessage], *, on_token: OnToken | None = None, **options: Any
+    ) -> Completion:
+        def note(piece: str) -> None:
+            if on_token is not None:
+                on_token(piece)
+            self.has_begun.set()
+
+        return await super().complete(messages, on_token=note, **options)
+
+
 def test_calls_of_which_no_tokens_are_told_are_charged_too(
     place: StoreServer, plan: BudgetPlan, openai_server: OpenAiServer
 ) -> None:
     async def scenario(store: Store) -> None:
         budget = DailyBudget(plan, store.spending, Clock())
         endpoint = Endpoint("openai", "model", openai_server.url, "test")
-        model = ChargedModel(OpenAiChat(endpoint, timeout_s=30, max_retries=0, max_tokens=500))
+        watched = WatchedModel(OpenAiChat(endpoint, timeout_s=30, max_retries=0, max_tokens=500))
+        model = ChargedModel(watched)
         prompt: Message = {"role": "user", "content": "好" * 50}
         left = 2500
 
@@ -266,14 +294,17 @@ def test_calls_of_which_no_tokens_are_told_are_charged_too(
                 await model.complete([prompt], on_token=lambda _: None)
             assert await charged(ann) > 50, name
 
-        has_begun = asyncio.Event()
-        openai_server.replies(Reply(pieces=["word " * 40, Gate()]))
-        call = asyncio.create_task(model.complete([prompt], on_token=lambda _: has_begun.set()))
-        await has_begun.wait()
-        call.cancel()
-        await asyncio.wait([call])
-        assert call.cancelled()
-        assert await charged(ann) > 100
+        on_tokens: dict[str, OnToken | None] = {"streamed": lambda _: None, "whole": None}
+        for name, on_token in on_tokens.items():
+            watched.has_begun.clear()
+            openai_server.replies(Reply(pieces=["word " * 40, Gate()]))
+            call = asyncio.create_task(model.complete([prompt], on_token=on_token))
+            async with asyncio.timeout(30):
+                await watched.has_begun.wait()
+            call.cancel()
+            await asyncio.wait([call])
+            assert call.cancelled()
+            assert await charged(ann) > 100, name
         await model.aclose()
 
     play(scenario, place.open())
