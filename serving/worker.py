@@ -171,6 +171,9 @@ def gunicorn_options(
         "post_worker_init": begin,
         "on_reload": _count_reload,
         "worker_exit": lambda _arbiter, _worker: runtime.settle(_SETTLE_S),
+        # A master that has loaded all of Citu (`--preload`) would search that for garbage when it
+        # ends, which takes a second.
+        "on_exit": lambda _arbiter: gc.freeze(),
         "logger_class": Log,
         "loglevel": "warning",
     }
