@@ -5,7 +5,7 @@ from typing import Any
 from flask import Flask, Response, g, request
 
 from common import logs
-from common.tracing import Tracing, incoming_context
+from common.tracing import TRACE_HEADERS, Tracing, incoming_context
 
 _NO_ROUTE = "none"
 _FAILED = 500  # from this status on, the service is at fault
@@ -38,7 +38,7 @@ class RequestTracing:
             f"{request.method} {route}",
             SpanKind.SERVER,
             attributes,
-            incoming_context(request.headers),
+            incoming_context(_trace_headers()),
         )
         # What the request starts on the event loop inherits the context.
         g.span_token = attach(set_span_in_context(g.span))
@@ -56,6 +56,11 @@ class RequestTracing:
 
         response.call_on_close(span.end)
         return response
+
+
+def _trace_headers() -> dict[str, str]:
+    headers = request.headers
+    return {name: headers[name] for name in TRACE_HEADERS if name in headers}
 
 
 def _leave(_error: BaseException | None) -> None:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from common.span_recorder import SpanRecorder
 
+TRACE_HEADERS = ("traceparent", "tracestate")
+
 _is_on = False
 
 
@@ -93,7 +95,7 @@ def incoming_context(headers: Mapping[str, str]) -> "Context":
     """Return the context of the trace that a request's headers continue.
 
     Args:
-        headers: looked up without regard to case, as Flask's are.
+        headers: those in `TRACE_HEADERS` that it has.
     """
     from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
