@@ -39,6 +39,8 @@ HALF_HEAD = b"GET /health HTTP/1.1\r\nHos"
 BIG = b"GET /openapi.json HTTP/1.1\r\nHost: citu\r\n\r\n"
 MIDDLE = b"GET /static/texts.js HTTP/1.1\r\nHost: citu\r\n\r\n"
 STALLED = 300
+# Connections by which pools may have grown; far fewer than the clients of each test.
+_MOST_POOLED = 8
 # Room for the long answer to a third of them, and a little more.
 UNSENT_BYTES = STALLED // 3 * (DOCUMENT.stat().st_size + 8192)
 PATIENT_S = 100.0  # longer than any test takes
@@ -164,7 +166,7 @@ def test_stalled_connections_keep_nobody_out_and_leave_nothing_behind(keyed: Key
         assert get_json(keyed.port, "/health")[0] == 200
         assert descriptor_count(worker) >= STALLED, "all are still open"
         assert thread_count(worker) < STALLED // 3
-    eventually(lambda: descriptor_count(worker) <= descriptors)
+    eventually(lambda: descriptor_count(worker) <= descriptors + _MOST_POOLED)
 
 
 def test_connections_reset_at_any_moment_leave_nothing_behind(keyed: Keyed) -> None:
@@ -177,7 +179,7 @@ def test_connections_reset_at_any_moment_leave_nothing_behind(keyed: Keyed) -> N
         client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         client.close()
     assert keyed.ask() == 200
-    eventually(lambda: descriptor_count(worker) <= descriptors)
+    eventually(lambda: descriptor_count(worker) <= descriptors + _MOST_POOLED)
 
 
 @pytest.mark.parametrize("kind", ["head", "body", "chunks"])
@@ -221,7 +223,7 @@ def test_who_takes_nothing_of_an_answer_is_dropped(hasty: Keyed) -> None:
         for _ in range(20):
             held.enter_context(_lazy(hasty.port, BIG * 20))
         eventually(lambda: hasty.citu.log.read_text().count("nothing for too long") == 20, 60)
-        eventually(lambda: descriptor_count(worker) <= descriptors)
+        eventually(lambda: descriptor_count(worker) <= descriptors + _MOST_POOLED)
     assert "Traceback" not in hasty.citu.log.read_text()
 
 
