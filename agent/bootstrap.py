@@ -42,7 +42,7 @@ from agent.flows.tool_graph.graph_flow import ToolGraphFlow
 from agent.flows.tool_loop.loop_flow import LoopFlow
 from agent.flows.without_model import WithoutModel
 from agent.flows.workflow_flow import WorkflowFlow
-from agent.kept_drafts import KeptDrafts
+from agent.learnt_drafts import LearntDrafts
 from agent.progress import Write, shown_to_nobody
 from agent.question import Question, Recall, nothing_before, occasion_of
 from agent.runs.leases import lease_for
@@ -589,9 +589,9 @@ class _Adapters:
 
         return self._experiences[name, topic]
 
-    def drafts_of(self, actor: Actor, name: str | None) -> KeptDrafts:
+    def drafts_of(self, actor: Actor, name: str | None) -> LearntDrafts:
         """Return the drafts over a database, as an actor may see them."""
-        return KeptDrafts(self.experience_of(name, "etl"), actor)
+        return LearntDrafts(self.experience_of(name, "etl"), actor)
 
     def _draft_learning(self, name: str | None) -> DraftLearning:
         name = self._name_of(name)

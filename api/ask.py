@@ -16,7 +16,6 @@ from agent.runs.run_service import RunService
 from agent.services.database_services import ServedDatabases
 from api.access.callers import acting_as, untrusted_user_warning
 from api.access.rights import speaks_for_themselves
-from api.beginning import AskedRun, fingerprint_of
 from api.requests import (
     ETL,
     AskRequest,
@@ -26,6 +25,7 @@ from api.requests import (
     parse_idempotency_key,
 )
 from api.responses import reply_of
+from api.run_start import RunRequest, fingerprint_of
 from api.runs import shown_run
 from api.slots import QuestionSlot, QuestionSlots
 from api.streaming import last_event_seq, streamed
@@ -117,7 +117,7 @@ class _Asked:
         # A client that sends a key repeats the request after a broken connection, so its run goes
         # on unless the body says otherwise.
         becomes = on_disconnect or ("cancel" if key is None else "continue")
-        self._run = AskedRun(question, key, fingerprint, outlives_clients=becomes == "continue")
+        self._run = RunRequest(question, key, fingerprint, outlives_clients=becomes == "continue")
         self._may_end_unwatched = on_disconnect == "cancel"
 
     def answer(self) -> Response:
@@ -200,7 +200,7 @@ class _Asked:
 
         return None
 
-    async def _end_of(self, run: AskedRun, slot: QuestionSlot) -> AsyncIterator[Event]:
+    async def _end_of(self, run: RunRequest, slot: QuestionSlot) -> AsyncIterator[Event]:
         yield await self._service.last(
             run.begin(self._service, slot.leave, is_watched=run.key is not None)
         )

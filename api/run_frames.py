@@ -7,8 +7,8 @@ from typing import Any
 
 from agent.question import Question
 from agent.runs.run_service import RunService
-from api.beginning import AskedRun
 from api.requests import parse_run_id
+from api.run_start import RunRequest
 from common.actor import Actor
 from common.errors import Conflict, InvalidRequest
 from common.text import Text
@@ -66,7 +66,7 @@ async def frames_of(
         is_watched: whether the client sees frames as they come; else they are kept at the end only,
             which spares the store.
     """
-    run = AskedRun(question).begin(runs, leave, is_watched=is_watched)
+    run = RunRequest(question).begin(runs, leave, is_watched=is_watched)
     async with aclosing(runs.watch(run)) as frames:
         async for frame in frames:
             yield frame

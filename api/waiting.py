@@ -18,7 +18,7 @@ from common.errors import (
     StoreUnavailable,
 )
 from common.runtime import NoItem, ThreadQueue, is_ending, run
-from store.trouble import UNREACHABLE
+from store.outages import UNREACHABLE
 
 T = TypeVar("T")
 

@@ -45,19 +45,19 @@ from guard import lengths
 from guard.access import AccessCheck
 from guard.amounts import limit_amounts
 from guard.closure import Closure, ClosureRule, log_closed
+from guard.collecting_aggregates import limit_collecting_aggregates
 from guard.columns import Read
 from guard.facts import BUILTIN, Key, Name, ServerFacts
 from guard.functions import FunctionRule
-from guard.gathering import limit_gathered
 from guard.grammar import NUMBERS_SINCE, operation_of, refuse_new_numbers
 from guard.joins import JoinRule
 from guard.lengths import NO_GROWTH, Growth
+from guard.name_encoding import NameEncodingRule
 from guard.objects import ObjectRule
 from guard.qualifying import Qualifier
-from guard.readings import ReadingRule
 from guard.rows import FieldCheck
 from guard.rules import EVERYTHING, AccessRuleError, AccessRules, check_function_rule, parse_rule
-from guard.showing import visible
+from guard.visible_catalog import visible
 from guard.walk import Findings, walk
 from sqltree.parsing import Node, ParsedStatement, parse
 from sqltree.writing import text_of
@@ -155,7 +155,7 @@ class Guard:
         self._closed = ClosureRule(facts, closure)
         self._qualifier = Qualifier(facts, self._functions, closure, hides_data=self._hides_data)
         self._joins = JoinRule(facts)
-        self._readings = ReadingRule(facts)
+        self._readings = NameEncodingRule(facts)
         self._access = self._check_of(facts)
         self._verdicts = OrderedDict()
 
@@ -227,7 +227,7 @@ class Guard:
         if growth.amounts:
             is_limited = limit_amounts(select, growth.amounts)
         if growth.gathered_copies:
-            is_limited |= limit_gathered(select, growth.gathered_copies)
+            is_limited |= limit_collecting_aggregates(select, growth.gathered_copies)
         if self._qualifier.qualify(select):
             return True
 

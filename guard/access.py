@@ -14,7 +14,7 @@ from guard import refusal_texts as texts
 from guard.columns import ColumnCheck, Read, missing
 from guard.facts import Key, Name, ServerFacts, qualifier_of
 from guard.functions import probed_types, reads_unseen
-from guard.readings import ReadingRule
+from guard.name_encoding import NameEncodingRule
 from guard.refusal_texts import refused
 from guard.rules import AccessRules
 from guard.walk import Findings, walk
@@ -191,8 +191,8 @@ class AccessCheck(ColumnCheck):
             return False
 
     @cached_property
-    def _readings(self) -> ReadingRule:
-        return ReadingRule(self.facts)
+    def _readings(self) -> NameEncodingRule:
+        return NameEncodingRule(self.facts)
 
     @cached_property
     def _by_denials(self) -> "AccessCheck":

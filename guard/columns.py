@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from common.errors import ForbiddenObject, InvalidSql
 from guard.facts import Key, Name, ServerFacts, qualifier_of
-from guard.readings import ReadNames, folded
+from guard.name_encoding import ServerNames, folded
 from guard.scopes import Scope
 from guard.walk import Findings, Relation, is_star, relation_of, strings
 from sqltree.parsing import Node
@@ -175,7 +175,7 @@ class ColumnCheck(ABC):
         """Tell whether `column` may be read, in whatever way the server may read the name."""
         names = {column, folded(column)}
         if not self.facts.reads_as_parsed:
-            names |= ReadNames(self.columns_of(read.key)).meant_by(column)
+            names |= ServerNames(self.columns_of(read.key)).meant_by(column)
 
         readable = [self.may_read_column(read, name) for name in names]
         return all(readable)

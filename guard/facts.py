@@ -187,7 +187,7 @@ class ServerFacts:
 
     @property
     def reads_as_parsed(self) -> bool:
-        """Tell whether the server reads names as the parser does; see `guard.readings`."""
+        """Tell whether the server reads names as the parser does; see `guard.name_encoding`."""
         return self.encoding == "UTF8"
 
     def key(self, schema: str | None, name: str) -> Key:

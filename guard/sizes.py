@@ -2,8 +2,8 @@
 
 A number is *small* where the statement's text proves it: what is stored in tables may be any. The
 length of a stored text counts as 1, so a bound says by how much the statement itself multiplies
-it. What is *gathered* from many rows is as long as `guard.gathering` has PostgreSQL allow, and
-counts as `GATHERED_CHARS`. Anything else is unbounded.
+it. What is *gathered* from many rows is as long as `guard.collecting_aggregates` has PostgreSQL
+allow, and counts as `GATHERED_CHARS`. Anything else is unbounded.
 Moments are numbers, too: days since 2000.
 """
 

@@ -2,7 +2,7 @@
 
 connection         one connection, driven by the event loop
 pool               a bounded number of them
-lingering          counts the backends of closed connections that still run
+abandoned_backends counts the backends of closed connections that still run
 addresses          looks host names up
 cancelling         stops a statement
 socket_proxy       counts and bounds what arrives

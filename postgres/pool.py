@@ -17,9 +17,9 @@ from common.actor import CallerId, caller_id
 from common.after_fork import restart_after_fork
 from common.errors import DatabaseUnavailable
 from common.fair_slots import FairSlots, Slot
+from postgres.abandoned_backends import AbandonedBackends
 from postgres.connection import Connection
 from postgres.connection_errors import BUSY, share_taken, share_unstoppable, unstoppable
-from postgres.lingering import Lingering
 
 _LATER_S = 30  # when callers should try again if no statement can be stopped
 _HOPELESS_S = 3.0  # callers don't wait for statements that go on this long after they were stopped
@@ -74,7 +74,7 @@ class Pool:
         self._slots = FairSlots(self._size, self._share)
         self._idle: list[Connection] = []
         self._lent: dict[Connection, Slot] = {}
-        self._lingering = Lingering(self._look) if self._look else None
+        self._abandoned = AbandonedBackends(self._look) if self._look else None
 
     async def acquire(self) -> Connection:
         """Return a connection at rest whose server has not hung up.
@@ -82,8 +82,8 @@ class Pool:
         Raises:
             DatabaseUnavailable: none became free in time, or a new one can't be opened.
         """
-        if self._lingering:
-            self._lingering.watch()
+        if self._abandoned:
+            self._abandoned.watch()
 
         slot = self._slots.take() or await self._wait_for_turn()
         connection = self._take_idle() or await self._open_one(slot)
@@ -98,7 +98,7 @@ class Pool:
     @property
     def stuck(self) -> int:
         """Return how many slots are taken by closed connections whose backends have not ended."""
-        return 0 if self._lingering is None else len(self._lingering)
+        return 0 if self._abandoned is None else len(self._abandoned)
 
     async def _wait_for_turn(self) -> Slot:
         if self._is_hopeless(caller_id.get()):
@@ -111,12 +111,12 @@ class Pool:
 
     def _is_hopeless(self, caller: CallerId) -> bool:
         """Tell whether nothing that the caller could get becomes free soon."""
-        if self._lingering is None:
+        if self._abandoned is None:
             return False
         if self._all_linger:
-            return self._lingering.youngest_s() > _HOPELESS_S
+            return self._abandoned.youngest_s() > _HOPELESS_S
         if self._share_lingers(caller):
-            return self._lingering.youngest_s(caller) > _HOPELESS_S
+            return self._abandoned.youngest_s(caller) > _HOPELESS_S
 
         return False
 
@@ -125,10 +125,10 @@ class Pool:
         return self.stuck >= self._size
 
     def _share_lingers(self, caller: CallerId) -> bool:
-        if self._lingering is None:
+        if self._abandoned is None:
             return False
 
-        return self._lingering.count_of(caller) >= self._slots.most_of(caller)
+        return self._abandoned.count_of(caller) >= self._slots.most_of(caller)
 
     def _none_free(self) -> DatabaseUnavailable:
         caller = caller_id.get()
@@ -191,11 +191,11 @@ class Pool:
     def _give_up(self, connection: Connection, slot: Slot) -> None:
         """Free the slot of a closed connection, now or when its backend has ended."""
         backend = connection.backend if connection.may_run_on else None
-        if self._lingering is None or backend is None:
+        if self._abandoned is None or backend is None:
             slot.release()
             return
 
-        self._lingering.add(backend, slot)
+        self._abandoned.add(backend, slot)
 
     def close(self) -> None:
         """Close the idle connections; lent ones still come back, and later uses open new ones."""

@@ -19,12 +19,12 @@ from common.values import (
     SkillResult,
     Sql,
 )
-from knowledge.results.seen_rows import no_rows_said
-from knowledge.tables.near_names import KNOWN_NAMES
+from knowledge.results.visibility_notes import no_rows_said
+from knowledge.tables.name_suggestions import KNOWN_NAMES
 from rules.answering.alternatives import choices, examples, rewrites
+from rules.answering.answer_period import period_of_conditions, period_of_sql
 from rules.answering.chat import chat_reply
 from rules.answering.classify import classified
-from rules.answering.dated import dated_by, dated_in
 from rules.answering.named_columns import changes_of, columns_of
 from rules.answering.repair import repaired
 from rules.answering.summarize import (
@@ -202,9 +202,9 @@ def _answered(inquiry: Inquiry, sql: str, result: QueryResult, query: Query | No
     catalog, lang, today = inquiry.catalog, inquiry.lang, date.today()
     schema = lexicon_of(catalog).schema
     if query is not None:
-        dated = dated_by(query.conditions, schema, today)
+        dated = period_of_conditions(query.conditions, schema, today)
     else:
-        dated = dated_in(sql, catalog, today)
+        dated = period_of_sql(sql, catalog, today)
 
     return Answered(
         result,

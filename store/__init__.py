@@ -52,7 +52,7 @@ __all__ = [
     "InvalidCursor",
     "Item",
     "Kept",
-    "KeptArtefact",
+    "StoredArtefact",
     "Learned",
     "LearnedFilter",
     "LearnedItems",
@@ -399,7 +399,7 @@ class Runs(Protocol):
 
 
 @dataclass(frozen=True)
-class KeptArtefact:
+class StoredArtefact:
     """Files that a run made, as a zip archive.
 
     Attributes:
@@ -417,11 +417,11 @@ class Artefacts(Protocol):
     """
 
     async def keep(
-        self, user_id: str, conversation_id: str, run_id: str, artefact: KeptArtefact
+        self, user_id: str, conversation_id: str, run_id: str, artefact: StoredArtefact
     ) -> None:
         """Keep it in place of an earlier one of this run. A user's oldest ones go first."""
 
-    async def find(self, user_id: str, run_id: str) -> KeptArtefact | None:
+    async def find(self, user_id: str, run_id: str) -> StoredArtefact | None:
         """Return what the run made; None when the user has nothing of this run."""
 
 

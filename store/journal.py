@@ -20,7 +20,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from common.after_fork import restart_after_fork
 from common.errors import StoreUnavailable
 from store import RunWrite, Store, Unkept
-from store.trouble import UNREACHABLE
+from store.outages import UNREACHABLE
 
 _log = logging.getLogger(__name__)
 

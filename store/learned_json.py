@@ -18,7 +18,7 @@ from common.learning import (
 )
 from store.learned import Item, LearntKind, LearntState
 from store.record_json import key, plain_from_text, to_text
-from store.records import KeptRecord, Record
+from store.records import Record, StoredRecord
 
 _KINDS: Mapping[str, Any] = {
     "example": Example,
@@ -159,7 +159,7 @@ def _positions(item: Example | Lesson, kind: str) -> dict[bytes, int]:
     }
 
 
-def item_of(record: KeptRecord) -> Item:
+def item_of(record: StoredRecord) -> Item:
     """Read the item that a record keeps."""
     values = plain_from_text(record.text)
     kind = _KINDS[values["item"]]
@@ -185,7 +185,7 @@ def note_record(noted: Noted) -> Record:
     return Record(note_key(said.user_id, said.run_id), text, {notes_set(said.user_id): at})
 
 
-def note_of(record: KeptRecord) -> Noted:
+def note_of(record: StoredRecord) -> Noted:
     """Read the feedback that a record keeps."""
     values = plain_from_text(record.text)
     feedback = Feedback(**_known_fields(Feedback, values["feedback"]))

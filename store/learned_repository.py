@@ -46,9 +46,16 @@ from store.learned_json import (
     state_of,
     trust_of,
 )
+from store.outages import BUSY
 from store.record_json import parse_place_cursor, place_cursor
-from store.records import Applied, KeptRecord, Record, RecordChange, RecordLimits, RecordRepository
-from store.trouble import BUSY
+from store.records import (
+    Applied,
+    Record,
+    RecordChange,
+    RecordLimits,
+    RecordRepository,
+    StoredRecord,
+)
 
 _TRIES = 20  # of a change whose items others change at the same moment
 _PAUSE_S = 0.05  # at most, before the next one
@@ -357,13 +364,13 @@ class LearnedRepository:
         wanted: LearnedFilter,
         limit: int,
         before: tuple[int, bytes],
-    ) -> list[KeptRecord]:
+    ) -> list[StoredRecord]:
         """Read what the page is chosen from: `limit` records and one more, and all the user's."""
         trusts = wanted.trusts
         if wanted.seen_by is not None:
             trusts = [trust for trust in trusts if trust in SHARED]
 
-        records: list[KeptRecord] = []
+        records: list[StoredRecord] = []
         record_sets = lists(datasource, kind, trusts, wanted.states)
         if record_sets:
             records += await self._record_sets.page(record_sets, limit + 1, before)
@@ -374,11 +381,11 @@ class LearnedRepository:
 
         return records
 
-    async def _records_of(self, ids: Iterable[str]) -> Mapping[bytes, KeptRecord]:
+    async def _records_of(self, ids: Iterable[str]) -> Mapping[bytes, StoredRecord]:
         return await self._record_sets.find([item_key(known) for known in ids])
 
 
-def _item(there: Mapping[bytes, KeptRecord], known: str) -> Item | None:
+def _item(there: Mapping[bytes, StoredRecord], known: str) -> Item | None:
     record = there.get(item_key(known))
     return item_of(record) if record else None
 
@@ -388,7 +395,7 @@ def _decidable(items: Iterable[Item]) -> list[Example | Lesson]:
 
 
 def _decidable_item(
-    there: Mapping[bytes, KeptRecord], datasource: str, known: str
+    there: Mapping[bytes, StoredRecord], datasource: str, known: str
 ) -> Example | Lesson | None:
     item = _item(there, known)
     if not isinstance(item, Example | Lesson) or item.datasource != datasource:
@@ -403,7 +410,7 @@ def _brought(learning: Learning) -> list[bytes]:
     return [item_key(item_id(item)) for item in items if item is not None]
 
 
-def _documents_of(source: str, records: Iterable[KeptRecord]) -> set[str]:
+def _documents_of(source: str, records: Iterable[StoredRecord]) -> set[str]:
     """Return the ids of the documents of this source."""
     ids: set[str] = set()
     for item in map(item_of, records):
@@ -413,7 +420,7 @@ def _documents_of(source: str, records: Iterable[KeptRecord]) -> set[str]:
     return ids
 
 
-def _examples_of(datasource: str, records: Iterable[KeptRecord]) -> list[Example]:
+def _examples_of(datasource: str, records: Iterable[StoredRecord]) -> list[Example]:
     """Return the examples for this datasource."""
     examples: list[Example] = []
     for item in map(item_of, records):
@@ -427,7 +434,7 @@ def _is_wanted(item: Example | Lesson, wanted: LearnedFilter) -> bool:
     return trust_of(item) in wanted.trusts and state_of(item) in wanted.states
 
 
-def _additions(items: Mapping[str, Item], there: Mapping[bytes, KeptRecord]) -> dict[str, Item]:
+def _additions(items: Mapping[str, Item], there: Mapping[bytes, StoredRecord]) -> dict[str, Item]:
     """Return the items that a load changes, by their ids."""
     changed: dict[str, Item] = {}
     for known, item in items.items():
@@ -439,7 +446,7 @@ def _additions(items: Mapping[str, Item], there: Mapping[bytes, KeptRecord]) -> 
 
 
 def _changes(
-    changed: Mapping[str, Item | None], there: Mapping[bytes, KeptRecord]
+    changed: Mapping[str, Item | None], there: Mapping[bytes, StoredRecord]
 ) -> list[RecordChange]:
     """Return the changes to the items; each is written only if nobody changed it meanwhile.
 
@@ -457,7 +464,7 @@ def _changes(
     return changes
 
 
-def _note_changes(before: KeptRecord | None, note: Record) -> list[RecordChange]:
+def _note_changes(before: StoredRecord | None, note: Record) -> list[RecordChange]:
     """Return the change of a note, if it changes."""
     if before is None:
         return [RecordChange(note.key, None, note)]

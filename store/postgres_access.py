@@ -16,8 +16,8 @@ from postgres.connecting import PostgresLimits, connect
 from postgres.connection import Connection, Row
 from postgres.connection_errors import describe
 from postgres.pool import Pool
+from store.outages import SLOW, UNREACHABLE, OutageLog
 from store.postgres_schema import ensure_schema
-from store.trouble import SLOW, UNREACHABLE, Trouble
 
 _log = logging.getLogger(__name__)
 
@@ -46,7 +46,7 @@ class PostgresAccess:
         self._timeout_s = timeout_s
         self._limits = PostgresLimits(statement_s=timeout_s)
         self._pool = Pool(self._connect, size=pool_size, wait_s=timeout_s)
-        self._trouble = Trouble(_log, "the store's database")
+        self._outages = OutageLog(_log, "the store's database")
 
     async def rows(self, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:
         """Return the rows of the last statement in `sql`; all statements run in one transaction.
@@ -58,19 +58,19 @@ class PostgresAccess:
             async with asyncio.timeout(self._timeout_s):
                 rows = await self._rows(sql, parameters)
         except TimeoutError as exc:
-            self._trouble.fails("no answer in time")
+            self._outages.fails("no answer in time")
             raise StoreUnavailable(SLOW) from exc
         except DatabaseUnavailable as exc:
             cause = exc.__cause__
-            self._trouble.fails(
+            self._outages.fails(
                 describe(cause) if isinstance(cause, psycopg2.Error) else "no connection in time"
             )
             raise StoreUnavailable(UNREACHABLE) from exc
         except psycopg2.Error as exc:
-            self._trouble.fails(describe(exc))
+            self._outages.fails(describe(exc))
             raise StoreUnavailable(UNREACHABLE) from exc
 
-        self._trouble.works()
+        self._outages.works()
         return rows
 
     async def _rows(self, sql: str, parameters: Sequence[Any]) -> list[Row]:

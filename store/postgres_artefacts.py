@@ -1,6 +1,6 @@
 """Artefacts in PostgreSQL. `PostgresConversations` deletes those of conversations that go."""
 
-from store import KeptArtefact, Retention
+from store import Retention, StoredArtefact
 from store.postgres_access import PostgresAccess
 from store.postgres_values import read_bytes
 from store.record_json import key
@@ -41,17 +41,17 @@ class PostgresArtefacts:
         self._most = retention.own_artefacts
 
     async def keep(
-        self, user_id: str, conversation_id: str, run_id: str, artefact: KeptArtefact
+        self, user_id: str, conversation_id: str, run_id: str, artefact: StoredArtefact
     ) -> None:
         user_key = key(user_id)
         ids = (key(run_id), user_key, key(user_id, conversation_id))
         kept = (artefact.data, artefact.preview, self._first_s)
         await self._access.rows(_KEEP, (*ids, *kept, user_key, self._most))
 
-    async def find(self, user_id: str, run_id: str) -> KeptArtefact | None:
+    async def find(self, user_id: str, run_id: str) -> StoredArtefact | None:
         rows = await self._access.rows(_FIND, (key(run_id), key(user_id)))
         if not rows:
             return None
 
         data, preview = (read_bytes(value) for value in rows[0])
-        return KeptArtefact(data, preview)
+        return StoredArtefact(data, preview)

@@ -26,10 +26,10 @@ from common.after_fork import keep_for_parent, restart_after_fork
 from common.errors import LeaseLost, StoreUnavailable
 from common.ports import UrlSource
 from store.checkpoints import Checkpoints, holder, limited, thread_of
+from store.outages import SLOW, UNREACHABLE, OutageLog
 from store.postgres_access import PostgresAccess
 from store.postgres_values import read_bytes
 from store.record_json import key
-from store.trouble import SLOW, UNREACHABLE, Trouble
 
 if TYPE_CHECKING:
     from store.psycopg_saver import Pool, Saver
@@ -99,7 +99,7 @@ class PostgresCheckpoints(Checkpoints):
         self._access = access
         self._source = source
         self._timeout_s = timeout_s
-        self._trouble = Trouble(_log, "the checkpoints' database")
+        self._outages = OutageLog(_log, "the checkpoints' database")
         self._held: list[
             _Opened
         ] = []  # at most one; a list, because LangGraph's copies of this object share it
@@ -216,19 +216,19 @@ class PostgresCheckpoints(Checkpoints):
                 await self._begin_anew()
                 result = await self._attempt(operation, held)
         except TimeoutError as exc:
-            self._trouble.fails("no answer in time")
+            self._outages.fails("no answer in time")
             raise StoreUnavailable(SLOW) from exc
         except psycopg.Error as exc:
             if exc.sqlstate == _NOT_HELD:
                 raise LeaseLost from exc
 
             # Its message names hosts.
-            self._trouble.fails(f"{type(exc).__name__} {exc.sqlstate or ''}".strip())
+            self._outages.fails(f"{type(exc).__name__} {exc.sqlstate or ''}".strip())
             raise StoreUnavailable(SLOW if clock() >= ends_at else UNREACHABLE) from exc
         finally:
             deadline.reset(token)
 
-        self._trouble.works()
+        self._outages.works()
         return result
 
     async def _attempt(self, operation: "Callable[[Saver], Awaitable[T]]", held: Held | None) -> T:

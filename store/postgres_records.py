@@ -5,7 +5,7 @@ from typing import Any
 
 from store.postgres_access import PostgresAccess
 from store.postgres_values import columns_of, read_bytes
-from store.records import Applied, KeptRecord, RecordChange, RecordLimits, RecordSet
+from store.records import Applied, RecordChange, RecordLimits, RecordSet, StoredRecord
 
 _REVISIONS = "SELECT shelf, revision FROM citu.shelf WHERE shelf = ANY (%s)"
 # One statement, so that the records and the revision are of the same moment.
@@ -54,7 +54,7 @@ class PostgresRecords:
 
     async def read(self, record_sets: Sequence[bytes]) -> tuple[RecordSet, ...]:
         revisions: dict[bytes, str] = {}
-        records: dict[bytes, list[KeptRecord]] = {record_set: [] for record_set in record_sets}
+        records: dict[bytes, list[StoredRecord]] = {record_set: [] for record_set in record_sets}
         rows = await self._access.rows(_READ, (list(record_sets),))
         for set_key, revision, *record in rows:
             record_set = read_bytes(set_key)
@@ -66,14 +66,14 @@ class PostgresRecords:
             RecordSet(revisions.get(each, ""), tuple(records[each])) for each in record_sets
         )
 
-    async def find(self, keys: Sequence[bytes]) -> Mapping[bytes, KeptRecord]:
+    async def find(self, keys: Sequence[bytes]) -> Mapping[bytes, StoredRecord]:
         rows = await self._access.rows(_FIND, (list(keys),))
         records = [_record_of([*row, "0"]) for row in rows]
         return {record.key: record for record in records}
 
     async def page(
         self, record_sets: Collection[bytes], limit: int, before: tuple[int, bytes]
-    ) -> tuple[KeptRecord, ...]:
+    ) -> tuple[StoredRecord, ...]:
         parameters = (list(record_sets), *before, limit, limit)
         return tuple(map(_record_of, await self._access.rows(_PAGE, parameters)))
 
@@ -103,6 +103,6 @@ class PostgresRecords:
         await self._access.rows(_COUNT_USE, (list(keys),))
 
 
-def _record_of(row: Sequence[Any]) -> KeptRecord:
+def _record_of(row: Sequence[Any]) -> StoredRecord:
     record_key, data, uses, position = row
-    return KeptRecord(read_bytes(record_key), data, int(uses), int(position))
+    return StoredRecord(read_bytes(record_key), data, int(uses), int(position))

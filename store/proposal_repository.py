@@ -10,10 +10,10 @@ from datetime import datetime
 from typing import Any
 
 from common.errors import StoreUnavailable
+from store.outages import BUSY
 from store.proposals import SemanticProposal
 from store.record_json import key, plain_from_text, to_text
-from store.records import KeptRecord, Record, RecordChange, RecordLimits, RecordRepository
-from store.trouble import BUSY
+from store.records import Record, RecordChange, RecordLimits, RecordRepository, StoredRecord
 
 _MOST_KEPT = 200  # of a datasource; the oldest go first
 _TRIES = 5
@@ -69,7 +69,7 @@ def _record(datasource: str, proposal: SemanticProposal) -> Record:
     return Record(record_key, to_text(asdict(proposal)), {_set(datasource): position})
 
 
-def _proposal(record: KeptRecord) -> SemanticProposal:
+def _proposal(record: StoredRecord) -> SemanticProposal:
     """Return the proposal, without fields that a newer version may have added."""
     values: Mapping[str, Any] = plain_from_text(record.text)
     names = {field.name for field in fields(SemanticProposal)}

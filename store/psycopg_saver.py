@@ -37,7 +37,7 @@ from postgres.connecting import DEFAULTS, PostgresLimits
 
 logging.getLogger("psycopg.pool").setLevel(
     logging.CRITICAL
-)  # its lines name hosts; `Trouble` logs failures
+)  # its lines name hosts; `OutageLog` logs failures
 
 _LOCK = 0x43697478  # advisory lock number, arbitrary but ours
 _CHANNELS = "kept_channels"  # of a checkpoint as it is kept: the channels that have values

@@ -58,7 +58,7 @@ class RecordLimits:
 
 
 @dataclass(frozen=True)
-class KeptRecord:
+class StoredRecord:
     """A record as the store keeps it.
 
     Attributes:
@@ -82,7 +82,7 @@ class RecordSet:
     """
 
     revision: str
-    records: tuple[KeptRecord, ...]
+    records: tuple[StoredRecord, ...]
 
 
 class RecordRepository(Protocol):
@@ -94,12 +94,12 @@ class RecordRepository(Protocol):
     async def read(self, record_sets: Sequence[bytes]) -> tuple[RecordSet, ...]:
         """Return each record set with its revision, both of the same moment."""
 
-    async def find(self, keys: Sequence[bytes]) -> Mapping[bytes, KeptRecord]:
+    async def find(self, keys: Sequence[bytes]) -> Mapping[bytes, StoredRecord]:
         """Return the records with these keys that exist."""
 
     async def page(
         self, record_sets: Collection[bytes], limit: int, before: tuple[int, bytes]
-    ) -> tuple[KeptRecord, ...]:
+    ) -> tuple[StoredRecord, ...]:
         """Return up to `limit` records of the record sets together, the highest position first.
 
         Args:

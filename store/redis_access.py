@@ -21,7 +21,7 @@ from redis.exceptions import NoScriptError, RedisError
 from common.after_fork import restart_after_fork
 from common.errors import StoreUnavailable
 from common.ports import UrlSource
-from store.trouble import SLOW, UNREACHABLE, Trouble
+from store.outages import SLOW, UNREACHABLE, OutageLog
 
 _log = logging.getLogger(__name__)
 
@@ -53,7 +53,7 @@ class RedisAccess:
         self._source = source
         self._timeout_s = timeout_s
         self._pool_size = pool_size
-        self._trouble = Trouble(_log, "Redis")
+        self._outages = OutageLog(_log, "Redis")
         self.start_anew()
         restart_after_fork(self)
 
@@ -75,13 +75,13 @@ class RedisAccess:
             async with asyncio.timeout(self._timeout_s):
                 replies = await self._replies(commands)
         except TimeoutError as exc:
-            self._trouble.fails("no answer in time")
+            self._outages.fails("no answer in time")
             raise StoreUnavailable(SLOW) from exc
         except (RedisError, OSError) as exc:  # don't log their messages, which name hosts
-            self._trouble.fails(type(exc).__name__)
+            self._outages.fails(type(exc).__name__)
             raise StoreUnavailable(UNREACHABLE) from exc
 
-        self._trouble.works()
+        self._outages.works()
         return replies
 
     async def _replies(self, commands: Sequence[Command]) -> list[Any]:

@@ -2,7 +2,7 @@
 `RedisRuns.write` keeps those on of conversations that go on.
 """
 
-from store import KeptArtefact, Retention, redis_keys
+from store import Retention, StoredArtefact, redis_keys
 from store.redis_access import RedisAccess, Script
 
 _KEEP = Script("""
@@ -33,7 +33,7 @@ class RedisArtefacts:
         self._most = retention.own_artefacts
 
     async def keep(
-        self, user_id: str, conversation_id: str, run_id: str, artefact: KeptArtefact
+        self, user_id: str, conversation_id: str, run_id: str, artefact: StoredArtefact
     ) -> None:
         run, user = redis_keys.digest(run_id), redis_keys.digest(user_id)
         conversation = redis_keys.digest(user_id, conversation_id)
@@ -49,11 +49,11 @@ class RedisArtefacts:
             )
         )
 
-    async def find(self, user_id: str, run_id: str) -> KeptArtefact | None:
+    async def find(self, user_id: str, run_id: str) -> StoredArtefact | None:
         artefact = redis_keys.artefact(redis_keys.digest(run_id))
         command = ("HMGET", artefact, "user", "data", "preview")
         owner, data, preview = await self._access.reply(command)
         if owner is None or owner.decode() != redis_keys.digest(user_id):
             return None
 
-        return KeptArtefact(bytes(data), bytes(preview))
+        return StoredArtefact(bytes(data), bytes(preview))

@@ -5,7 +5,7 @@ from itertools import chain
 from typing import Any
 
 from store import redis_keys
-from store.records import Applied, KeptRecord, RecordChange, RecordLimits, RecordSet
+from store.records import Applied, RecordChange, RecordLimits, RecordSet, StoredRecord
 from store.redis_access import RedisAccess, Script
 
 # The first three arguments are prefixes: of the names of records, of record sets and of their
@@ -148,7 +148,7 @@ class RedisRecords:
             for revision, records in replies
         )
 
-    async def find(self, keys: Sequence[bytes]) -> Mapping[bytes, KeptRecord]:
+    async def find(self, keys: Sequence[bytes]) -> Mapping[bytes, StoredRecord]:
         reply = await self._access.reply(
             _FIND.command([], *_PREFIXES, *(key.hex() for key in keys))
         )
@@ -156,7 +156,7 @@ class RedisRecords:
 
     async def page(
         self, record_sets: Collection[bytes], limit: int, before: tuple[int, bytes]
-    ) -> tuple[KeptRecord, ...]:
+    ) -> tuple[StoredRecord, ...]:
         position, key = before
         asked = [
             _PAGE.command([], *_PREFIXES, record_set.hex(), position, key.hex(), limit)
@@ -188,6 +188,6 @@ class RedisRecords:
         await self._access.reply(_COUNT_USE.command([], *_PREFIXES, *(key.hex() for key in keys)))
 
 
-def _record_of(values: list[Any]) -> KeptRecord:
+def _record_of(values: list[Any]) -> StoredRecord:
     key, text, uses, position = values
-    return KeptRecord(bytes.fromhex(key.decode()), text.decode(), int(uses), int(float(position)))
+    return StoredRecord(bytes.fromhex(key.decode()), text.decode(), int(uses), int(float(position)))

@@ -12,7 +12,7 @@ from datetime import datetime
 from itertools import combinations
 from typing import Any
 
-from agent.analysis import analysis_sql, describing, predicting, series_changes, sharing
+from agent.analysis import analysis_sql, describing, predicting, series_changes
 from agent.analysis.analysis_limits import MOST_NAMED, MOST_PERIODS
 from agent.analysis.analysis_sql import AnalysedRows
 from agent.analysis.findings import Finding, filled
@@ -26,6 +26,7 @@ from agent.analysis.series_periods import (
     series_of,
     written_unit,
 )
+from agent.analysis.share_findings import share_findings
 from agent.analysis.subject import Subject, SubjectColumn, described_columns, subject_of
 from common.ports import Database
 from common.text import Lang, Text
@@ -197,7 +198,7 @@ class _Work:
                 continue
 
             sql = analysis_sql.shares(self.rows, measure, group)
-            finding = sharing.shared(
+            finding = share_findings(
                 measure, group, await self._fetch(sql, MOST_NAMED), sql, self.request.lang
             )
             if isinstance(finding, Text):

@@ -9,8 +9,8 @@ from math import isfinite
 from typing import Any
 
 from agent.answers.chart import chart_of
+from agent.answers.condition_texts import condition_texts
 from agent.answers.reference_rows import NamesByColumn, column_labels
-from agent.answers.said_conditions import conditions_said
 from common.text import Lang
 from common.values import Catalog, QueryResult
 from knowledge.results.currencies import has_several_currencies, is_amount
@@ -62,7 +62,7 @@ def shown_result(
 
     chart = chart_of(columns, result, lang)
     if chart is not None:
-        body["conditions"] = conditions_said(sql, catalog, lang, date.today())
+        body["conditions"] = condition_texts(sql, catalog, lang, date.today())
     if result.cut_columns:
         body["cut_columns"] = list(result.cut_columns)
 

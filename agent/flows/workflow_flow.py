@@ -11,8 +11,8 @@ from langgraph.runtime import Runtime
 
 from agent.extensions.points import WorkflowHandler
 from agent.flows.flow import Durability, FlowAnswer, FlowFailure, StepDescription, StepLabel
-from agent.flows.kept_turns import turn_of
 from agent.flows.step_spans import with_step_spans
+from agent.flows.stored_turns import turn_of
 from agent.progress import Write
 from agent.question import Question
 from common.text import Text

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import simplejson
 
-from agent.flows.kept_turns import failed_turn
+from agent.flows.stored_turns import failed_turn
 from agent.runs.pauses import Pause
 from common import timestamps
 from common.envelope import error_data, to_bytes

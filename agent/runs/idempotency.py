@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import replace
 
-from agent.runs.kept_runs import last_event
+from agent.runs.stored_runs import last_event
 from common.errors import IdempotencyKeyReused, NotFound, StoreUnavailable
 from common.text import Text
 from store import IdempotencyRecord, RunHead, RunRecord, Runs

@@ -13,12 +13,12 @@ from agent.extensions.points import UNOBSERVED, ObservabilityProvider
 from agent.question import Question
 from agent.runs.events import Event, error_event, is_result, stored_event
 from agent.runs.idempotency import IdempotencyKeys
-from agent.runs.kept_runs import PAGE, all_frames, last_event
 from agent.runs.leases import Leases, cut_off_of
 from agent.runs.live_run import LiveRun
 from agent.runs.pauses import Beginning, GivenAnswer, Resumption
 from agent.runs.run_counts import RunCounts
 from agent.runs.runner import Runner, Show
+from agent.runs.stored_runs import PAGE, all_frames, last_event
 from agent.runs.uncounted_ends import UncountedEnds
 from common.actor import Actor, caller_id_of, charged_to
 from common.after_fork import restart_after_fork
@@ -37,7 +37,7 @@ from common.text import Text
 from store import EventFrame, RunEnd, RunHead, RunRecord, RunWrite, Store, Waiting
 from store.checkpoints import held_by
 from store.journal import Journal
-from store.trouble import UNREACHABLE
+from store.outages import UNREACHABLE
 
 # Between reads of another worker's run; grows while nothing comes.
 _FIRST_POLL_S, _LAST_POLL_S = 0.05, 0.5

@@ -37,8 +37,8 @@ from agent.flows.flow import (
     checkpointer_of,
     graph_version,
 )
-from agent.flows.kept_turns import failed_turn
 from agent.flows.step_spans import steps_spanned_by
+from agent.flows.stored_turns import failed_turn
 from agent.flows.workflow_flow import WorkflowFlow
 from agent.progress import StepResult, ToolCallStatus, ToolStep
 from agent.question import Question

@@ -12,7 +12,7 @@ from common.audit import Occasion
 from common.errors import InvalidSql, NotFound, QueryTimeout
 from common.ports import Database
 from common.text import Text
-from knowledge.tables.near_names import with_suggestions
+from knowledge.tables.name_suggestions import with_suggestions
 
 _NO_ROWS = Text("这个回答没有查询结果，无法分析。", "This answer has no rows to analyse.")
 _TOO_LONG = Text(

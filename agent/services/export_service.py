@@ -21,7 +21,7 @@ from common.ports import Database, RowStream
 from common.text import Lang, Text
 from common.values import QueryResult
 from knowledge.results.result_columns import ResultColumn, result_columns
-from knowledge.tables.near_names import with_suggestions
+from knowledge.tables.name_suggestions import with_suggestions
 
 T = TypeVar("T")
 

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-from agent.kept_drafts import KeptDrafts
+from agent.learnt_drafts import LearntDrafts
 from common.actor import Actor
 from common.errors import NotFound, StatementRejected
 from common.meanings import Report
@@ -37,7 +37,7 @@ class LineageService:
         opened: Callable[[Actor], Database],
         views: ViewsOf,
         reports: Callable[[], Sequence[Report]],
-        drafts: Callable[[Actor], KeptDrafts],
+        drafts: Callable[[Actor], LearntDrafts],
     ) -> None:
         self._opened = opened
         self._views = views

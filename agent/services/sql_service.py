@@ -17,7 +17,7 @@ from common.errors import CostExceeded, InvalidSql, QueryTimeout, StatementRejec
 from common.ports import Database, Inspected
 from common.text import Lang, Text
 from common.values import PlanEstimate
-from knowledge.tables.near_names import with_suggestions
+from knowledge.tables.name_suggestions import with_suggestions
 
 _TOO_LONG = Text(
     "处理时间超过上限，请缩小查询范围后重试。",

@@ -8,10 +8,10 @@ from typing import Any
 
 from pydantic import Field
 
-from agent.kept_drafts import DraftsOf
+from agent.learnt_drafts import DraftsOf
 from agent.question import Question
+from agent.tools.entry_lines import entry_lines
 from agent.tools.schema_tools import SchemaReader
-from agent.tools.told_entries import told_entries
 from agent.tools.tool import EVERYONE, Arguments, Tool, ToolContext, ToolResult
 from common.learning import EtlExample, Trust
 from common.text import Text
@@ -81,7 +81,7 @@ def search_assets_tool(reader: SchemaReader, drafts_of: DraftsOf) -> Tool[Search
         few = drafts[: max(1, most // _SHARE_OF_DRAFTS)]
         tables = [_asset(match, catalog) for match in matches[: most - len(few)]]
         entries = [*metrics, *few, *tables][:most]
-        told = told_entries(entries, "Nothing has to do with these words.")
+        told = entry_lines(entries, "Nothing has to do with these words.")
         count = len(entries)
         return ToolResult(told, Text(f"找到 {count} 项", f"{count} assets found"))
 
@@ -107,7 +107,7 @@ def join_hints_tool(views_of: ViewsOf) -> Tool[JoinHints]:
         joins = await asyncio.to_thread(view_joins, views, catalog)
         hints = await asyncio.to_thread(join_hints, tables, catalog, joins)
         entries = [hint.model_dump(mode="json") for hint in hints]
-        told = told_entries(entries, "Nothing is known of joins between these tables.")
+        told = entry_lines(entries, "Nothing is known of joins between these tables.")
         count = len(hints)
         return ToolResult(told, Text(f"{count} 种关联方式", f"{count} ways to join"))
 
@@ -134,7 +134,7 @@ def quality_rules_tool(*, samples: bool) -> Tool[QualityRules]:
         table = table_named(arguments.table, catalog)
         rules = quality_rules(table, catalog, samples=samples)
         entries = [rule.model_dump(mode="json") for rule in rules]
-        told = told_entries(entries, "No rule of this table is known.")
+        told = entry_lines(entries, "No rule of this table is known.")
         count = len(rules)
         return ToolResult(told, Text(f"{count} 条规则", f"{count} rules"))
 

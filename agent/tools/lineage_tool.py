@@ -4,9 +4,9 @@ import asyncio
 
 from pydantic import Field
 
-from agent.kept_drafts import DraftsOf
+from agent.learnt_drafts import DraftsOf
 from agent.tools.asset_tools import MOST_ENTRIES, ViewsOf
-from agent.tools.told_entries import told_entries
+from agent.tools.entry_lines import entry_lines
 from agent.tools.tool import EVERYONE, Arguments, Tool, ToolContext, ToolResult
 from common.errors import NotFound
 from common.text import Text
@@ -62,7 +62,7 @@ def lineage_tool(views_of: ViewsOf, drafts_of: DraftsOf) -> Tool[TableLineageArg
             depth=arguments.depth or _BY_DEFAULT,
         )
         entries = [edge.model_dump(mode="json") for edge in part.edges]
-        shown = told_entries(
+        shown = entry_lines(
             entries[:MOST_ENTRIES], "No view or draft that may be read has to do with it."
         )
         left_out = len(entries) - MOST_ENTRIES

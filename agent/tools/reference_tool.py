@@ -5,10 +5,10 @@ from typing import Any
 
 from pydantic import Field
 
-from agent.kept_drafts import DraftsOf
+from agent.learnt_drafts import DraftsOf
 from agent.tools.asset_tools import CONFIDENCES, MOST_ENTRIES, tables_of
+from agent.tools.entry_lines import entry_lines
 from agent.tools.memory_tools import Memory
-from agent.tools.told_entries import told_entries
 from agent.tools.tool import EVERYONE, Arguments, Tool, ToolContext, ToolResult
 from common.inquiry import Inquiry
 from common.learning import MAX_QUESTION_CHARS, EtlExample, Example, Lesson
@@ -58,7 +58,7 @@ def reference_tool(memory: Memory, drafts_of: DraftsOf) -> Tool[SearchReferenceS
         examples = fitting[: arguments.limit or _BY_DEFAULT]
         recollection.used(examples)
         references = references_of(examples, (*of_questions.lessons, *of_drafts.lessons))
-        reply = told_entries(references, "Nothing is kept about such requests.", about=_DATA)
+        reply = entry_lines(references, "Nothing is kept about such requests.", about=_DATA)
         count = len(examples)
         return ToolResult(reply, Text(f"找到 {count} 条参考 SQL", f"{count} references found"))
 

@@ -14,7 +14,7 @@ from common.text import Text
 from common.values import Catalog, QueryResult
 from knowledge.language.safe_text import identifier, one_line
 from knowledge.language.spelling import alike
-from knowledge.tables.near_names import with_suggestions
+from knowledge.tables.name_suggestions import with_suggestions
 from knowledge.values.filter_correction import looks_empty, unfounded
 from knowledge.values.personal_data import open_values
 

@@ -8,7 +8,7 @@ from typing import Any
 from agent.analysis.analysing import Analyst
 from agent.extensions.loading import ExtensionError, extensions_of
 from agent.extensions.points import Provided
-from agent.kept_drafts import DraftsOf
+from agent.learnt_drafts import DraftsOf
 from agent.tools.asset_tools import (
     ViewsOf,
     join_hints_tool,

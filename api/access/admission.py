@@ -15,7 +15,7 @@ from api.access.callers import is_sent_by_operator
 from api.access.challenges import Challenges
 from api.access.charges import charge_of
 from api.access.origins import Anonymity, allow_origins, refuse_other_pages
-from api.access.undecided import WaitNeeded
+from api.access.wait_needed import WaitNeeded
 from common.actor import NOBODY, Actor, caller_id, caller_id_of
 from common.errors import CituError, InsufficientScope, Unauthorized
 from common.rate_limits import RateLimits

@@ -13,7 +13,7 @@ from agent.extensions.points import RequestHead, UserResolver
 from api.access.key_file import PREFIX, KeyFile, KeysUnreadable
 from api.access.names import is_name
 from api.access.sessions import Sessions
-from api.access.undecided import WaitNeeded
+from api.access.wait_needed import WaitNeeded
 from common.actor import NOBODY, Actor
 from common.errors import InternalError, KeysUnavailable, Unauthorized
 from common.text import Text

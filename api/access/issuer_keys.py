@@ -15,7 +15,7 @@ from typing import Any
 from jwt import PyJWK, PyJWTError
 
 from api.access.issuer_documents import IssuerFailure, address_in, document_at, metadata_of
-from api.access.undecided import WaitNeeded
+from api.access.wait_needed import WaitNeeded
 
 _log = logging.getLogger(__name__)
 

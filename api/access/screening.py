@@ -6,7 +6,7 @@ from typing import Any
 from flask import Flask, request
 
 from api.access.admission import Admission
-from api.access.undecided import WaitNeeded
+from api.access.wait_needed import WaitNeeded
 from common.errors import CituError
 
 SCREENED = "citu.answered_by_head"

@@ -22,9 +22,9 @@ from agent.runs.events import stored_event
 from agent.runs.run_service import RunService, RunView
 from agent.services.database_services import ServedDatabases
 from agent.services.learning.feedback_service import FeedbackService, GivenFeedback
-from api.beginning import AskedRun, fingerprint_of
 from api.given_answers import answer_in
 from api.requests import parse_answer
+from api.run_start import RunRequest, fingerprint_of
 from api.vanna.chat_callers import ChatCaller
 from api.vanna.chat_requests import ChatAnswer, ChatRating, ChatRequest
 from api.vanna.chunks import (
@@ -138,7 +138,7 @@ class ChatService:
         )
 
     def _begun(
-        self, asked: ChatRequest, run: AskedRun, on_end: Callable[[], None], is_watched: bool
+        self, asked: ChatRequest, run: RunRequest, on_end: Callable[[], None], is_watched: bool
     ) -> Chunks:
         question = run.question
         envelope = _envelope(asked, question.run_id)
@@ -152,7 +152,7 @@ class ChatService:
         return _translate(self._frames_of(run, on_end, is_watched), translation)
 
     async def _frames_of(
-        self, run: AskedRun, on_end: Callable[[], None], is_watched: bool
+        self, run: RunRequest, on_end: Callable[[], None], is_watched: bool
     ) -> AsyncGenerator[EventFrame, None]:
         async with aclosing(
             self._service.watch(run.begin(self._service, on_end, is_watched=is_watched))
@@ -248,7 +248,7 @@ class ChatService:
             yield chunk
 
 
-def _asked_run(asked: ChatRequest, chat_caller: ChatCaller, *, streams: bool) -> AskedRun:
+def _asked_run(asked: ChatRequest, chat_caller: ChatCaller, *, streams: bool) -> RunRequest:
     question = Question(
         question=asked.message,
         conversation_id=asked.kept_conversation_id,
@@ -259,7 +259,7 @@ def _asked_run(asked: ChatRequest, chat_caller: ChatCaller, *, streams: bool) ->
     )
     fingerprint = fingerprint_of([asked.message, asked.conversation_id])
     # Only a client that has named its request can come back for the answer.
-    return AskedRun(
+    return RunRequest(
         question, asked.key, fingerprint, grace_s=GRACE_S if asked.key is not None else 0.0
     )
 

@@ -25,8 +25,8 @@ from common.values import Catalog
 from databases.catalog.catalog_reading import read_catalog, read_columns, read_relations
 from databases.catalog.readers import readers_of
 from databases.catalog.sampling import Sampler, samples_of
+from databases.catalog.sampling_permission import SamplingPermission
 from databases.catalog.server_facts import read_facts
-from databases.catalog.unasked import UnaskedReading
 from databases.engines.capabilities import UNKNOWN_ENGINE, Capabilities, Lack
 from databases.row_context import BEGIN
 from databases.row_view import unrevealing
@@ -240,7 +240,7 @@ async def read_knowledge(
     open_relations = (
         relation for relation in relations if (relation.schema, relation.name) not in secured
     )
-    sampler = Sampler(connection, UnaskedReading(facts), begin)
+    sampler = Sampler(connection, SamplingPermission(facts), begin)
     await sampler.sample(await samples_of(catalog, open_relations, attributes))
     knowledge = Knowledge(await sampler.known(catalog), facts, secured)
     if check is not None:

@@ -12,8 +12,8 @@ from psycopg2 import errors
 
 from common.values import Catalog, Column, ForeignKey, RelationKind, Table
 from databases.catalog import catalog_queries as queries
+from databases.catalog.loop_yielding import yielding_to_loop
 from databases.catalog.source_notes import noted_keys
-from databases.catalog.turns import in_turns
 from databases.catalog.value_lists import value_lists
 from postgres.arrays import parse_texts
 from postgres.connection import Connection, Row
@@ -78,7 +78,7 @@ async def read_columns(connection: Connection) -> Mapping[str, list[Attribute]]:
     attributes: defaultdict[str, list[Attribute]] = defaultdict(list)
     distinct: dict[Attribute, Attribute] = {}  # thousands of tables have the same ones
     rows = await _with_comments(connection, queries.COLUMNS)
-    async for oid, name, kind, nullable, comment, is_text, is_day, *types in in_turns(rows):
+    async for oid, name, kind, nullable, comment, is_text, is_day, *types in yielding_to_loop(rows):
         column = Column(name=name, type=kind, comment=_shortened(comment), nullable=nullable == "t")
         attribute = Attribute(column, is_text == "t", is_day == "t", *types)
         attributes[oid].append(distinct.setdefault(attribute, attribute))
@@ -117,7 +117,7 @@ async def read_catalog(
             row_estimate=relation.row_estimate,
             distributed_by=distributed.get(relation.oid, ()),
         )
-        async for relation in in_turns(relations)
+        async for relation in yielding_to_loop(relations)
     ]
     catalog = Catalog(tables=tuple(tables), search_path=connection.search_path)
     return await asyncio.to_thread(catalog.coherent)
@@ -173,7 +173,7 @@ class _Keys:
 async def _read_keys(connection: Connection) -> _Keys:
     keys = _Keys()
     rows = (await connection.query(queries.KEYS)).rows
-    async for oid, kind, columns, schema, name, targets in in_turns(rows):
+    async for oid, kind, columns, schema, name, targets in yielding_to_loop(rows):
         own = parse_texts(columns)
         if kind == "p":
             keys.primary[oid] = own
@@ -217,7 +217,7 @@ async def _read_allowed(
     of_tables, of_domains = await asyncio.to_thread(_listed_values, checks)
     of_types = {oid: parse_texts(text) for oid, text in labels} | of_domains
     allowed: dict[tuple[str, str], tuple[str, ...]] = {}
-    async for table, columns in in_turns(attributes.items()):
+    async for table, columns in yielding_to_loop(attributes.items()):
         for each in columns:
             of_type = of_types.get(each.type_oid, ())
             allowed[table, each.column.name] = of_type or of_types.get(each.enum_oid, ())

@@ -24,7 +24,7 @@ from string import Formatter
 import psycopg2
 
 from databases.catalog.catalog_queries import IS_USER_SCHEMA
-from databases.catalog.turns import in_turns
+from databases.catalog.loop_yielding import yielding_to_loop
 from guard.facts import CodeEdge, CodeGraph, CodeNode, Name
 from postgres.arrays import parse_texts
 from postgres.connection import Connection, Row
@@ -348,7 +348,9 @@ async def _edges_from(
 
         nodes: list[CodeNode] = []
         rows = await _read_level(level, connection)
-        async for kind, oid, number, way, runner_kind, runner, runner_number in in_turns(rows):
+        async for kind, oid, number, way, runner_kind, runner, runner_number in yielding_to_loop(
+            rows
+        ):
             edge = CodeEdge((runner_kind, int(runner), int(runner_number)), way)
             edges.setdefault((kind, int(oid), int(number)), []).append(edge)
             if edge.runner not in seen:
@@ -374,7 +376,7 @@ async def _read_level(level: Sequence[CodeNode], connection: Connection) -> list
 async def _read_names(nodes: Iterable[CodeNode], connection: Connection) -> Mapping[CodeNode, Name]:
     names: dict[CodeNode, Name] = {}
     rows = (await connection.query(_Level(sorted(nodes)).put_into(_NAMES))).rows
-    async for kind, oid, number, name in in_turns(rows):
+    async for kind, oid, number, name in yielding_to_loop(rows):
         names[kind, int(oid), int(number)] = parse_texts(name)
 
     return names

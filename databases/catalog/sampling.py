@@ -20,8 +20,8 @@ from psycopg2 import errors
 from common.values import Catalog, Column, Table
 from databases.catalog import catalog_queries as queries
 from databases.catalog.catalog_reading import Attribute, CatalogRelation
-from databases.catalog.turns import in_turns
-from databases.catalog.unasked import UnaskedReading
+from databases.catalog.loop_yielding import yielding_to_loop
+from databases.catalog.sampling_permission import SamplingPermission
 from databases.row_context import BEGIN
 from postgres.arrays import parse_array, parse_texts
 from postgres.connection import Connection
@@ -66,7 +66,7 @@ async def samples_of(
 ) -> Sequence[Sample]:
     """Choose the columns to sample among those that `catalog` shows."""
     samples: list[Sample] = []
-    async for relation in in_turns(relations):
+    async for relation in yielding_to_loop(relations):
         table = catalog.by_key.get((relation.schema, relation.name))
         shown = _samplable(table) if table else frozenset()
         texts: list[str] = []
@@ -118,14 +118,16 @@ class Sampler:
     """Collects values and periods over one connection.
 
     Args:
-        unasked: tells which relations may be read without a question.
+        permission: tells which relations may be read without a question.
         begin: begins a transaction.
     """
 
-    def __init__(self, connection: Connection, unasked: UnaskedReading, begin: str = BEGIN) -> None:
+    def __init__(
+        self, connection: Connection, permission: SamplingPermission, begin: str = BEGIN
+    ) -> None:
         self._connection = connection
         self._begin = begin
-        self._unasked = unasked
+        self._permission = permission
         # Values, and whether they are all.
         self._values: dict[_Place, tuple[tuple[str, ...], bool]] = {}
         self._periods: dict[_Place, tuple[str, str]] = {}
@@ -135,11 +137,11 @@ class Sampler:
         """Read the values; raises psycopg2's errors when the connection is lost."""
         statistics = await self._statistics(samples)
         await self._sample_tables(samples, statistics.tables())
-        async for place, (values, is_complete) in in_turns(statistics.values.items()):
+        async for place, (values, is_complete) in yielding_to_loop(statistics.values.items()):
             if place not in self._values:
                 self._keep(place, values, is_complete=is_complete)
 
-        async for place, moments in in_turns(statistics.moments.items()):
+        async for place, moments in yielding_to_loop(statistics.moments.items()):
             if place not in self._periods:
                 self._keep_period(place, moments)
 
@@ -169,7 +171,7 @@ class Sampler:
         sampled_tables = {place[:2] for place in (*self._values, *self._periods)}
         alike: dict[Column, Column] = {}  # thousands of tables have the same ones
         tables: list[Table] = []
-        async for table in in_turns(catalog.tables):
+        async for table in yielding_to_loop(catalog.tables):
             if table.key not in sampled_tables:
                 tables.append(table)
                 continue
@@ -198,9 +200,9 @@ class Sampler:
         if relation.kind == "v":
             # Judging a long definition takes a while, in which no table should stay locked.
             await self._connection.query("ROLLBACK")
-            return await asyncio.to_thread(self._unasked.is_harmless, key)
+            return await asyncio.to_thread(self._permission.is_harmless, key)
 
-        return relation.kind == "m" or self._unasked.is_harmless(key)
+        return relation.kind == "m" or self._permission.is_harmless(key)
 
     async def _sample_table(
         self, relation: CatalogRelation, columns: Sequence[str], days: Sequence[str]
@@ -234,7 +236,7 @@ class Sampler:
 
     async def _statistics(self, samples: Iterable[Sample]) -> _Statistics:
         shown: set[_Place] = set()
-        async for sample in in_turns(samples):
+        async for sample in yielding_to_loop(samples):
             relation = sample.relation
             for name in (*sample.columns, *sample.days):
                 shown.add((relation.schema, relation.name, name))
@@ -246,7 +248,7 @@ class Sampler:
             _log.warning("a stored value is not UTF-8; the statistics' values are not used")
             return statistics
 
-        async for schema, table, column, text, is_complete in in_turns(rows):
+        async for schema, table, column, text, is_complete in yielding_to_loop(rows):
             place = (schema, table, column)
             if place in shown:
                 statistics.values[place] = (
@@ -255,7 +257,7 @@ class Sampler:
                 )
 
         rows = (await self._connection.query(queries.PERIODS)).rows
-        async for schema, table, column, first, last, common in in_turns(rows):
+        async for schema, table, column, first, last, common in yielding_to_loop(rows):
             place = (schema, table, column)
             if place in shown:
                 statistics.moments[place] = [first, last, *parse_texts(common)]

@@ -12,7 +12,7 @@ import psycopg2
 from common.values import Catalog
 from databases.catalog import catalog_queries as queries
 from databases.catalog.code_graph import read_code_graph
-from databases.catalog.turns import in_turns
+from databases.catalog.loop_yielding import yielding_to_loop
 from guard import BUILTIN, ServerFacts
 from guard.facts import Key, UserOperator
 from guard.facts import ServerColumn as GuardColumn
@@ -36,7 +36,7 @@ async def read_facts(
     """
     columns = {
         table.key: frozenset(column.name for column in table.columns)
-        async for table in in_turns(catalog.tables)
+        async for table in yielding_to_loop(catalog.tables)
     }
     facts = await _known_facts(connection, trusts_functions=trusts_functions)
     relations = facts.relations | columns.keys()
@@ -240,7 +240,7 @@ async def _read_attributes(connection: Connection) -> Mapping[Key, tuple[GuardCo
     type_names = (await connection.query(queries.TYPE_NAMES)).rows
     types = {int(oid): (schema, name) for oid, schema, name in type_names}
     attributes: dict[Key, tuple[GuardColumn, ...]] = {}
-    async for oid, _, _, names, row_types, kinds in in_turns(rows):
+    async for oid, _, _, names, row_types, kinds in yielding_to_loop(rows):
         columns: list[GuardColumn] = []
         oids = zip(parse_array(row_types, int), parse_array(kinds, int), strict=True)
         for name, (row_type, kind) in zip(parse_texts(names), oids, strict=True):

@@ -14,10 +14,10 @@ from common.ports import Inspected, RowStream
 from common.values import QueryResult
 from databases.execution.guarded import (
     Action,
-    DiscreetRows,
     ExecutingDatabase,
     GuardedDatabase,
     Proven,
+    RedactedRows,
     WrappedDatabase,
 )
 
@@ -53,7 +53,7 @@ class AuditedDatabase(ExecutingDatabase):
         with self._failures_of(line, runs=action.runs):
             result = await self._inner.execute(sql, replace(action, act=act))
 
-        if isinstance(result, DiscreetRows):
+        if isinstance(result, RedactedRows):
             rows = _AuditedRows(cast("RowStream", result), line, partial(self._note, line))
             return cast("T", rows)
 

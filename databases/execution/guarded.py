@@ -24,7 +24,7 @@ from common.ports import Database, RowStream
 from common.text import Text
 from common.values import Catalog, PlanEstimate, QueryResult
 from databases.catalog.catalog import Knowledge
-from databases.execution.discretion import discreet, without_values
+from databases.execution.error_redaction import without_hidden_names, without_values
 from databases.execution.plan_estimate import CostLimits, with_known_scans
 from databases.execution.postgres import PostgresDatabase
 from databases.row_context import RowContext
@@ -300,7 +300,7 @@ class GuardedDatabase(ExecutingDatabase):
     async def planned(self, proven: Proven) -> PlanEstimate:
         """Return the planner's estimate; raises `CostExceeded` for a plan beyond the limits."""
         explain = partial(self._inner.explain, proven.sent, proven.context)
-        plan = await self._discreet(explain, proven)
+        plan = await self._with_redacted_errors(explain, proven)
         catalog, knowledge = await self.catalog(), await self._learned()
         plan = with_known_scans(plan, catalog, knowledge.facts.parents)
         plan = replace(plan, is_shown=plan.is_shown and proven.tells)
@@ -310,17 +310,17 @@ class GuardedDatabase(ExecutingDatabase):
     async def executed(self, proven: Proven) -> QueryResult:
         """Return the rows up to the caps; raises `CostExceeded` for too much that is gathered."""
         run = partial(self._inner.run, proven.sent, proven.context, gathers=proven.gathers)
-        return await self._discreet(run, proven)
+        return await self._with_redacted_errors(run, proven)
 
     async def streamed(self, proven: Proven, most_rows: int) -> RowStream:
         """Begin the statement, and return its rows page by page."""
         begin = partial(
             self._inner.stream, proven.sent, most_rows, proven.context, gathers=proven.gathers
         )
-        rows = await self._discreet(begin, proven)
-        return DiscreetRows(rows, lambda: self._discreet(rows.page, proven))
+        rows = await self._with_redacted_errors(begin, proven)
+        return RedactedRows(rows, lambda: self._with_redacted_errors(rows.page, proven))
 
-    async def _discreet(self, act: Callable[[], Awaitable[T]], proven: Proven) -> T:
+    async def _with_redacted_errors(self, act: Callable[[], Awaitable[T]], proven: Proven) -> T:
         """Run `act`; take out of its errors what these actors may not see.
 
         They also lose positions in what was sent, if it is not what was given.
@@ -329,7 +329,9 @@ class GuardedDatabase(ExecutingDatabase):
             return await act()
         except (InvalidSql, ForbiddenObject) as error:
             knowledge = await self._learned()
-            refusal = discreet(error, proven.statement, knowledge.catalog, knowledge.facts)
+            refusal = without_hidden_names(
+                error, proven.statement, knowledge.catalog, knowledge.facts
+            )
             told = _limit_said(refusal, proven)
             if isinstance(told, InvalidSql):
                 if not proven.tells:
@@ -371,11 +373,11 @@ def _limit_said(error: StatementRejected, proven: Proven) -> StatementRejected:
     return error
 
 
-class DiscreetRows:
+class RedactedRows:
     """The rows of `inner`, whose error messages lose the names of what is closed.
 
     Args:
-        page: gives the next page of `inner`; raises discreet errors.
+        page: gives the next page of `inner`; raises errors without hidden names.
     """
 
     def __init__(self, inner: RowStream, page: Callable[[], Awaitable[list[list[Any]]]]) -> None:

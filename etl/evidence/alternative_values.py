@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from etl.evidence.telling_values import Place
+from etl.evidence.boundary_values import Place
 from etl.meaning.bound import AnyOf, BoundColumn, BoundCondition, BoundIntent, FilterStep
 from etl.meaning.conditions import holds_all
 

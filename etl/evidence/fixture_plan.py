@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from common.values import Column, Table
+from etl.evidence.boundary_values import BoundaryColumn, BoundaryValues, Place
 from etl.evidence.computed_bounds import ComputedBound, computed_bounds
-from etl.evidence.telling_values import Place, TellingColumn, TellingValues
 from etl.meaning.bound import (
     BoundColumn,
     BoundIntent,
@@ -43,7 +43,7 @@ class ColumnRole:
 
     column: Column
     place: Place
-    telling: TellingColumn
+    boundary: BoundaryColumn
     domain: int | None
     key_offset: int
     is_key: bool
@@ -99,8 +99,8 @@ class FixturePlan:
         self.intent = intent
         self.tables = list({source.table.key: source.table for source in intent.sources}.values())
         self._joins = intent.steps_of(JoinSourceStep)
-        self._telling = TellingValues(intent)
-        self.having = [value for values in self._telling.having.values() for value in values]
+        self._boundaries = BoundaryValues(intent)
+        self.having = [value for values in self._boundaries.having.values() for value in values]
         self._domains = self._shared_domains()
         self.rates = self._rates()
         self.dedup_keys = self._dedup_keys()
@@ -148,7 +148,7 @@ class FixturePlan:
                 roles[place] = ColumnRole(
                     column=column,
                     place=place,
-                    telling=self._telling.columns[place],
+                    boundary=self._boundaries.columns[place],
                     domain=domain,
                     key_offset=_APART * key_set,
                     is_key=column.name in own_keys or domain is not None,
@@ -175,7 +175,7 @@ class FixturePlan:
     def _domains_divided_by(self) -> set[int]:
         divided_by = set()
         for place, domain in self._domains.items():
-            if self._telling.columns[place].is_divisor:
+            if self._boundaries.columns[place].is_divisor:
                 divided_by.add(domain)
 
         return divided_by
@@ -247,7 +247,7 @@ class FixturePlan:
 
     def _equal_columns(self) -> dict[TableKey, list[tuple[str, str]]]:
         pairs_by_table = defaultdict(list)
-        for one, other in self._telling.equal:
+        for one, other in self._boundaries.equal:
             table = self._table(one.source)
             if self._table(other.source).key != table.key:
                 continue

@@ -10,6 +10,7 @@ from typing import Any
 
 from common.values import Table
 from etl.evidence.alternative_values import values_of_no_alternative
+from etl.evidence.boundary_values import CURRENCIES, RATE_DAYS, Place
 from etl.evidence.column_values import (
     as_day,
     is_exact_number,
@@ -25,7 +26,6 @@ from etl.evidence.fixture_plan import (
     TableKey,
 )
 from etl.evidence.fulfilling_values import A_KEY, Values
-from etl.evidence.telling_values import CURRENCIES, RATE_DAYS, Place
 from etl.meaning.bound import BoundKey, RateStep
 from etl.meaning.calendar_periods import shifted
 from etl.meaning.value_kinds import NUMBERS
@@ -204,7 +204,7 @@ class RowFilling:
 
     def _held(self, role: ColumnRole, day: date) -> Any:
         """Return a day as the column holds it."""
-        return as_day(day, role.telling.kind, self._plan.intent.time_zone)
+        return as_day(day, role.boundary.kind, self._plan.intent.time_zone)
 
     # rows that differ in one column
 
@@ -245,7 +245,7 @@ class RowFilling:
         """Return NULL for the amounts of a table's row."""
         amounts: Row = {}
         for role in self._plan.columns(table):
-            if role.telling.is_amount and role.is_nullable:
+            if role.boundary.is_amount and role.is_nullable:
                 amounts[role.name] = None
 
         return amounts
@@ -271,7 +271,7 @@ class RowFilling:
                     continue
 
                 plain = self._plain_row(table, place)
-                if role.telling.kind != "numeric":
+                if role.boundary.kind != "numeric":
                     continue
 
                 for value in values_at(bound, plain, role.name, zone):
@@ -310,11 +310,11 @@ class RowFilling:
         if role.is_joined:
             return self._key_variants(role)
 
-        telling = role.telling
-        values = telling.known()
-        if telling.kind in NUMBERS:
+        boundary = role.boundary
+        values = boundary.known()
+        if boundary.kind in NUMBERS:
             values += [number_in(role.column, amount) for amount in _ODD_AMOUNTS]
-        if telling.is_amount:
+        if boundary.is_amount:
             values.append(self._plain_amount(role, 0))
         else:
             plain = self._fulfilling(role)[:1]
@@ -338,7 +338,7 @@ class RowFilling:
             return []
 
         values = [other]
-        if role.telling.is_divisor:
+        if role.boundary.is_divisor:
             values.append(numbered_key(role.column, -1))
         if role.is_nullable:
             values.append(None)
@@ -350,7 +350,7 @@ class RowFilling:
         offset = 0
         if role.is_divided_by:
             offset = -1  # keys begin with 0
-        elif not self._style.is_small and role.telling.kind != "boolean":
+        elif not self._style.is_small and role.boundary.kind != "boolean":
             offset = role.key_offset
 
         return numbered_key(role.column, place + offset)
@@ -370,7 +370,7 @@ class RowFilling:
             return None
         if role.is_key:
             return self._plain_key(role, place)
-        if role.telling.is_amount:
+        if role.boundary.is_amount:
             self._amounts += 1
             return self._plain_amount(role, self._amounts)
 
@@ -439,7 +439,7 @@ class RowFilling:
             row[role.name] = None if is_null else self._any_key(role)
         elif role.is_dedup_key:
             row[role.name] = self._key(role, self._chance.randrange(_FEW + 1))
-        elif role.telling.is_amount:
+        elif role.boundary.is_amount:
             row[role.name] = self._mixed_amount(role)
         elif role.place in chosen:
             row[role.name] = chosen[role.place]
@@ -522,7 +522,7 @@ class RowFilling:
             if column.name in fixed:
                 continue
 
-            for value in column.telling.values[:3]:
+            for value in column.boundary.values[:3]:
                 yield row | {column.name: value}
 
         yield dict(row)
@@ -537,7 +537,7 @@ class RowFilling:
     def _give_amounts(self, table: Table, row: Row) -> None:
         """Give a further row amounts of its own."""
         for role in self._plan.columns(table):
-            if role.telling.is_amount and row[role.name] is not None:
+            if role.boundary.is_amount and row[role.name] is not None:
                 self._amounts += 1
                 row[role.name] = self._plain_amount(role, self._amounts)
 
@@ -619,7 +619,7 @@ class BoundsFilling(RowFilling):
         """Return the values by which a row belongs to the group and has the amount."""
         values: Row = {}
         for role in self._plan.columns(table):
-            if role.telling.is_amount and abs(amount) <= largest_number(role.column.type):
+            if role.boundary.is_amount and abs(amount) <= largest_number(role.column.type):
                 values[role.name] = number_in(role.column, amount)
             if role.is_reference:
                 values[role.name] = self._key(role, group)

@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any
 
 from common.values import Column, Table
+from etl.evidence.boundary_values import Place
 from etl.evidence.column_values import largest_number, number_in
 from etl.evidence.fixture_plan import ColumnRole, FixturePlan, TableKey
 from etl.evidence.fixture_rows import (
@@ -23,7 +24,6 @@ from etl.evidence.fixture_rows import (
     RowFilling,
 )
 from etl.evidence.fulfilling_values import A_KEY, FulfillingValues, Values
-from etl.evidence.telling_values import Place
 from etl.meaning.bound import BoundIntent
 from etl.meaning.value_kinds import NUMBERS
 
@@ -116,9 +116,9 @@ def _candidates(role: ColumnRole) -> list[Any]:
 
         return []
 
-    telling = role.telling
-    values = list(telling.values)
-    if telling.is_amount or telling.kind in NUMBERS:
+    boundary = role.boundary
+    values = list(boundary.values)
+    if boundary.is_amount or boundary.kind in NUMBERS:
         values += _amounts_in(role.column)
 
     each_once = dict.fromkeys(values)

@@ -9,7 +9,7 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from etl.evidence.telling_values import Place
+from etl.evidence.boundary_values import Place
 from etl.meaning.bound import BoundIntent
 from etl.meaning.evaluation import NotComputable
 from etl.meaning.interpreter import Tables, evaluate

@@ -11,7 +11,6 @@ from common.actor import Actor
 from common.errors import ForbiddenObject
 from guard.columns import Read
 from guard.facts import Key
-from guard.row_rules.judging import UnseenReading
 from guard.row_rules.planning import Plan, refused_grants
 from guard.row_rules.predicates import ATTRIBUTE, ActorValues
 from guard.row_rules.relations import Relations
@@ -19,6 +18,7 @@ from guard.row_rules.rewriting import rewrite
 from guard.row_rules.rule_binding import BoundTable, KnownServer, Refusals, bind
 from guard.row_rules.rule_file import Grant, RuleFile, read_file
 from guard.row_rules.subqueries import masked_columns, subquery
+from guard.row_rules.unseen_reading import UnseenReading
 from sqltree.parsing import Node
 
 _log = logging.getLogger(__name__)

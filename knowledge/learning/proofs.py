@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from common.errors import CostExceeded, InvalidSql
 from common.ports import Database, Definitions
 from common.values import PlanEstimate
-from knowledge.tables.near_names import with_suggestions
+from knowledge.tables.name_suggestions import with_suggestions
 from knowledge.tables.tables_read import tables_hash, tables_read
 
 

@@ -9,8 +9,8 @@ from common.ports import UrlSource
 from common.values import Catalog, Table
 from databases.datasources import DEFAULT, Datasource, Datasources
 from databases.options import DatabaseOptions
+from knowledge.semantic.closest_name import suggestion_after
 from knowledge.semantic.layer import SemanticLayer
-from knowledge.semantic.near import did_you_mean
 from knowledge.semantic.problems import Problem
 from knowledge.semantic.semantic_binding import tables_called
 from knowledge.semantic.semantic_format import ColumnEntry, read_file
@@ -54,7 +54,7 @@ def _unknown_values(entry: ColumnEntry, table: Table) -> Iterator[Problem]:
 
     for spot, _ in entry.values:
         if spot.text not in column.values:
-            near = did_you_mean(spot.text, column.values)
+            near = suggestion_after(spot.text, column.values)
             problem = f"no row has the value {spot.text!r} in {column.name!r}{near}"
             yield Problem(spot.line, problem)
 

@@ -18,7 +18,7 @@ from common.meanings import (
     ValueMeaning,
 )
 from common.values import Catalog, Column, Table
-from knowledge.semantic.near import did_you_mean
+from knowledge.semantic.closest_name import suggestion_after
 from knowledge.semantic.problems import Problem
 from knowledge.semantic.semantic_format import (
     ColumnEntry,
@@ -152,7 +152,7 @@ class _Binding:
         mistakes.
         """
         if len(self._problems) < _SUGGESTIONS:
-            return did_you_mean(name, known)
+            return suggestion_after(name, known)
 
         return ""
 

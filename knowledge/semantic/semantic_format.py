@@ -22,7 +22,7 @@ from common.yaml_tree import (
     read_file_bytes,
     read_tree,
 )
-from knowledge.semantic.near import did_you_mean
+from knowledge.semantic.closest_name import suggestion_after
 from knowledge.semantic.problems import Problem, SemanticFileError
 
 if TYPE_CHECKING:
@@ -223,7 +223,7 @@ def _worded(error: "ValidationError", tree: Tree) -> Iterator[Problem]:
 
 def _unknown_keys(node: YamlFields, known: Mapping[str, Any], place: str) -> Iterator[Problem]:
     for key in node.nodes.keys() - known.keys():
-        problem = f"{place} has no key {key!r}{did_you_mean(key, known)}"
+        problem = f"{place} has no key {key!r}{suggestion_after(key, known)}"
         if plain(node.nodes[key]) is None:
             problem += _QUOTES
 

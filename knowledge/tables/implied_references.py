@@ -165,8 +165,8 @@ def _words(name: str) -> _Words:
 def _core(name: str) -> _Words:
     """Return the words of a table's name without those that only say that it is a table."""
     words = _cut(name, _HAN_TABLE)
-    telling = [word for word in words if word not in _NOISE]
-    return tuple(telling or words)
+    informative = [word for word in words if word not in _NOISE]
+    return tuple(informative or words)
 
 
 def _cut(name: str, han: re.Pattern[str]) -> list[str]:

@@ -45,16 +45,16 @@ def telling_words(question: str) -> frozenset[str]:
 
 
 def coverage_of(
-    telling: Collection[str], matches: Sequence[TableMatch], named: Sequence[str] = ()
+    informative_words: Collection[str], matches: Sequence[TableMatch], named: Sequence[str] = ()
 ) -> QuestionCoverage:
     """Return the coverage by the tables that were found for a question.
 
     Args:
-        telling: its words that tell what it is about.
+        informative_words: its words that tell what it is about.
         named: words of the question that name the whole database.
     """
     beginning = _shared_beginning(matches)
-    said = {match.table.key: _said(match.words, telling, beginning) for match in matches}
+    said = {match.table.key: _said(match.words, informative_words, beginning) for match in matches}
     anywhere: dict[str, float] = dict.fromkeys(named, 1.0)
     together: dict[str, float] = {}
     for match in matches:
@@ -108,8 +108,8 @@ def scores(coverages: Mapping[str, QuestionCoverage]) -> dict[str, float]:
         return math.log(1 + count / max(1, known_by.get(word, 1)))
 
     def weighed(said: Mapping[str, float]) -> float:
-        telling = (word for word in said if word not in within_others)
-        return sum(weight(word) * said[word] for word in telling)
+        informative_words = (word for word in said if word not in within_others)
+        return sum(weight(word) * said[word] for word in informative_words)
 
     score_by_name = {}
     for name, coverage in coverages.items():
@@ -142,7 +142,7 @@ def _shared_beginning(matches: Sequence[TableMatch]) -> frozenset[str]:
 
 
 def _said(
-    reasons: Sequence[WordReason], telling: Collection[str], beginning: Collection[str]
+    reasons: Sequence[WordReason], informative_words: Collection[str], beginning: Collection[str]
 ) -> dict[str, float]:
     """Return how well the reasons say each word: best is a text that says nothing else.
 
@@ -169,7 +169,7 @@ def _said(
             how_well *= _TRANSLATED
 
         for word in reason.words:
-            if word in telling:
+            if word in informative_words:
                 share_by_word[word] = max(share_by_word.get(word, 0.0), how_well)
 
     return share_by_word

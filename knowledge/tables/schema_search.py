@@ -197,9 +197,9 @@ def _match(
     *,
     is_near: bool,
 ) -> TableMatch:
-    telling = {term: form for term, form in asked.items() if not form.is_faint}
+    informative_words = {term: form for term, form in asked.items() if not form.is_faint}
     texts = list(texts)
-    said = list(_word_reasons(texts, telling))
+    said = list(_word_reasons(texts, informative_words))
     if not said:
         said = list(_word_reasons(texts, asked))
 

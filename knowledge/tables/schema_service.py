@@ -18,7 +18,7 @@ from common.ports import Database
 from common.text import Text
 from common.values import Catalog, Column, Table
 from knowledge.language.safe_text import one_line
-from knowledge.tables.near_names import near_tables
+from knowledge.tables.name_suggestions import suggested_tables
 from knowledge.tables.schema_meanings import column_meaning, metric, table_meaning
 from knowledge.tables.schema_search import (
     RANKING,
@@ -275,7 +275,7 @@ def table_named(name: str, catalog: Catalog) -> Table:
         raise _ambiguous(name, tables)
 
     own_name = name.replace('"', "").rpartition(".")[2] or name
-    near = near_tables(own_name, catalog)
+    near = suggested_tables(own_name, catalog)
     shown = one_line(name, _MOST_NAME)
     said = Text(f"没有名为 {shown} 的表。", f"There is no table named {shown}.")
     if not near:

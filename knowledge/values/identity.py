@@ -48,7 +48,7 @@ _LOOKS_SO = 0.8  # share of the values that must look like it
 _LEAST_VALUES = 4
 _FEW = 0.2
 
-Nearness = Callable[[str, str], bool]
+Resembles = Callable[[str, str], bool]
 
 
 def names_people(table: Table, column: Column) -> bool:
@@ -120,7 +120,7 @@ def _is_key(table: Table, column: Column) -> bool:
     return not are_phrases
 
 
-def allowed(table: Table, column: Column) -> tuple[Nearness, ...]:
+def allowed(table: Table, column: Column) -> tuple[Resembles, ...]:
     """Return the tests by which a text may mean a value of the column, the surest first."""
     if identifies(table, column):
         return (same,)
@@ -139,7 +139,7 @@ def _units_apart(one: str, other: str) -> bool:
     return units_apart(one, other, (*PLACES, *COMPANIES, *KINDS))
 
 
-def near_value(literal: str, values: Iterable[str], ways: Iterable[Nearness]) -> str | None:
+def near_value(literal: str, values: Iterable[str], ways: Iterable[Resembles]) -> str | None:
     """Return the value that `literal` spells differently, by the first of `ways` that finds any.
 
     None when several match.

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from common.inquiry import StoredValue
 from common.values import Column, Table
 from knowledge.language.spelling import alike, edits, folded, same, unaccented
-from knowledge.values.identity import Nearness, allowed, near_value
+from knowledge.values.identity import Resembles, allowed, near_value
 from knowledge.values.personal_data import Privacy, is_private_value, privacy_of
 from knowledge.values.value_patterns import Stretch
 
@@ -105,7 +105,7 @@ def _named(
     stretch: Stretch,
     span: tuple[int, int],
     values: Mapping[str, str],
-    tests: Iterable[Nearness],
+    tests: Iterable[Resembles],
     *,
     is_open: bool,
 ) -> Iterator[Hit]:
@@ -139,7 +139,7 @@ def _hits_in(
         yield Hit(stretch, span, stored)
 
 
-def _meant(said: str, values: Sequence[str], tests: Iterable[Nearness]) -> str | None:
+def _meant(said: str, values: Sequence[str], tests: Iterable[Resembles]) -> str | None:
     """Return the value written so, else the only one that the words may stand for."""
     if said in values:
         return said

@@ -24,8 +24,8 @@ from knowledge.language.spelling import closest
 from knowledge.language.spoken_names import called
 from rules.answering.offers import askable
 from rules.composing.understanding import Understanding
-from rules.conversation.before import settled_by
 from rules.conversation.conversation import understand_in_context
+from rules.conversation.prior_turns import settled_by
 from rules.linking.marks import marks_of
 from rules.query.pending import Choice, Missing, Pending
 from rules.query.query_json import to_json

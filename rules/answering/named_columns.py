@@ -15,7 +15,7 @@ from knowledge.language.inflection import plural
 from knowledge.language.spoken_names import spoken_name
 from knowledge.results.result_columns import ResultColumn, label_of, result_columns
 from knowledge.results.written_values import joined
-from rules.answering.dated import dated_by
+from rules.answering.answer_period import period_of_conditions
 from rules.query.aggregates import FUNCTIONS, PARTS
 from rules.query.query import ColumnRef, Comparison, Condition, Function, Measure, Query
 from rules.schema.table_schema import Schema
@@ -320,7 +320,7 @@ def _unfinished_sides(
 ) -> tuple[str, ...]:
     unfinished = []
     for side in (comparison.first, comparison.second):
-        dated = dated_by(side, schema, today)
+        dated = period_of_conditions(side, schema, today)
         if dated is not None and dated.is_unfinished:
             unfinished.append(dated.written_period(lang))
 
@@ -344,7 +344,7 @@ def _name_of_rows(
 
 def _name_of_condition(condition: Condition, schema: Schema, lang: Lang, today: date) -> str | None:
     if condition.operator == "during":
-        dated = dated_by([condition], schema, today)
+        dated = period_of_conditions([condition], schema, today)
         if dated is not None:
             return dated.written_period(lang)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from common.errors import InvalidSql
 from common.values import Catalog
 from knowledge.language.spelling import likeness
-from knowledge.tables.near_names import UNKNOWN_COLUMN, UNKNOWN_TABLE
+from knowledge.tables.name_suggestions import UNKNOWN_COLUMN, UNKNOWN_TABLE
 from postgres.identifiers import quoted
 from rules.sql.joined_tables import table_name
 from rules.words import WORDS

@@ -9,9 +9,9 @@ from typing import Any
 from common.text import Lang, Text
 from common.values import QueryResult
 from knowledge.results.result_columns import ResultColumn, as_period
-from knowledge.results.seen_rows import NO_ROWS
+from knowledge.results.visibility_notes import NO_ROWS
 from knowledge.results.written_values import about_apart, is_number, joined, written
-from rules.answering.dated import Dated
+from rules.answering.answer_period import AnswerPeriod
 from rules.answering.named_columns import Changes, Compared
 from rules.linking.moments import Moment, Unit
 from rules.query.aggregates import PARTS
@@ -60,7 +60,7 @@ class Answered:
     lang: Lang
     today: date
     is_whole: bool = True
-    dated: Dated | None = None
+    dated: AnswerPeriod | None = None
     changes: Changes | None = None
     notes: Sequence[Text] = ()
     none: Text = NO_ROWS

@@ -22,10 +22,10 @@ from rules.conversation.back_references import (
     row_conditions,
     single_name,
 )
-from rules.conversation.before import Before, settled_by, understood_alone
 from rules.conversation.change import Change, Earlier
 from rules.conversation.edits import asked_under, finished, first_edited
 from rules.conversation.follow_ups import goes_on, likely_change, read_change
+from rules.conversation.prior_turns import PriorTurns, settled_by, understood_alone
 from rules.linking.moments import Period
 from rules.query.pending import NOTHING_SETTLED, Pending, Settled
 from rules.query.query import Condition, Operand, Query, measured_table, shown_tables, touched
@@ -188,7 +188,7 @@ class _Conversation:
         self._settled = settled
         self._turns = turns
         self._lexicon = lexicon_for(inquiry)
-        self.before = Before(inquiry, self._lexicon)
+        self.before = PriorTurns(inquiry, self._lexicon)
 
     def outcome(self) -> Understanding | Refusal:
         """Return the question as understood, or why rules can't answer it."""

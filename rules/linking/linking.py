@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from common.cpu_clock import check
 from common.meanings import TableKey
 from rules.linking.mark import Mark, Noun
-from rules.linking.nearness import Leaning, Nearness
+from rules.linking.proximity import MentionedOwners, Proximity
 from rules.schema.lexicon import Lexicon
 from rules.schema.links import Link
 from rules.schema.reference_graph import is_default
@@ -48,13 +48,13 @@ class _Surroundings:
     """The surroundings of a word.
 
     Attributes:
-        leaning: tables that other words lean to, with their weights.
-        near_leaning: all tables that words lean to.
+        owners: tables that other words lean to, with their weights.
+        proximity: all tables that words lean to.
         tables_beside, columns_beside: what is named right before or after it.
     """
 
-    leaning: Mapping[TableKey, float]
-    near_leaning: Nearness
+    owners: Mapping[TableKey, float]
+    proximity: Proximity
     tables_beside: set[TableKey]
     columns_beside: set[_ColumnKey]
 
@@ -118,16 +118,15 @@ class _Linker:
         self._lexicon = lexicon
         self._schema = lexicon.schema
         self._mentioned = mentioned
-        self._near_mentioned = Nearness(lexicon.graph, mentioned)
+        self._near_mentioned = Proximity(lexicon.graph, mentioned)
 
     def nouns(self) -> list[Noun | None]:
-        nowhere = Nearness(self._lexicon.graph, {})
+        nowhere = Proximity(self._lexicon.graph, {})
         first = [self._noun(index, {}, nowhere) for index in range(len(self._marks))]
-        leaning = Leaning(first)
-        near_leaning = Nearness(self._lexicon.graph, leaning.weights)
+        owners = MentionedOwners(first)
+        proximity = Proximity(self._lexicon.graph, owners.weights)
         nouns = [
-            self._noun(index, leaning.without(index), near_leaning)
-            for index in range(len(self._marks))
+            self._noun(index, owners.without(index), proximity) for index in range(len(self._marks))
         ]
         nouns = [
             None if self._only_counts(nouns, index) else noun for index, noun in enumerate(nouns)
@@ -139,7 +138,7 @@ class _Linker:
     # one word
 
     def _noun(
-        self, index: int, leaning: Mapping[TableKey, float], near_leaning: Nearness
+        self, index: int, owners: Mapping[TableKey, float], proximity: Proximity
     ) -> Noun | None:
         """Return the thing that the word at `index` names."""
         mark = self._marks[index]
@@ -147,7 +146,7 @@ class _Linker:
             return None
 
         check()
-        around = _Surroundings(leaning, near_leaning, *self._beside(index))
+        around = _Surroundings(owners, proximity, *self._beside(index))
         tables = [
             link for link in mark.links if link.kind == "table" and link.quality >= _LEAST_QUALITY
         ]
@@ -294,12 +293,12 @@ class _Linker:
 
     def _leant(self, table: TableKey, around: _Surroundings) -> float:
         """Return the bonus of a table near the tables that other words name."""
-        own = around.leaning.get(table, 0.0)
+        own = around.owners.get(table, 0.0)
         if own:
             return own
 
         share = _LEANT_TO_BESIDE_NAMED if self._mentioned else 1.0
-        return share * around.near_leaning.of(table, around.leaning)
+        return share * around.proximity.of(table, around.owners)
 
     def _beside(self, index: int) -> tuple[set[TableKey], set[_ColumnKey]]:
         """Give the tables and columns named right before or after the word.

@@ -117,10 +117,10 @@ def marks_of(
         return _marks(question, lexicon, intents, with_views=with_views)
 
     key = (question, with_views, intents is INTENTS, lexicon.said)
-    marks = lexicon.remembered.get(key)
+    marks = lexicon.marks_cache.get(key)
     if marks is None:
         marks = _marks(question, lexicon, intents, with_views=with_views)
-        lexicon.remembered.put(key, marks)
+        lexicon.marks_cache.put(key, marks)
 
     return marks
 

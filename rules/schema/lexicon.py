@@ -24,9 +24,9 @@ from knowledge.language.likeness import LikeNames
 from knowledge.language.spoken_names import called, owner_names, table_names
 from knowledge.values.identity import identifies, names_people
 from rules.schema import phrases
+from rules.schema.bounded_cache import BoundedCache
 from rules.schema.links import Link
 from rules.schema.reference_graph import Graph
-from rules.schema.remembered import Remembered
 from rules.schema.senses import AFTER_COLUMNS, COLUMN_BITS, Places, Sense, Senses, link_to, sense_of
 from rules.schema.spoken_tables import SpokenTables, spoken_tables
 from rules.schema.table_schema import Schema
@@ -64,7 +64,7 @@ class Lexicon:
             values.
         offered: words of it that nothing is called by, each with a stored value that resembles
             them.
-        remembered: marks of the latest questions; see `rules.linking.marks.marks_of`.
+        marks_cache: marks of the latest questions; see `rules.linking.marks.marks_of`.
     """
 
     def __init__(self, catalog: Catalog) -> None:
@@ -82,15 +82,15 @@ class Lexicon:
         )  # numbers of tables by the beginnings of names
         self.said: tuple[tuple[str, tuple[Link, ...]], ...] = ()
         self.offered: tuple[tuple[str, str], ...] = ()
-        self.remembered: Remembered[Any, Any] = Remembered(_MOST_REMEMBERED_QUESTIONS)
+        self.marks_cache: BoundedCache[Any, Any] = BoundedCache(_MOST_REMEMBERED_QUESTIONS)
         named = {
             (column.name, column.comment) for table in catalog.tables for column in table.columns
         }
         # The least quality of phrases that are kept: of very many names, parts would take too much
         # memory.
         self._least = _CLEARLY_NAMED if len(named) > _MOST_NAMED_IN_PART else 0.0
-        self._known: Remembered[tuple[str, tuple[TableKey, ...]], tuple[Link, ...]] = Remembered(
-            _MOST_REMEMBERED
+        self._known: BoundedCache[tuple[str, tuple[TableKey, ...]], tuple[Link, ...]] = (
+            BoundedCache(_MOST_REMEMBERED)
         )
         for number, table in enumerate(catalog.tables):
             self._add_table(number, table)

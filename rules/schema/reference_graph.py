@@ -15,7 +15,7 @@ from typing import NamedTuple
 from common.meanings import TableKey
 from knowledge.language.inflection import singular
 from knowledge.language.spoken_names import core_words, english_words
-from rules.schema.remembered import Remembered
+from rules.schema.bounded_cache import BoundedCache
 from rules.schema.table_facts import Edge, Facts
 from rules.words import WORDS
 
@@ -72,7 +72,7 @@ class Graph:
         self._facts = facts
         self._children: dict[TableKey, list[Edge]] = {}
         self._reached: dict[tuple[str, TableKey], dict[TableKey, float]] = {}
-        self._distances: Remembered[tuple[TableKey, TableKey], float | None] = Remembered(
+        self._distances: BoundedCache[tuple[TableKey, TableKey], float | None] = BoundedCache(
             _MOST_DISTANCES
         )
         for table in facts.values():

@@ -1,4 +1,4 @@
-"""Telling questions about an answer ("why is the first one so high?") from questions about the
+"""Tell questions about an answer ("why is the first one so high?") from questions about the
 data.
 
 Of an answer that is a series, so are those about its course ("what is the trend?").

@@ -1,4 +1,4 @@
-"""Telling apart requests to change data and honest questions that merely use such words.
+"""Tell apart requests to change data and honest questions that merely use such words.
 
 "已删除的服务区有多少" and "orders updated yesterday" ask about data; "删除所有已关闭的服务区" and
 "drop the shop table" want it changed. What matters is the verb's place: an order begins with it, or

@@ -10,9 +10,9 @@ from agent.thinking.llm.repair_hints import error_text
 from app_config import Settings
 from common.errors import InvalidSql
 from common.values import Catalog, Column, QueryResult, Table
-from databases.execution.discretion import discreet
+from databases.execution.error_redaction import without_hidden_names
 from guard import BUILTIN
-from knowledge.tables.near_names import near_names
+from knowledge.tables.name_suggestions import suggested_names
 from knowledge.values.filter_correction import looks_empty, replacements, rewritten
 from knowledge.values.identity import allowed, near_value
 from sqltree.references import references
@@ -54,7 +54,9 @@ CATALOG = Catalog(
 
 
 def _near(sql: str, at: str, state: str, detail: str = "") -> tuple[str, ...]:
-    return near_names(InvalidSql(detail, sqlstate=state, position=sql.index(at) + 1), sql, CATALOG)
+    return suggested_names(
+        InvalidSql(detail, sqlstate=state, position=sql.index(at) + 1), sql, CATALOG
+    )
 
 
 @pytest.mark.parametrize(
@@ -119,12 +121,12 @@ def test_a_name_that_is_gone_is_not_its_own_suggestion() -> None:
 
 def test_without_a_position_the_message_is_read() -> None:
     error = InvalidSql('relation "payments" does not exist', sqlstate="42P01")
-    assert near_names(error, "SELECT * FROM payments", CATALOG) == ("payment",)
+    assert suggested_names(error, "SELECT * FROM payments", CATALOG) == ("payment",)
 
 
 @given(st.text(max_size=60), st.integers(0, 80), st.sampled_from(["42P01", "42703"]))
 def test_any_text_has_a_verdict(sql: str, position: int, state: str) -> None:
-    names = near_names(InvalidSql(sql[:20], sqlstate=state, position=position), sql, CATALOG)
+    names = suggested_names(InvalidSql(sql[:20], sqlstate=state, position=position), sql, CATALOG)
     assert len(names) <= 5
 
 
@@ -141,7 +143,7 @@ def test_any_text_has_a_verdict(sql: str, position: int, state: str) -> None:
 def test_hints_that_name_what_is_not_open_are_kept_back(hint: str, is_told: bool) -> None:
     error = InvalidSql('column "nme" does not exist', sqlstate="42703", hint=hint)
     sql = "SELECT nme FROM payment"
-    shown = discreet(error, sql, CATALOG, BUILTIN)
+    shown = without_hidden_names(error, sql, CATALOG, BUILTIN)
     assert isinstance(shown, InvalidSql)
     assert (hint in error_text(shown, sql, CATALOG)) == is_told
 

@@ -4,7 +4,7 @@ from datetime import date
 
 import pytest
 
-from agent.answers.said_conditions import conditions_said
+from agent.answers.condition_texts import condition_texts
 from agent.answers.shown_result import shown_result
 from common.text import Lang
 from common.values import Catalog, Column, ForeignKey, QueryResult, Table
@@ -109,9 +109,9 @@ def test_conditions_are_said_and_what_is_not_said_is_named(
     where: str, zh: list[str], en: list[str] | None
 ) -> None:
     sql = f"SELECT count(*) FROM stock_level {where}"
-    assert conditions_said(sql, CATALOG, "zh", TODAY) == zh
+    assert condition_texts(sql, CATALOG, "zh", TODAY) == zh
     if en is not None:
-        assert conditions_said(sql, CATALOG, "en", TODAY) == en
+        assert condition_texts(sql, CATALOG, "en", TODAY) == en
 
 
 _MEMBERS = Table(

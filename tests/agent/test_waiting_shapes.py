@@ -34,7 +34,7 @@ from common.text import Text
 from common.values import Turn
 from store import EventFrame, RunHead, Runs, RunWrite, Store, Unkept, Waiting
 from store.journal import Journal
-from store.trouble import UNREACHABLE
+from store.outages import UNREACHABLE
 from tests.support.store_servers import StoreServer, play, until
 
 

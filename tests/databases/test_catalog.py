@@ -15,7 +15,7 @@ from common.errors import DatabaseUnavailable
 from common.meanings import ColumnMeaning
 from common.values import Catalog, Column, ForeignKey, Table
 from databases.catalog import sampling
-from databases.catalog.unasked import UnaskedReading
+from databases.catalog.sampling_permission import SamplingPermission
 from databases.catalog.value_lists import value_lists
 from databases.datasources import DEFAULT, Datasource, Datasources
 from databases.options import DatabaseOptions
@@ -334,7 +334,7 @@ def test_other_servers_tables_are_not_read_unasked() -> None:
         read_conditions={key("there"): (None,)},
         is_followable=True,
     )
-    unasked = UnaskedReading(facts)
+    unasked = SamplingPermission(facts)
     harmless = [
         name
         for name in ("here", "there", "whole", "view", "unread")

@@ -16,7 +16,7 @@ import pytest
 from agent.flows.etl.context import EtlContext
 from agent.flows.etl.draft_learning import DraftLearning
 from agent.flows.etl.etl_flow import EtlFlow
-from agent.kept_drafts import KeptDrafts
+from agent.learnt_drafts import LearntDrafts
 from agent.progress import Write
 from agent.question import Question
 from agent.runs.run_service import RunService
@@ -96,7 +96,7 @@ class Workshop:
                 store.artefacts,
                 "UTC",
                 10,
-                KeptDrafts(experience, question.actor),
+                LearntDrafts(experience, question.actor),
                 learning,
                 write,
             )

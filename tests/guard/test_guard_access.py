@@ -16,11 +16,11 @@ from psycopg2.extensions import make_dsn, parse_dsn
 from common.errors import ForbiddenObject, InvalidSql, StatementRejected
 from common.values import Catalog
 from databases.catalog.catalog import read_knowledge
-from databases.execution.discretion import discreet
+from databases.execution.error_redaction import without_hidden_names
 from databases.execution.guarded import GuardedDatabase
 from guard import BUILTIN, AccessRuleError, AccessRules, Guard, ServerFacts, parse_rule
 from guard.facts import Name
-from guard.row_rules.judging import UnseenReading
+from guard.row_rules.unseen_reading import UnseenReading
 from postgres.connecting import PostgresLimits, connect
 from tests.support.cases import all_cases
 from tests.support.databases import as_admin, execute, open_asked, run
@@ -477,12 +477,12 @@ def test_what_postgresql_says_loses_closed_names(known: tuple[Catalog, ServerFac
 
     def told(detail: str, sql: str) -> str:
         error = InvalidSql(detail, sqlstate="55000", position=3)
-        shown = discreet(error, sql, catalog, facts)
+        shown = without_hidden_names(error, sql, catalog, facts)
         assert isinstance(shown, InvalidSql)
         assert (shown.sqlstate, shown.position) == ("55000", 3)
         return shown.detail
 
-    hidden = discreet(
+    hidden = without_hidden_names(
         InvalidSql('view "kept" fails', sqlstate="22012"), "SELECT 1 FROM trip", catalog, facts
     )
     assert (

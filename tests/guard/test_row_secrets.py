@@ -12,7 +12,7 @@ import pytest
 from agent.answers.chart_image import can_draw
 from common.errors import InvalidSql
 from common.runtime import run
-from databases.execution.discretion import without_values
+from databases.execution.error_redaction import without_values
 from sqltree.value_constants import holds_values
 from tests.support.openai_replies import Called
 from tests.support.openai_server import OpenAiServer, Reply

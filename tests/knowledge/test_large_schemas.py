@@ -26,7 +26,7 @@ from databases.catalog.catalog import CatalogReader, Knowledge
 from guard import BUILTIN
 from knowledge.index import CatalogIndex, IndexPart, NotMade, index_of, make_elsewhere, renew
 from knowledge.index_process import IndexProcesses
-from knowledge.tables.near_names import KNOWN_NAMES, near_names
+from knowledge.tables.name_suggestions import KNOWN_NAMES, suggested_names
 from knowledge.tables.relevance import TableIndex
 from knowledge.tables.schema_search import RANKING
 from rules.schema import lexicon
@@ -90,9 +90,13 @@ def test_of_very_many_columns_parts_of_names_are_not_kept(monkeypatch: pytest.Mo
 def test_a_misspelt_table_is_found_among_thousands() -> None:
     error = InvalidSql('relation "crm_custmer" does not exist', sqlstate="42P01", position=15)
     sql = "SELECT * FROM crm_custmer"
-    assert near_names(error, sql, SMALL)[0] == near_names(error, sql, HUGE)[0] == "crm_customer"
-    assert calls(lambda: near_names(error, sql, HUGE)) < 4 * calls(
-        lambda: near_names(error, sql, SMALL)
+    assert (
+        suggested_names(error, sql, SMALL)[0]
+        == suggested_names(error, sql, HUGE)[0]
+        == "crm_customer"
+    )
+    assert calls(lambda: suggested_names(error, sql, HUGE)) < 4 * calls(
+        lambda: suggested_names(error, sql, SMALL)
     )
 
 

@@ -162,7 +162,7 @@ def test_a_question_is_worked_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
         asked.append(one.question)
         return understand(one, settled)
 
-    monkeypatch.setattr("rules.conversation.before.understand", counted)
+    monkeypatch.setattr("rules.conversation.prior_turns.understand", counted)
     one = inquiry("How many customers live in Berlin?")
 
     async def think() -> None:

@@ -19,7 +19,7 @@ from common.text import Lang
 from common.values import Catalog, QueryResult
 from databases.execution.guarded import GuardedDatabase
 from knowledge.results.result_columns import ResultColumn
-from rules.answering.dated import dated_by
+from rules.answering.answer_period import period_of_conditions
 from rules.answering.named_columns import changes_of, columns_of
 from rules.answering.summarize import Answered, notes_on, summary_pieces
 from rules.linking.moments import Moment, Period
@@ -86,7 +86,7 @@ def said(shop: GuardedDatabase, catalog: Catalog, query: Query, lang: Lang) -> S
         columns_of(query, sql, result, lexicon.schema, lang, TODAY),
         lang,
         TODAY,
-        dated=dated_by(query.conditions, lexicon.schema, TODAY),
+        dated=period_of_conditions(query.conditions, lexicon.schema, TODAY),
         changes=changes_of(query, len(result.columns), lexicon.schema, lang, TODAY),
         notes=notes_on(query),
     )

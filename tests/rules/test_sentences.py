@@ -14,7 +14,7 @@ from common.values import Catalog, Column, QueryResult, Table
 from knowledge.language.inflection import plural
 from knowledge.results.result_columns import as_period, result_columns
 from knowledge.results.written_values import joined
-from rules.answering.dated import Dated
+from rules.answering.answer_period import AnswerPeriod
 from rules.answering.summarize import Answered, summary_pieces
 
 SALES = Catalog(
@@ -49,7 +49,7 @@ def told(
     rows: Rows,
     types: tuple[str, ...],
     lang: Lang = "en",
-    dated: Dated | None = None,
+    dated: AnswerPeriod | None = None,
     today: date = TODAY,
     **more: Any,
 ) -> str:
@@ -167,10 +167,10 @@ def test_a_period_that_is_not_over_or_not_whole_is_called_so() -> None:
     assert later.endswith("Data of 2026-11 end on 2026-11-20.")
 
 
-def _dated(start: date | None, end: date | None, grain: str | None) -> Dated:
+def _dated(start: date | None, end: date | None, grain: str | None) -> AnswerPeriod:
     column = SALES.tables[0].column("sold_on")
     assert column is not None
-    return Dated(column, start, end, grain, TODAY)
+    return AnswerPeriod(column, start, end, grain, TODAY)
 
 
 @pytest.mark.parametrize(
@@ -196,7 +196,7 @@ def _dated(start: date | None, end: date | None, grain: str | None) -> Dated:
         (_dated(None, date(2026, 7, 1), None), "before 2026-07-01)", "早于2026-07-01）"),
     ],
 )
-def test_the_period_and_its_date_are_said(dated: Dated, en: str, zh: str) -> None:
+def test_the_period_and_its_date_are_said(dated: AnswerPeriod, en: str, zh: str) -> None:
     sql = "SELECT count(*) AS n FROM sale"
     assert en in told(sql, ([7],), ("int8",), dated=dated)
     assert zh in told(sql, ([7],), ("int8",), "zh", dated)

@@ -6,7 +6,7 @@ import pytest
 
 from common.text import Lang
 from common.values import Catalog, Column, Table
-from rules.answering.dated import dated_in
+from rules.answering.answer_period import period_of_sql
 from sqltree.date_bounds import days_of
 
 TODAY = date(2026, 11, 22)
@@ -164,6 +164,6 @@ def test_columns_are_found_by_their_tables() -> None:
     ],
 )
 def test_the_sentence_says_them_as_of_any_query(where: str, lang: Lang, clause: str) -> None:
-    dated = dated_in(f"{SALE} WHERE {where}", CATALOG, TODAY)
+    dated = period_of_sql(f"{SALE} WHERE {where}", CATALOG, TODAY)
     assert dated is not None
     assert dated.clause(lang) == clause

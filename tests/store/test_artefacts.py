@@ -7,11 +7,11 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from common.values import Turn
-from store import EventFrame, KeptArtefact, RunEnd, RunHead, RunWrite, Store
+from store import EventFrame, RunEnd, RunHead, RunWrite, Store, StoredArtefact
 from tests.support.store_servers import StoreServer, play, until
 
-AGAIN = KeptArtefact(b"again")
-DATA = KeptArtefact(bytes(range(256)) * 40, b"{}")
+AGAIN = StoredArtefact(b"again")
+DATA = StoredArtefact(bytes(range(256)) * 40, b"{}")
 
 
 def ended(user: str, conversation_id: str, run_id: str) -> RunWrite:
@@ -25,11 +25,11 @@ def test_an_artefact_is_its_user_s_and_the_last_one_of_its_run(place: StoreServe
     async def scenario(store: Store) -> None:
         artefacts = store.artefacts
         assert await artefacts.find("user", "run") is None
-        await artefacts.keep("user", "c", "run", KeptArtefact(b"first"))
+        await artefacts.keep("user", "c", "run", StoredArtefact(b"first"))
         await artefacts.keep("user", "c", "run", DATA)
         assert await artefacts.find("user", "run") == DATA
         assert await artefacts.find("another", "run") is None
-        await artefacts.keep("another", "c", "run", KeptArtefact(b"stolen"))
+        await artefacts.keep("another", "c", "run", StoredArtefact(b"stolen"))
         assert await artefacts.find("user", "run") == DATA
         assert await artefacts.find("another", "run") is None
 

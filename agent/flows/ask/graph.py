@@ -22,7 +22,7 @@ from agent.flows.ask.nodes.format_response import format_response
 from agent.flows.ask.routing import after_classification, after_sql_generation
 from agent.flows.ask.state import AskInput, AskState, AskUpdate
 from agent.flows.lean_graph import compiled
-from agent.flows.one_channel import deciding, one_channel
+from agent.flows.single_channel import choosing_successor, single_channel_schema
 
 Decide = Callable[[AskUpdate], str]
 
@@ -36,7 +36,7 @@ class AskNode(Protocol):
 
 Graph = CompiledStateGraph[AskState, AskContext, AskInput, AskState]
 
-_STATE = one_channel(AskState)
+_STATE = single_channel_schema(AskState)
 
 LAST_NODE = "format_response"
 
@@ -77,7 +77,7 @@ def compiled_graph() -> Graph:
             labels = {target: verdict for verdict, target in targets.items()}
             graph.add_node(
                 name,
-                deciding(node, _successor(decide, targets)),
+                choosing_successor(node, _successor(decide, targets)),
                 input_schema=_STATE,
                 destinations=labels,
             )

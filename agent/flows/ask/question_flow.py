@@ -8,7 +8,7 @@ from agent.flows.ask.graph import LAST_NODE, NODES, Graph, compiled_graph
 from agent.flows.ask.labels import LABELS
 from agent.flows.ask.state import AskInput, AskState
 from agent.flows.flow import Durability, FlowAnswer, FlowFailure, StepLabel
-from agent.flows.kept_turns import turn_of
+from agent.flows.stored_turns import turn_of
 from agent.progress import Write
 from agent.question import Question
 from common.values import Turn, Usage

@@ -3,7 +3,7 @@
 Three types describe it, so that mypy catches a misspelt key (LangGraph drops unknown keys without
 an error): `AskInput` is what a question starts with, `AskUpdate` what a node may write, `AskState`
 both. Keys with a reducer in their annotation accumulate over nodes; a later write to any other key
-replaces the earlier one (`agent.flows.one_channel`).
+replaces the earlier one (`agent.flows.single_channel`).
 """
 
 import operator

@@ -12,7 +12,7 @@ from agent.flows.etl.draft_learning import DraftLearning
 from agent.flows.etl.role_model import RoleModel
 from agent.flows.etl.role_prompts import RolePrompts
 from agent.flows.etl.state import EtlState, EtlUpdate
-from agent.kept_drafts import KeptDrafts
+from agent.learnt_drafts import LearntDrafts
 from agent.progress import Write
 from agent.question import Question, Recall, nothing_before
 from common.ports import Database
@@ -70,7 +70,7 @@ class EtlContext:
     artefacts: Artefacts
     time_zone: str
     most_rows: int
-    experience: KeptDrafts
+    experience: LearntDrafts
     learning: DraftLearning
     write: Write
     roles: EtlRoles | None = None

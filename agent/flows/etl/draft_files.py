@@ -13,7 +13,7 @@ from etl.meaning.bound import BoundIntent
 from etl.planning.draft_model import Draft
 from etl.rendering.artefact import make_artefact, zip_bytes
 from etl.schemas.requirement import AnalysisResult
-from store import KeptArtefact
+from store import StoredArtefact
 
 _MOST_BYTES = 4 * 1024 * 1024
 _MOST_FILES = 400
@@ -45,7 +45,7 @@ async def keep_files(
         rows = to_bytes(preview.shown["query_result"])
 
     question = context.question
-    kept = KeptArtefact(archive.data, rows)
+    kept = StoredArtefact(archive.data, rows)
     await context.artefacts.keep(question.owner, question.conversation_id, question.run_id, kept)
     changes = state.get("attempts", {}).get("modified", 0)
     return _described(archive, files, draft, question.run_id, changes)

@@ -10,8 +10,8 @@ from agent.experience import Recollection
 from agent.flows.etl.state import EtlState
 from agent.thinking.llm.prompt_files import prompt
 from agent.thinking.llm.question_parts import QuestionParts
+from agent.tools.entry_lines import safe_values
 from agent.tools.schema_tools import SchemaReader
-from agent.tools.told_entries import safe_values
 from common.inquiry import Inquiry
 from common.values import Catalog, Table
 from knowledge.language.safe_text import cut_off

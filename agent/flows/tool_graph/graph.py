@@ -12,7 +12,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 
 from agent.flows.lean_graph import compiled
-from agent.flows.one_channel import deciding, one_channel
+from agent.flows.single_channel import choosing_successor, single_channel_schema
 from agent.flows.tool_graph.context import GraphRuntime, ToolGraphContext
 from agent.flows.tool_graph.nodes import (
     execute_sql,
@@ -47,7 +47,7 @@ class ToolGraphNode(Protocol):
 
 Graph = CompiledStateGraph[ToolGraphState, ToolGraphContext, ToolGraphInput, ToolGraphState]
 
-_STATE = one_channel(ToolGraphState)
+_STATE = single_channel_schema(ToolGraphState)
 
 NODES: Mapping[str, ToolGraphNode] = {
     "initialize": initialize,
@@ -106,7 +106,10 @@ def compiled_graph() -> Graph:
         if name in DECISIONS:
             decide, labels = DECISIONS[name]
             graph.add_node(
-                name, deciding(node, decide), input_schema=_STATE, destinations=dict(labels)
+                name,
+                choosing_successor(node, decide),
+                input_schema=_STATE,
+                destinations=dict(labels),
             )
         else:
             graph.add_node(name, node, input_schema=_STATE)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from agent.flows.flow import Durability, FlowAnswer, StepLabel
-from agent.flows.kept_turns import turn_of
+from agent.flows.stored_turns import turn_of
 from agent.flows.tool_graph.context import ToolGraphContext
 from agent.flows.tool_graph.graph import Graph, compiled_graph, most_steps
 from agent.flows.tool_graph.labels import LABELS

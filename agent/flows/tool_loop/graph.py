@@ -9,7 +9,7 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 
 from agent.flows.lean_graph import compiled
-from agent.flows.one_channel import deciding, one_channel
+from agent.flows.single_channel import choosing_successor, single_channel_schema
 from agent.flows.tool_loop.nodes import finalize, prepare, think, use_tools
 from agent.flows.tool_loop.state import ToolLoopInput, ToolLoopState, ToolLoopUpdate
 from agent.tools.tool_context import ToolAgentContext
@@ -18,7 +18,7 @@ LAST_NODE = "finalize"
 Graph = CompiledStateGraph[ToolLoopState, ToolAgentContext, ToolLoopInput, ToolLoopState]
 Decide = Callable[[ToolLoopUpdate], str]
 
-_STATE = one_channel(ToolLoopState)
+_STATE = single_channel_schema(ToolLoopState)
 
 
 class ToolLoopNode(Protocol):
@@ -51,7 +51,9 @@ def compiled_graph() -> Graph:
     )
     graph.add_node("prepare", prepare, input_schema=_STATE)
     for name, node, decide, labels in _DECIDING:
-        graph.add_node(name, deciding(node, decide), input_schema=_STATE, destinations=dict(labels))
+        graph.add_node(
+            name, choosing_successor(node, decide), input_schema=_STATE, destinations=dict(labels)
+        )
 
     graph.add_node(LAST_NODE, finalize, input_schema=_STATE)
     graph.add_edge(START, "prepare")

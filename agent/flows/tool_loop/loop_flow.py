@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from agent.flows.flow import Durability, FlowAnswer, FlowFailure, StepLabel
-from agent.flows.kept_turns import turn_of
+from agent.flows.stored_turns import turn_of
 from agent.flows.tool_loop.graph import LAST_NODE, Graph, compiled_graph
 from agent.flows.tool_loop.labels import LABELS
 from agent.flows.tool_loop.nodes import FLOW

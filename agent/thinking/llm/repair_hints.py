@@ -7,7 +7,7 @@ from agent.thinking.llm.schema_text import SchemaText
 from common.errors import InvalidSql
 from common.values import Catalog, Table
 from knowledge.language.safe_text import one_line
-from knowledge.tables.near_names import near_names
+from knowledge.tables.name_suggestions import suggested_names
 
 
 def error_text(error: InvalidSql, sql: str, catalog: Catalog) -> str:
@@ -25,7 +25,7 @@ def error_text(error: InvalidSql, sql: str, catalog: Catalog) -> str:
     if error.hint:
         lines.append(f"Hint: {one_line(error.hint, 300)}")
 
-    near = [one_line(name, 128) for name in near_names(error, sql, catalog)]
+    near = [one_line(name, 128) for name in suggested_names(error, sql, catalog)]
     if near:
         lines.append(f"Names that exist and look similar: {', '.join(near)}")
 

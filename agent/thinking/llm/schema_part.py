@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 
-from knowledge.tables.telling_columns import Telling
+from knowledge.tables.informative_columns import InformativeColumns
 from llm.tokens import PER_TOKEN, weight
 
 _SURE = 10  # tables that come with their keys before any comes with more
@@ -33,11 +33,11 @@ class DescribedTables:
 
 
 class Shown:
-    """A table that may be shown with some of its columns, the first ones of `telling`."""
+    """A table that may be shown with some of its columns, the first ones of `columns`."""
 
-    def __init__(self, described: DescribedTables, telling: Telling) -> None:
+    def __init__(self, described: DescribedTables, columns: InformativeColumns) -> None:
         self._described = described
-        self._telling = telling
+        self._columns = columns
         self.count = 0
 
     @cached_property
@@ -48,7 +48,7 @@ class Shown:
         """
         total = weight("\n".join((self._described.head, *self._described.keys))) + PER_TOKEN
         weights = [total]
-        for index in self._telling.order:
+        for index in self._columns.order:
             total += weight(self._described.columns[index]) + 1
             weights.append(total)
 
@@ -65,12 +65,12 @@ class Shown:
     @property
     def least(self) -> int:
         """Return the number of columns without which it is not shown."""
-        return self._telling.keys
+        return self._columns.keys
 
     @property
     def usual(self) -> int:
         """Return the number of columns that matter."""
-        return min(self._telling.usual, max(_MOST_COLUMNS, self.least))
+        return min(self._columns.usual, max(_MOST_COLUMNS, self.least))
 
     @property
     def most(self) -> int:
@@ -96,7 +96,7 @@ class Shown:
     @property
     def text(self) -> str:
         """Return the text with the columns that it has, in the table's own order."""
-        shown = sorted(self._telling.order[: self.count])
+        shown = sorted(self._columns.order[: self.count])
         left_out = len(self._described.columns) - self.count
         lines = [self._described.columns[index] for index in shown]
         if left_out:

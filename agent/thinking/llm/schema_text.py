@@ -29,9 +29,9 @@ from common.values import Catalog, Column, ForeignKey, Table
 from knowledge.index import IndexPart
 from knowledge.language.question_terms import Form, forms
 from knowledge.language.safe_text import identifier, one_line
+from knowledge.tables.informative_columns import informative_columns
 from knowledge.tables.relevance import NO_HINTS, Hints, TableIndex
 from knowledge.tables.schema_search import RANKING
-from knowledge.tables.telling_columns import telling
 from knowledge.values.named_values import NamedValues
 from knowledge.values.personal_data import Privacy, is_private_value, privacy_of
 from knowledge.values.value_matching import may_be_told
@@ -274,7 +274,9 @@ class SchemaText:
         self, table: Table, asked: Mapping[str, Form], held: Mapping[TableKey, Collection[str]]
     ) -> Shown:
         """Return the table; its columns are chosen by their relevance to the question."""
-        columns = telling(table, self._ranking.joining(table.key), asked, held.get(table.key, ()))
+        columns = informative_columns(
+            table, self._ranking.joining(table.key), asked, held.get(table.key, ())
+        )
         return Shown(self._text_of(table), columns)
 
     def _text_of(self, table: Table) -> DescribedTables:

@@ -15,8 +15,8 @@ from common.inquiry import Inquiry, StoredValue
 from common.text import Lang, Text
 from common.values import PlanEstimate, QueryResult, SkillResult, Usage
 from knowledge.results.result_columns import result_columns
-from knowledge.results.seen_rows import notes_on_hidden_rows, partly_closed
-from knowledge.tables.near_names import with_suggestions
+from knowledge.results.visibility_notes import notes_on_hidden_rows, partly_closed
+from knowledge.tables.name_suggestions import with_suggestions
 from knowledge.values.filter_correction import (
     looks_empty,
     missing,

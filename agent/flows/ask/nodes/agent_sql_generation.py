@@ -23,7 +23,7 @@ from common.errors import (
 )
 from common.inquiry import Inquiry
 from common.values import Draft, NoSql, PlanEstimate, SkillResult, Sql, Usage
-from knowledge.tables.near_names import with_suggestions
+from knowledge.tables.name_suggestions import with_suggestions
 
 
 async def agent_sql_generation(state: AskState, runtime: Runtime[AskContext]) -> AskUpdate:

@@ -3,9 +3,9 @@
 from dataclasses import asdict
 
 from agent.flows.etl.context import EtlRuntime
-from agent.flows.etl.decided_before import decided_before, with_decisions
 from agent.flows.etl.draft_experience import meaning_of
 from agent.flows.etl.draft_making import binding_of
+from agent.flows.etl.learnt_decisions import learnt_decisions, with_decisions
 from agent.flows.etl.roles.analyst_role import analysed
 from agent.flows.etl.state import MOST_CLARIFICATIONS, EtlState, EtlUpdate
 
@@ -19,7 +19,7 @@ async def analyst_agent(state: EtlState, runtime: EtlRuntime) -> EtlUpdate:
     if "meaning" not in state:
         asked = (await binding_of(state, context)).analysis
         meaning = meaning_of(asked, state["question"])
-        decided = await decided_before(meaning, state, context)
+        decided = await learnt_decisions(meaning, state, context)
         state = {**state, "meaning": meaning, "decided": decided}
 
     reading = await analysed(state, context)

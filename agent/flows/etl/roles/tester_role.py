@@ -14,7 +14,7 @@ from agent.flows.etl.state import EtlState
 from agent.tools.tool import Arguments
 from common.text import Text
 from etl.evidence.fixture_worlds import World
-from etl.evidence.given_worlds import CaseRefused, GivenWorlds
+from etl.evidence.proposed_cases import CaseRefused, ProposedCases
 from knowledge.language.safe_text import one_line
 
 _MOST_CASES = 5
@@ -38,7 +38,7 @@ class SubmitTestCases(Arguments):
 class Casework:
     """The cases that a model submits, split by whether the interpreter agrees."""
 
-    def __init__(self, worlds: GivenWorlds) -> None:
+    def __init__(self, worlds: ProposedCases) -> None:
         self._worlds = worlds
         self.is_done = False
         self.agreed: list[World] = []
@@ -77,7 +77,7 @@ async def cases_of(state: EtlState, context: EtlContext) -> Sequence[World]:
     bound = await bound_intent(state, context)
     rules = await rules_draft(state, context)
     options = binding_options(state, context)
-    casework = Casework(GivenWorlds(bound, rules, options.today))
+    casework = Casework(ProposedCases(bound, rules, options.today))
     opening = await context.roles.prompts.of_tables(
         "etl_cases",
         state,

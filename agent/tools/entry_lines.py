@@ -11,7 +11,7 @@ _BUDGET = 3_900  # tokens of all entries; with what stands around them 4,000
 _MOST_CHARS = 8_000  # of one text in an entry
 
 
-def told_entries(entries: Iterable[Mapping[str, Any]], nothing: str, *, about: str = "") -> str:
+def entry_lines(entries: Iterable[Mapping[str, Any]], nothing: str, *, about: str = "") -> str:
     """Return the entries that fit, the first ones first, and how many are left out.
 
     Args:

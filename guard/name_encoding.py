@@ -43,7 +43,7 @@ def _first_lower(match: re.Match[str]) -> str:
     return letter.lower()[0]
 
 
-class ReadNames:
+class ServerNames:
     """Names that a server has.
 
     Args:
@@ -85,7 +85,7 @@ class ReadNames:
         return is_known or not self._system.isdisjoint(others)
 
 
-class ReadingRule:
+class NameEncodingRule:
     """Judges the names in FROM by what the server has."""
 
     def __init__(self, facts: ServerFacts) -> None:
@@ -118,19 +118,19 @@ class ReadingRule:
         return is_folded or _may_be_cut(name)
 
     @cached_property
-    def _relations(self) -> ReadNames:
+    def _relations(self) -> ServerNames:
         names = {name for _, name in self._facts.relations}
         extension_names = {name for _, name in self._facts.extension_relations}
         system = self._facts.system_relations | extension_names
-        return ReadNames(names, system)
+        return ServerNames(names, system)
 
     @cached_property
-    def _schemas(self) -> ReadNames:
+    def _schemas(self) -> ServerNames:
         names = {schema for schema, _ in self._facts.relations}
-        return ReadNames(names, _SYSTEM_SCHEMAS)
+        return ServerNames(names, _SYSTEM_SCHEMAS)
 
 
-def _refusals_if_misread(names: ReadNames, name: str | None) -> Iterator[ForbiddenObject]:
+def _refusals_if_misread(names: ServerNames, name: str | None) -> Iterator[ForbiddenObject]:
     """Yield a refusal if the server may read `name` as another name; nothing for None."""
     if name is None:
         return

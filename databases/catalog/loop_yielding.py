@@ -8,7 +8,7 @@ T = TypeVar("T")
 _ITEMS_AT_ONCE = 500  # of a large catalogue, before the event loop goes on
 
 
-async def in_turns(items: Iterable[T]) -> AsyncIterator[T]:
+async def yielding_to_loop(items: Iterable[T]) -> AsyncIterator[T]:
     """Return the items; after every `_ITEMS_AT_ONCE` of them the event loop serves others."""
     for number, item in enumerate(items, 1):
         yield item

@@ -24,7 +24,7 @@ BUSY = Text(
 )
 
 
-class Trouble:
+class OutageLog:
     """Logs once that a server fails and once that it is back, however many calls notice it."""
 
     def __init__(self, log: logging.Logger, name: str) -> None:

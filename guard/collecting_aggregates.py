@@ -70,7 +70,7 @@ class _Gathering:
     depth: int
 
 
-def limit_gathered(select: Node, copies: float) -> bool:
+def limit_collecting_aggregates(select: Node, copies: float) -> bool:
     """Limit all that the query gathers; return whether it gathers anything.
 
     Args:

@@ -81,7 +81,7 @@ def _is_cut(detail: str) -> bool:
     return detail.endswith("…") or detail.count('"') % 2 == 1
 
 
-def discreet(
+def without_hidden_names(
     error: InvalidSql | ForbiddenObject, sql: str, catalog: Catalog, facts: ServerFacts
 ) -> InvalidSql | ForbiddenObject:
     """Return `error`, or one in its place without names that may not be seen.

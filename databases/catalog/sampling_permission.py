@@ -17,7 +17,7 @@ from guard.walk import walk
 from sqltree.parsing import parse
 
 
-class UnaskedReading:
+class SamplingPermission:
     """Judges the relations of the server that `facts` describe."""
 
     def __init__(self, facts: ServerFacts) -> None:

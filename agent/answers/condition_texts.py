@@ -7,7 +7,7 @@ from common.values import Catalog, Column
 from knowledge.language.spoken_names import spoken_name
 from knowledge.results.reference_names import column_name
 from knowledge.results.value_labels import labels_of_column
-from rules.answering.dated import dated_in
+from rules.answering.answer_period import period_of_sql
 from sqltree.column_conditions import ColumnCondition, restriction_of
 
 _MOST_SAID = 6
@@ -44,10 +44,10 @@ _BLANK = "“{}”"
 _OTHERS = Text("其他条件见 SQL", "and what else the SQL says")
 
 
-def conditions_said(sql: str, catalog: Catalog, lang: Lang, today: date) -> list[str]:
+def condition_texts(sql: str, catalog: Catalog, lang: Lang, today: date) -> list[str]:
     """Return the period and each condition of the WHERE; the last text says if there is more."""
     restriction = restriction_of(sql, catalog)
-    dated = dated_in(sql, catalog, today)
+    dated = period_of_sql(sql, catalog, today)
     said = [_condition_text(condition, catalog, lang) for condition in restriction.plain]
     if dated is not None:
         period = dated.written_period(lang)

@@ -44,7 +44,7 @@ _IN_MESSAGE = re.compile(r'["“«「]([^"“”«»「」]+)["”»」]|\b(\w+\
 
 def with_suggestions(error: InvalidSql, sql: str, catalog: Catalog) -> InvalidSql:
     """Say in `error` which names may have been meant, if it is about an unknown table or column."""
-    names = near_names(error, sql, catalog)
+    names = suggested_names(error, sql, catalog)
     if not names:
         return error
 
@@ -58,7 +58,7 @@ def with_suggestions(error: InvalidSql, sql: str, catalog: Catalog) -> InvalidSq
     )
 
 
-def near_names(error: InvalidSql, sql: str, catalog: Catalog) -> tuple[str, ...]:
+def suggested_names(error: InvalidSql, sql: str, catalog: Catalog) -> tuple[str, ...]:
     """Return names that resemble the one `error` misses, as SQL takes them, the nearest first.
 
     There are five at most.
@@ -97,7 +97,7 @@ def _itself(missing: "_Missing", catalog: Catalog) -> str:
     return f"{quoted(missing.owner)}.{quoted(missing.name)}"
 
 
-def near_tables(name: str, catalog: Catalog) -> tuple[str, ...]:
+def suggested_tables(name: str, catalog: Catalog) -> tuple[str, ...]:
     """Return tables whose name or comment resembles `name`, as SQL takes them, the nearest first.
 
     There are five at most.
@@ -264,7 +264,7 @@ class KnownNames:
 KNOWN_NAMES = IndexPart(
     lambda index: KnownNames(index.catalog),
     ignores_row_counts=True,
-    address="knowledge.tables.near_names:KNOWN_NAMES",
+    address="knowledge.tables.name_suggestions:KNOWN_NAMES",
 )
 
 

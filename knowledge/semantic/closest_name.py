@@ -8,16 +8,16 @@ _LEAST_SCORE = 60.0  # of 100
 _MOST_CHARS = 200  # compared of one name
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
+def suggestion_after(name: str, known: Iterable[str]) -> str:
     """Ask `; did you mean 'orders'?`; empty when no known name resembles `name`."""
-    nearest_name = nearest(name, known)
+    nearest_name = closest_name(name, known)
     if nearest_name:
         return f"; did you mean {nearest_name!r}?"
 
     return ""
 
 
-def nearest(name: str, known: Iterable[str]) -> str | None:
+def closest_name(name: str, known: Iterable[str]) -> str | None:
     """Return the known name that `name` resembles most, in any case; None when none does."""
     choices = sorted(set(known))
     match = process.extractOne(

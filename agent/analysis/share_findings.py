@@ -28,7 +28,7 @@ _NEGATIVE = Text(
 )
 
 
-def shared(
+def share_findings(
     measure: SubjectColumn,
     group: SubjectColumn,
     rows: Sequence[Sequence[Any]],

@@ -20,7 +20,7 @@ _RESERVE_S = 10.0  # the store's own timeouts end sooner
 
 
 @dataclass(frozen=True)
-class AskedRun:
+class RunRequest:
     """A question with what its request says of repetitions and of leaving.
 
     Attributes:

@@ -36,7 +36,7 @@ _LEAD = re.compile(
 _IGNORED = ("noise", "of", "unit", "by", "which", "and", "list")
 
 
-class Before:
+class PriorTurns:
     """The turns before a question."""
 
     def __init__(self, inquiry: Inquiry, lexicon: Lexicon) -> None:

@@ -21,7 +21,7 @@ _MOST_OWNERS = 2  # tables with equally good columns, of which still none is in 
 _MOST_LEFT_OUT = 2 * _MOST_OWNERS  # tables that one word leans to: owners of columns and of values
 
 
-class Nearness:
+class Proximity:
     """Scores tables by the fewest steps to any of some others.
 
     Args:
@@ -66,7 +66,7 @@ class Nearness:
         return distances
 
 
-class Leaning:
+class MentionedOwners:
     """Tables that own the columns and values which words surely name, with their weights.
 
     Of two words that lean to one table, the later one says its weight.

@@ -31,7 +31,7 @@ class CaseRefused(ValueError):
     """The rows of a case are no rows of these tables; the message says why, in English."""
 
 
-class GivenWorlds:
+class ProposedCases:
     """Reads the cases for one intent.
 
     Args:

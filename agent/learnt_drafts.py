@@ -10,7 +10,7 @@ from common.values import Catalog
 from knowledge.experience.experience_service import ExperienceService, ExperienceView
 
 
-class KeptDrafts:
+class LearntDrafts:
     """Looks up what was learnt of drafts, for one request; never raises."""
 
     def __init__(self, service: ExperienceService, actor: Actor) -> None:
@@ -56,7 +56,7 @@ class KeptDrafts:
         return self._view
 
 
-DraftsOf = Callable[[Actor, str | None], KeptDrafts]
+DraftsOf = Callable[[Actor, str | None], LearntDrafts]
 """Gives the drafts over a database, named or the default one, as an actor may see them."""
 
 

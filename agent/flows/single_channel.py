@@ -6,7 +6,7 @@ from typing import Annotated, Any, cast, get_type_hints
 from langgraph.types import Command
 
 
-def one_channel(kind: Any) -> Any:
+def single_channel_schema(kind: Any) -> Any:
     """Return the TypedDict `kind` as a schema with one channel.
 
     It is for `StateGraph` and for `input_schema` of every node.
@@ -32,7 +32,7 @@ def one_channel(kind: Any) -> Any:
     return Annotated[kind, merged]
 
 
-def deciding(
+def choosing_successor(
     node: Callable[..., Awaitable[Any]], decide: Callable[[Any], str]
 ) -> Callable[..., Awaitable[list[Any]]]:
     """Return `node` with the choice of its successor.

@@ -7,7 +7,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 
-class Remembered(dict[K, V]):
+class BoundedCache(dict[K, V]):
     """The `most` values added last, by their keys.
 
     Threads may share it without a lock: the worst case is a value that is computed twice.

@@ -1,4 +1,4 @@
-"""Values that tell a row from its neighbours: bounds, what lies beside them, and NULL.
+"""Boundary values for test rows: bounds, what lies beside them, and NULL.
 
 For each column of an intent's tables it says which values make a difference to a condition, a
 period, a map or a rate, so that rows with them show whether a model is right there.
@@ -66,7 +66,7 @@ _PARTS_OF_TEXTS = ("prefix", "contains", "suffix")
 
 
 @dataclass
-class TellingColumn:
+class BoundaryColumn:
     """The values of a column that decide something, and how steps use it.
 
     Attributes:
@@ -121,7 +121,7 @@ class TellingColumn:
         return longest is None or len(text) <= longest
 
 
-class TellingValues:
+class BoundaryValues:
     """The values that decide something, of all columns of an intent's tables.
 
     Attributes:
@@ -133,7 +133,7 @@ class TellingValues:
     def __init__(self, intent: BoundIntent) -> None:
         self._intent = intent
         self._zone = intent.time_zone
-        self.columns: dict[Place, TellingColumn] = {}
+        self.columns: dict[Place, BoundaryColumn] = {}
         self.having: dict[str, list[Any]] = defaultdict(list)
         self.equal: list[tuple[BoundColumn, BoundColumn]] = []
         self._anchors = 0
@@ -142,19 +142,19 @@ class TellingValues:
         for source in intent.sources:
             key = source.table.key
             for column in source.table.columns:
-                telling = TellingColumn(column, kind_of_type(column.type))
-                self.columns.setdefault((key, column.name), telling)
+                boundary = BoundaryColumn(column, kind_of_type(column.type))
+                self.columns.setdefault((key, column.name), boundary)
 
         for step in intent.steps:
             read = _READERS.get(type(step))
             if read is not None:
                 read(self, step)
 
-        for telling in self.columns.values():
-            self._complete(telling)
+        for boundary in self.columns.values():
+            self._complete(boundary)
 
-    def of(self, column: BoundColumn) -> TellingColumn | None:
-        """Return the telling values of a source's column; None for a column that a step makes."""
+    def of(self, column: BoundColumn) -> BoundaryColumn | None:
+        """Return the boundary values of a source's column; None for a column that a step makes."""
         if not column.source:
             return None
 
@@ -242,7 +242,7 @@ class TellingValues:
             if must_hold and value.source:
                 self.equal.append((test.column, value))
 
-    def _pair(self, column: TellingColumn, other: BoundColumn) -> None:
+    def _pair(self, column: BoundaryColumn, other: BoundColumn) -> None:
         """Give both columns the same usual values."""
         partner = self.of(other)
         if partner is not None:
@@ -250,7 +250,7 @@ class TellingValues:
             column.add(common)
             partner.add(common)
 
-    def _bound(self, column: TellingColumn, value: Any, operator: str) -> None:
+    def _bound(self, column: BoundaryColumn, value: Any, operator: str) -> None:
         """Add a value that the column is compared with, and those beside it."""
         held = as_kind(value, column.kind, self._zone)
         if isinstance(held, str):
@@ -269,9 +269,9 @@ class TellingValues:
             self._mark_divisors(division.expression)
 
         for compared, value in _comparisons(expression):
-            telling = self.of(bound_column(compared))
-            if telling is not None:
-                self._bound(telling, value, "=")
+            boundary = self.of(bound_column(compared))
+            if boundary is not None:
+                self._bound(boundary, value, "=")
 
     def _mark_divisors(self, divisor: exp.Expr) -> None:
         for node in divisor.find_all(exp.Column):
@@ -291,7 +291,7 @@ class TellingValues:
 
     # what every column has
 
-    def _complete(self, column: TellingColumn) -> None:
+    def _complete(self, column: BoundaryColumn) -> None:
         """Add the values that every column has, and put the plain ones first."""
         if column.units:
             column.add(self._moments(column))
@@ -317,13 +317,13 @@ class TellingValues:
         column.plain = len(plain)
         column.add([None])
 
-    def _is_plain(self, column: TellingColumn, value: Any) -> bool:
+    def _is_plain(self, column: BoundaryColumn, value: Any) -> bool:
         try:
             return holds_all(column.tests, lambda _: value, self._zone)
         except (NotComputable, TypeError):
             return False
 
-    def _moments(self, column: TellingColumn) -> Iterator[Any]:
+    def _moments(self, column: BoundaryColumn) -> Iterator[Any]:
         """Yield the first moment of periods that follow each other, and the last before it."""
         self._anchors += 1
         days = []
@@ -357,7 +357,7 @@ class TellingValues:
         if moment.tzinfo is not None:
             yield datetime(start.year, start.month, start.day, tzinfo=UTC)
 
-    def _usual(self, column: TellingColumn) -> list[Any]:
+    def _usual(self, column: BoundaryColumn) -> list[Any]:
         """Return usual values; texts in the case of those that are there already.
 
         Servers sort letters of different case differently.
@@ -370,13 +370,13 @@ class TellingValues:
         return usual
 
 
-_READERS: dict[type, Callable[[TellingValues, Any], None]] = {
-    FilterStep: TellingValues._read_filter,
-    ExpressionStep: TellingValues._read_computed,
-    MapStep: TellingValues._read_map,
-    RateStep: TellingValues._read_rate,
-    DedupStep: TellingValues._read_dedup,
-    AggregateStep: TellingValues._read_aggregate,
+_READERS: dict[type, Callable[[BoundaryValues, Any], None]] = {
+    FilterStep: BoundaryValues._read_filter,
+    ExpressionStep: BoundaryValues._read_computed,
+    MapStep: BoundaryValues._read_map,
+    RateStep: BoundaryValues._read_rate,
+    DedupStep: BoundaryValues._read_dedup,
+    AggregateStep: BoundaryValues._read_aggregate,
 }
 
 

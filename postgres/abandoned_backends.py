@@ -42,7 +42,7 @@ class _Kept:
     since: float
 
 
-class Lingering:
+class AbandonedBackends:
     """Watches backends over a connection of its own, which is open only while there are any.
 
     Each keeps the slot of the caller who sent its statement. While the connection can't be opened,

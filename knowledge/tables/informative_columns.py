@@ -24,7 +24,7 @@ _LABELS = frozenset(
 )
 
 
-class Telling(NamedTuple):
+class InformativeColumns(NamedTuple):
     """The columns of a table, those that tell most about its rows first.
 
     Attributes:
@@ -39,9 +39,9 @@ class Telling(NamedTuple):
     usual: int
 
 
-def telling(
+def informative_columns(
     table: Table, joining: Collection[str], asked: Mapping[str, Form], held: Collection[str] = ()
-) -> Telling:
+) -> InformativeColumns:
     """Choose the columns of `table` that matter.
 
     Args:
@@ -64,7 +64,7 @@ def telling(
         )
     )
     order = dict.fromkeys((*usual, *by_said))
-    return Telling(tuple(order), len(key_positions), len(usual))
+    return InformativeColumns(tuple(order), len(key_positions), len(usual))
 
 
 def _said(column: Column, asked: Mapping[str, Form]) -> float:

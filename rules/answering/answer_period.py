@@ -23,7 +23,7 @@ _BEGINS = Text("按{}，数据自 {} 开始。", "Data by {} begin on {}.")
 
 
 @dataclass(frozen=True)
-class Dated:
+class AnswerPeriod:
     """The one period that rows are restricted to, and the column that it is about."""
 
     column: Column
@@ -82,7 +82,9 @@ class Dated:
         return _FROM_TO.to(lang).format(self.start, last)
 
 
-def dated_by(conditions: Sequence[Condition], schema: Schema, today: date) -> Dated | None:
+def period_of_conditions(
+    conditions: Sequence[Condition], schema: Schema, today: date
+) -> AnswerPeriod | None:
     """Return the period of the conditions; None without one, and with several."""
     on_periods = [condition for condition in conditions if condition.operator == "during"]
     if len(on_periods) != 1 or len(on_periods[0].operands) != 1:
@@ -100,10 +102,10 @@ def dated_by(conditions: Sequence[Condition], schema: Schema, today: date) -> Da
     except (ValueError, OverflowError):  # beyond the calendar
         return None
 
-    return Dated(schema.column(column.table, column.column), start, end, period.grain, today)
+    return AnswerPeriod(schema.column(column.table, column.column), start, end, period.grain, today)
 
 
-def dated_in(sql: str, catalog: Catalog, today: date) -> Dated | None:
+def period_of_sql(sql: str, catalog: Catalog, today: date) -> AnswerPeriod | None:
     """Return the period of SQL that somebody else wrote: of its WHERE, if that has just one."""
     days = days_of(sql, catalog, today)
     if days is None:
@@ -114,7 +116,7 @@ def dated_in(sql: str, catalog: Catalog, today: date) -> Dated | None:
     except (ValueError, OverflowError):  # beyond the calendar
         return None
 
-    return Dated(days.column, days.start, days.end, grain, today)
+    return AnswerPeriod(days.column, days.start, days.end, grain, today)
 
 
 def _grain(start: date | None, end: date | None) -> Unit | None:

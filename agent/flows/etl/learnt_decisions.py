@@ -13,7 +13,7 @@ from etl.schemas.requirement import Ambiguity, AnalysisResult, Assumption
 _MOST_ROUNDS = 5  # answers may open further questions
 
 
-async def decided_before(meaning: str, state: EtlState, context: EtlContext) -> list[Json]:
+async def learnt_decisions(meaning: str, state: EtlState, context: EtlContext) -> list[Json]:
     """Return the decisions that earlier drafts of the same request give, none when nothing is open.
 
     Each is `{id, kind, prompt, choices, operation, answer, example_id, is_own}`.
