@@ -47,12 +47,12 @@ def unknown_fields(body: Mapping[str, Any], known: Collection[str]) -> tuple[Tex
 
 def _field_and_guess(field: str, known: Collection[str]) -> Text:
     beginning = field[:_FIELD_CHARS]
-    shown = "".join(char if char.isprintable() else "\ufffd" for char in beginning)
+    printable = "".join(char if char.isprintable() else "\ufffd" for char in beginning)
     close = get_close_matches(beginning.lower(), known, n=1)
     if not close:
-        return Text(shown, shown)
+        return Text(printable, printable)
 
-    return Text(f"{shown}（是否指 {close[0]}？）", f"{shown} (did you mean {close[0]}?)")
+    return Text(f"{printable}（是否指 {close[0]}？）", f"{printable} (did you mean {close[0]}?)")
 
 
 @dataclass(frozen=True, eq=False)

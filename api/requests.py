@@ -254,9 +254,9 @@ def parse_reader(fields: Mapping[str, Any], accept_language: str | None) -> Read
     Raises:
         InvalidRequest: a field is wrong; names the field and what is allowed.
     """
-    given = ReaderQuery.read(fields)
-    lang = given.lang or language_of_body({}, accept_language)
-    return Reader(given.user_id, lang)
+    query = ReaderQuery.read(fields)
+    lang = query.lang or language_of_body({}, accept_language)
+    return Reader(query.user_id, lang)
 
 
 def parse_database(fields: Mapping[str, Any]) -> str | None:

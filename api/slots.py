@@ -73,16 +73,16 @@ class QuestionSlots:
         if slot is None:
             raise self._refusal(caller_id.get())
 
-        taken = QuestionSlot(slot)
+        question_slot = QuestionSlot(slot)
 
         # Every response, also an error, holds a thread until it has been written; only then is the
         # slot free.
         @after_this_request
         def leave_when_written(response: Response) -> Response:
-            response.call_on_close(taken.leave)
+            response.call_on_close(question_slot.leave)
             return response
 
-        return taken
+        return question_slot
 
     async def take_for_message(self) -> "QuestionSlot":
         """Take a slot for a question over an open connection; who takes it calls `leave`.

@@ -27,9 +27,9 @@ def restart_after_fork(owner: ProcessBound) -> None:
     _owners.add(owner)
 
 
-def keep_for_parent(*things: Any) -> None:
+def keep_for_parent(*resources: Any) -> None:
     """Keep a child's copies of what the parent still uses, so that they are never collected."""
-    _of_parents.extend(things)
+    _of_parents.extend(resources)
 
 
 def _start_anew() -> None:

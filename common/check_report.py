@@ -35,16 +35,16 @@ class CheckResult:
     advice: Text | None = None
 
 
-def passed(check: str, said: Text) -> CheckResult:
-    return CheckResult(check, "ok", said)
+def passed(check: str, message: Text) -> CheckResult:
+    return CheckResult(check, "ok", message)
 
 
-def warned(check: str, said: Text, advice: Text) -> CheckResult:
-    return CheckResult(check, "warn", said, advice)
+def warned(check: str, message: Text, advice: Text) -> CheckResult:
+    return CheckResult(check, "warn", message, advice)
 
 
-def failed(check: str, said: Text, advice: Text) -> CheckResult:
-    return CheckResult(check, "fail", said, advice)
+def failed(check: str, message: Text, advice: Text) -> CheckResult:
+    return CheckResult(check, "fail", message, advice)
 
 
 def worst(findings: Iterable[CheckResult]) -> int:

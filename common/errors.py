@@ -458,11 +458,11 @@ class CostExceeded(StatementRejected):
         self.plan = plan
 
     def details(self) -> dict[str, Any]:
-        shown = None
+        plan = None
         if self.plan:
-            shown = self.plan.shown()
-        if shown:
-            return {"plan": shown}
+            plan = self.plan.shown()
+        if plan:
+            return {"plan": plan}
 
         return {}
 

@@ -249,8 +249,8 @@ class _Walk:
 
         may_show = key in _SHOWING_NODES or not _SHOWING_CLAUSES.isdisjoint(node)
         if may_show:
-            shown = _shown_by(key, node)
-            self.show(shown)
+            shown_nodes = _shown_by(key, node)
+            self.show(shown_nodes)
 
         is_shown = id(node) in self.shown
         if is_shown:
@@ -540,8 +540,8 @@ def _cast_from(node: Node) -> str:
 def _made(node: Node, _: Scope, findings: Findings) -> None:
     """Note a type that JSON or XML is turned into."""
     if "typeName" in node:
-        made = _type_name(node)
-        findings.casts.append((made, "value"))
+        type_name = _type_name(node)
+        findings.casts.append((type_name, "value"))
 
 
 def _type(node: Node, _: Scope, findings: Findings) -> None:

@@ -124,9 +124,9 @@ class CatalogIndex:
             parts = dict(other._parts)
 
         same = {}
-        for part, made in parts.items():
-            if part.ignores_row_counts and made.done():
-                same[part] = made
+        for part, future in parts.items():
+            if part.ignores_row_counts and future.done():
+                same[part] = future
 
         with self._turn:
             self._parts = same | self._parts
@@ -214,13 +214,13 @@ async def renew(catalog: Catalog, before: Catalog) -> None:
     if await asyncio.to_thread(_says_the_same, catalog, before):
         new.take(old)
 
-    made: set[IndexPart[Any]] = set()
+    renewed: set[IndexPart[Any]] = set()
     # Questions may need further ones meanwhile.
-    while missing := [part for part in old.parts if part not in made]:
+    while missing := [part for part in old.parts if part not in renewed]:
         for part in missing:
             await new.ready(part)
 
-        made.update(missing)
+        renewed.update(missing)
 
 
 def _says_the_same(catalog: Catalog, other: Catalog) -> bool:

@@ -190,10 +190,10 @@ def ask_user(question: UserQuestion) -> Any:
     start, and this call returns the answer. So the node's code before this call must be safe to run
     twice.
     """
-    shown = {**question.details, "kind": question.kind, "prompt": question.prompt}
+    payload = {**question.details, "kind": question.kind, "prompt": question.prompt}
     if question.choices:
-        shown["choices"] = list(question.choices)
+        payload["choices"] = list(question.choices)
     if question.schema is not None:
-        shown["schema"] = dict(question.schema)
+        payload["schema"] = dict(question.schema)
 
-    return interrupt(shown)
+    return interrupt(payload)

@@ -111,8 +111,8 @@ def with_warning(event: Event, warning: str) -> Event:
     """Return the completed event with `warning` added."""
 
     def content() -> dict[str, Any]:
-        said = event.content()
-        return {**said, "warnings": [*said["warnings"], warning]}
+        body = event.content()
+        return {**body, "warnings": [*body["warnings"], warning]}
 
     return replace(event, content=content)
 

@@ -69,7 +69,7 @@ class ServedDatabases:
 
     def checked(self, name: str | None, actor: Actor) -> str:
         """Return the name of a database that the actor may ask; see `of`."""
-        names = [one.name for one in self._asked.open_to(actor)]
+        names = [database.name for database in self._asked.open_to(actor)]
         if name is None:
             if not names:
                 raise InvalidRequest(NO_DATABASE, field="database")
@@ -94,16 +94,18 @@ class ServedDatabases:
             *(self._database_json(database, actor, lang) for database in databases)
         )
 
-    async def _database_json(self, one: AskedDatabase, actor: Actor, lang: Lang) -> dict[str, Any]:
+    async def _database_json(
+        self, database: AskedDatabase, actor: Actor, lang: Lang
+    ) -> dict[str, Any]:
         tables: int | None = None
         engine = UNKNOWN_ENGINE
         reason: str | None = None
         try:
             async with asyncio.timeout(_LOOK_S):
-                capabilities = await self._asked.datasources.capabilities(one.name)
+                capabilities = await self._asked.datasources.capabilities(database.name)
                 engine = capabilities.engine
-                catalog = await self._asked.database(one.name, actor).catalog()
-                await self._asked.datasources.ping(one.name)
+                catalog = await self._asked.database(database.name, actor).catalog()
+                await self._asked.datasources.ping(database.name)
 
             tables = len(catalog.tables)
             state = "ok"
@@ -114,10 +116,12 @@ class ServedDatabases:
             state = "unavailable"
 
         return {
-            "name": one.name,
-            "label": one.label(lang),
-            "description": one.description.to(lang) if one.description is not None else None,
-            "is_default": one.name == self._asked.default,
+            "name": database.name,
+            "label": database.label(lang),
+            "description": database.description.to(lang)
+            if database.description is not None
+            else None,
+            "is_default": database.name == self._asked.default,
             "state": state,
             "reason": reason,
             "engine": engine.shown(),

@@ -36,31 +36,31 @@ def is_sent_by_operator() -> bool:
     return bool(g.get("is_sent_by_operator", False))
 
 
-def acting_as(given: str | None) -> Actor:
+def acting_as(user_id: str | None) -> Actor:
     """Return the actor of the request being served; see `acting_for`."""
     return acting_for(
-        current_caller(), given, is_credible=is_authenticated() or is_sent_by_operator()
+        current_caller(), user_id, is_credible=is_authenticated() or is_sent_by_operator()
     )
 
 
-def acting_for(caller: Actor, given: str | None, *, is_credible: bool) -> Actor:
+def acting_for(caller: Actor, user_id: str | None, *, is_credible: bool) -> Actor:
     """Return the actor on whose behalf something is done that `caller` asks for.
 
     A key that acts for others may name somebody else. The result then keeps the key's groups
     and attributes, because nobody else vouches for that user, but may not name a third one.
 
     Args:
-        given: the `user_id` in the body or the query; ignored where the caller may not choose it.
+        user_id: the `user_id` in the body or the query; ignored where the caller may not choose it.
         is_credible: whether nobody else could speak in that user's name.
     """
     may_choose = caller.acts_for_others or caller.user_id is None
-    if not given or not may_choose:
+    if not user_id or not may_choose:
         return caller
 
-    return Actor(given, caller.groups, is_vouched_for=is_credible, attributes=caller.attributes)
+    return Actor(user_id, caller.groups, is_vouched_for=is_credible, attributes=caller.attributes)
 
 
-def untrusted_user_warning(given: str | None) -> Text | None:
+def untrusted_user_warning(user_id: str | None) -> Text | None:
     """Return the warning for a caller whose `user_id` was ignored; None when it was not."""
-    is_ignored = given and acting_as(given).user_id != given
+    is_ignored = user_id and acting_as(user_id).user_id != user_id
     return _IGNORED if is_ignored else None

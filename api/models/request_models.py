@@ -144,7 +144,7 @@ def _kinds_of_analysis(field: str, value: object) -> tuple[AnalysisKind, ...]:
         raise wrong(field, f"非空列表，元素为 {zh}", f"a list, not empty, of {en}")
 
     check = choice(*ANALYSIS_KINDS)
-    return tuple(cast(AnalysisKind, check(field, one)) for one in value)
+    return tuple(cast(AnalysisKind, check(field, kind)) for kind in value)
 
 
 def _horizon(field: str, value: object) -> int:
@@ -208,11 +208,11 @@ class RequestFields(BaseModel):
     nullable: ClassVar[frozenset[str]] = frozenset()
 
     @classmethod
-    def read(cls, given: Mapping[str, Any], **context: Any) -> Self:
+    def read(cls, sent: Mapping[str, Any], **context: Any) -> Self:
         """Check the fields one after the other.
 
         Args:
-            given: the body or the query string; fields that nobody reads are left out.
+            sent: the body or the query string; fields that nobody reads are left out.
             context: what checks need beside the value: `max_chars`, `agents`.
 
         Raises:
@@ -220,7 +220,7 @@ class RequestFields(BaseModel):
         """
         named = {
             field: value
-            for field, value in given.items()
+            for field, value in sent.items()
             if field in cls.model_fields and (value is not None or field in cls.nullable)
         }
         for field, text in cls.missing.items():
@@ -230,9 +230,9 @@ class RequestFields(BaseModel):
         return cls.model_validate(named, context=context)
 
     @classmethod
-    def notices(cls, given: Mapping[str, Any]) -> tuple[Text, ...]:
+    def notices(cls, sent: Mapping[str, Any]) -> tuple[Text, ...]:
         """Return a notice that names the fields which nobody reads, if there are any."""
-        return unknown_fields(given, tuple(cls.model_fields))
+        return unknown_fields(sent, tuple(cls.model_fields))
 
 
 class AskingFields(RequestFields):

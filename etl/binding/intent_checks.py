@@ -68,7 +68,7 @@ def check_intent(intent: UserIntent) -> tuple[CheckedOperation, ...]:
         _check_parameters(read, f"{field}.parameters")
         checked.append(CheckedOperation(operation.order, read, f"{field}.parameters"))
 
-    checked.sort(key=lambda one: one.order)
+    checked.sort(key=lambda checked_operation: checked_operation.order)
     _check_kinds(checked)
     return tuple(checked)
 
@@ -197,8 +197,8 @@ def check_conditions(conditions: Sequence[FilterCondition], field: str) -> None:
             _check_comparison(comparison_of(condition, here), here)
             continue
 
-        for number, one in enumerate(condition.any):
-            _check_comparison(one, f"{here}.any[{number}]")
+        for number, alternative in enumerate(condition.any):
+            _check_comparison(alternative, f"{here}.any[{number}]")
 
         is_alone = condition.column is None and condition.operator is None
         zh = "any 不能与 column、operator 同时给出。"

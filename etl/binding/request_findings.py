@@ -55,7 +55,10 @@ class RequestFindings:
     ) -> None:
         self._answers = answers
         self._lang = lang
-        self._decided = {(one.kind, one.topic): one.value for one in chosen}
+        self._decided = {
+            (earlier_choice.kind, earlier_choice.topic): earlier_choice.value
+            for earlier_choice in chosen
+        }
         self._asked: Counter[str] = Counter()
         self._known: dict[tuple[AmbiguityKind, str], str | None] = {}
         self.ambiguities: list[Ambiguity] = []
@@ -114,16 +117,16 @@ class RequestFindings:
         Raises:
             NotBound: nothing was chosen yet; the question is noted.
         """
-        known = (kind, topic)
-        if known not in self._known:
-            earlier = self._decided.get(known)
-            if any(one.value == earlier for one in choices):
-                self._known[known] = earlier
+        question = (kind, topic)
+        if question not in self._known:
+            earlier = self._decided.get(question)
+            if any(option.value == earlier for option in choices):
+                self._known[question] = earlier
                 self._assume_decided(prompt, str(earlier), operation)
             else:
-                self._known[known] = self._answer(kind, prompt, choices, operation)
+                self._known[question] = self._answer(kind, prompt, choices, operation)
 
-        chosen = self._known[known]
+        chosen = self._known[question]
         if chosen is None:
             raise NotBound
 
@@ -184,14 +187,14 @@ class RequestFindings:
         if operation is not None:
             id_ = f"{id_}_{operation}"
 
-        shown = text.to(self._lang)
-        if any(one.id == id_ and one.text == shown for one in self.assumptions):
+        shown_text = text.to(self._lang)
+        if any(earlier.id == id_ and earlier.text == shown_text for earlier in self.assumptions):
             return
 
-        number = sum(one.id.startswith(id_) for one in self.assumptions)
+        number = sum(earlier.id.startswith(id_) for earlier in self.assumptions)
         assumption = Assumption(
             id=f"{id_}_{number + 1}" if number else id_,
-            text=shown,
+            text=shown_text,
             operation=operation,
             decided_by=decided_by,
         )

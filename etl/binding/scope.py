@@ -207,14 +207,14 @@ class IntentScope:
         if stored is None:
             return value
 
-        said = self.findings.shown(_said_name(stored))
-        return f"{value} ({said})" if said else value
+        display_name = self.findings.shown(_said_name(stored))
+        return f"{value} ({display_name})" if display_name else value
 
     def _unknown_column(self, text: str, among: Iterable[str], operation: int) -> Exception:
-        known: dict[str, None] = dict.fromkeys(self.made)
+        names: dict[str, None] = dict.fromkeys(self.made)
         for name in among:
             for column in self.sources[name].table.columns:
-                known[f"{name}.{column.name}"] = None
+                names[f"{name}.{column.name}"] = None
 
         return self.findings.refuse(
             "unknown_name",
@@ -222,7 +222,7 @@ class IntentScope:
                 f"操作 {operation}：没有列 {text}。",
                 f"Operation {operation}: there is no column {text}.",
             ),
-            near(text, known),
+            near(text, names),
         )
 
     def stored(self, column: BoundColumn) -> Column:
@@ -278,8 +278,8 @@ class IntentScope:
         if text in result:
             return text
 
-        for name, one in result.items():
-            if one.column is not None and text in self._spellings(one.column):
+        for name, result_column in result.items():
+            if result_column.column is not None and text in self._spellings(result_column.column):
                 return name
 
         raise self.findings.refuse(
@@ -416,8 +416,8 @@ def near(text: str, known: Iterable[str] | Mapping[str, object]) -> list[str]:
         limit=_MOST_SUGGESTIONS,
         score_cutoff=_LEAST_SCORE,
     )
-    kept: list[str] = []
+    nearest: list[str] = []
     for name, *_ in matches:
-        kept.append(name)
+        nearest.append(name)
 
-    return kept
+    return nearest

@@ -156,12 +156,12 @@ def place_of(tokens: Iterable[Token], *kinds: str) -> int | None:
 
 def words_without(tokens: Iterable[Token], *kinds: str) -> list[Token]:
     """Return the words that are of none of these kinds."""
-    kept = []
+    words = []
     for token in tokens:
         if not token.means(*kinds):
-            kept.append(token)
+            words.append(token)
 
-    return kept
+    return words
 
 
 def naming_words(tokens: Iterable[Token]) -> list[Token]:
@@ -278,11 +278,11 @@ def _is_figure(question: str, words: Sequence[re.Match[str]], identifiers: Colle
 
 
 def _computes(word: str) -> bool:
-    meant = clause_intents().get(word)
-    if meant is None:
+    intent = clause_intents().get(word)
+    if intent is None:
         return False
 
-    return meant.kind in _COMPUTING
+    return intent.kind in _COMPUTING
 
 
 def _is_computed(before: str) -> bool:
@@ -295,12 +295,12 @@ def _is_computed(before: str) -> bool:
 def _with_qualified_names(question: str, links: Mapping[str, Link]) -> str:
     """Return the question with signs around names with a schema or a table before them."""
 
-    def marked(found: re.Match[str]) -> str:
-        name = found[0].replace('"', "")
+    def marked(match: re.Match[str]) -> str:
+        name = match[0].replace('"', "")
         if name.casefold() in links:
             return f"`{name}`"
 
-        return found[0]
+        return match[0]
 
     return _QUALIFIED.sub(marked, question)
 

@@ -41,8 +41,8 @@ class RequestDraft:
 
     def of(self, action: Action) -> Iterator[Json]:
         """Yield the parameters of all operations of an action."""
-        for one, parameters in self.operations:
-            if one == action:
+        for own_action, parameters in self.operations:
+            if own_action == action:
                 yield parameters
 
     @property
@@ -153,9 +153,9 @@ class RequestDraft:
         if aggregate is not None:
             return aggregate
 
-        made: Json = {"group_by": [], "measures": []}
-        self.add("aggregate", made)
-        return made
+        parameters: Json = {"group_by": [], "measures": []}
+        self.add("aggregate", parameters)
+        return parameters
 
     def show(self, name: str) -> None:
         """Add a column of the result to those of the target, where these are listed."""

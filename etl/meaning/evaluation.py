@@ -51,8 +51,8 @@ def known_values(values: Iterable[Any]) -> list[Any]:
 
 def same_value(left: Any, right: Any, time_zone: str) -> bool:
     """Tell whether two values that are not None are equal."""
-    one, other = comparable(left, right, time_zone)
-    return bool(one == other)
+    first, second = comparable(left, right, time_zone)
+    return bool(first == second)
 
 
 def comparable(left: Any, right: Any, time_zone: str) -> tuple[Any, Any]:
@@ -64,11 +64,11 @@ def comparable(left: Any, right: Any, time_zone: str) -> tuple[Any, Any]:
     if not _is_any(datetime, left, right):
         return left, right
 
-    one, other = _moment(left), _moment(right)
-    if (one.tzinfo is None) == (other.tzinfo is None):
-        return one, other
+    first, second = _moment(left), _moment(right)
+    if (first.tzinfo is None) == (second.tzinfo is None):
+        return first, second
 
-    return local_time(one, time_zone), local_time(other, time_zone)
+    return local_time(first, time_zone), local_time(second, time_zone)
 
 
 def _is_any(type_: type, left: Any, right: Any) -> bool:
@@ -220,7 +220,7 @@ class _Evaluation:
             return None
 
         listed = list(map(self.value, node.expressions))
-        if any(self._are_equal(value, one) for one in listed):
+        if any(self._are_equal(value, item) for item in listed):
             return True
         if has_null(listed):
             return None
@@ -245,8 +245,8 @@ class _Evaluation:
         return self._are_equal(self.value(case.this), self.value(branch.this))
 
     def _coalesce(self, node: exp.Expr) -> Any:
-        for one in (node.this, *node.expressions):
-            value = self.value(one)
+        for argument in (node.this, *node.expressions):
+            value = self.value(argument)
             if value is not None:
                 return value
 

@@ -114,10 +114,10 @@ def _check_column(column: exp.Column) -> None:
     if is_named and not column.args.get("db"):
         return
 
-    shown = column.sql(DIALECT)
+    sql = column.sql(DIALECT)
     raise _expression_refused(
-        f"列名 {shown} 应写成 表.列",
-        f"names a column {shown}; columns are written as table.column",
+        f"列名 {sql} 应写成 表.列",
+        f"names a column {sql}; columns are written as table.column",
     )
 
 
@@ -126,8 +126,8 @@ def _check_cast(cast: exp.Cast) -> None:
     if is_plain_cast and cast.to.this in _CASTS:
         return
 
-    shown = cast.to.sql(DIALECT)
-    raise _expression_refused(f"不能转换为类型 {shown}", f"can't cast to the type {shown}")
+    type_sql = cast.to.sql(DIALECT)
+    raise _expression_refused(f"不能转换为类型 {type_sql}", f"can't cast to the type {type_sql}")
 
 
 def _check_truncation(truncation: exp.TimestampTrunc) -> None:
@@ -135,10 +135,10 @@ def _check_truncation(truncation: exp.TimestampTrunc) -> None:
     _require_allowed(not truncation.args.get("zone"), truncation)
 
 
-def _check_unit(unit: exp.Expression, known: Sequence[str]) -> None:
-    listed = ", ".join(known).lower()
+def _check_unit(unit: exp.Expression, units: Sequence[str]) -> None:
+    listed = ", ".join(units).lower()
     _require(
-        unit.name.upper() in known,
+        unit.name.upper() in units,
         f"不支持时间单位 {unit.name}；可用：{listed}",
         f"uses the unit {unit.name}; possible are {listed}",
     )
@@ -378,21 +378,21 @@ def common_type(types: Sequence[str]) -> str:
     Raises:
         ExpressionRefused: there is none.
     """
-    known = [type_ for type_ in types if type_ != _UNTYPED]
-    if not known:
+    typed = [type_ for type_ in types if type_ != _UNTYPED]
+    if not typed:
         return "text"
 
-    kinds = {kind_of_type(type_) for type_ in known}
+    kinds = {kind_of_type(type_) for type_ in typed}
     if kinds <= NUMBERS:
-        return _common_number(known, kinds)
-    if len(set(known)) == 1:
-        return known[0]
+        return _common_number(typed, kinds)
+    if len(set(typed)) == 1:
+        return typed[0]
     if kinds == _TEXT:
         return "text"
     if kinds - _TEXT <= DAYS:
-        return _common_day(known, kinds)
+        return _common_day(typed, kinds)
 
-    listed = ", ".join(dict.fromkeys(known))
+    listed = ", ".join(dict.fromkeys(typed))
     raise _expression_refused(f"类型不一致：{listed}", f"mixes values of different types: {listed}")
 
 
@@ -436,10 +436,10 @@ def _expect(node: exp.Expression, type_: str, kinds: Kinds) -> None:
     if type_ == _UNTYPED or kind_of_type(type_) in kinds:
         return
 
-    shown = node.sql(DIALECT)
+    sql = node.sql(DIALECT)
     raise _expression_refused(
-        f"{shown} 的类型是 {type_}，这里不能用",
-        f"uses {shown} of type {type_} where that does not fit",
+        f"{sql} 的类型是 {type_}，这里不能用",
+        f"uses {sql} of type {type_} where that does not fit",
     )
 
 
@@ -539,11 +539,11 @@ def _require_allowed(holds: bool, node: exp.Expr) -> None:
     if holds:
         return
 
-    shown = node.sql(DIALECT)[:80]
+    sql = node.sql(DIALECT)[:80]
     raise _expression_refused(
-        f"不能使用 {shown}；可用：列、常量、四则运算、比较、CASE、COALESCE、NULLIF、ROUND、CAST、"
+        f"不能使用 {sql}；可用：列、常量、四则运算、比较、CASE、COALESCE、NULLIF、ROUND、CAST、"
         f"文本与日期函数",
-        f"can't use {shown}; possible are columns, constants, arithmetic, comparisons, CASE, "
+        f"can't use {sql}; possible are columns, constants, arithmetic, comparisons, CASE, "
         f"COALESCE, NULLIF, ROUND, CAST, functions of texts and dates",
     )
 

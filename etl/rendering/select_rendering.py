@@ -271,8 +271,10 @@ def _setting(name: str, default: str) -> exp.Expr:
     setting = exp.Anonymous(
         this="CURRENT_SETTING", expressions=[exp.Literal.string(f"etl.{name}"), exp.true()]
     )
-    given = exp.Nullif(this=setting, expression=exp.Literal.string(""))
-    return cast(exp.Coalesce(this=given, expressions=[exp.Literal.string(default)]), "date")
+    setting_or_null = exp.Nullif(this=setting, expression=exp.Literal.string(""))
+    return cast(
+        exp.Coalesce(this=setting_or_null, expressions=[exp.Literal.string(default)]), "date"
+    )
 
 
 def _default_day(_: str, default: str) -> exp.Expr:

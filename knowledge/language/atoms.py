@@ -65,8 +65,8 @@ def normalise(text: str) -> str:
     text = unicodedata.normalize("NFKC", text)
     text = text.replace("\u2019", "'").replace("\u02bc", "'")
     text = re.sub(r"(?<=\d)'s\b", "", text)
-    shown = [" " if unicodedata.category(char)[0] in "CZ" else char for char in text]
-    return "".join(shown).strip()
+    chars = [" " if unicodedata.category(char)[0] in "CZ" else char for char in text]
+    return "".join(chars).strip()
 
 
 # A question is cut for its marks, its values and its likeness to earlier ones.

@@ -127,10 +127,10 @@ def alike(text: str, values: Iterable[str]) -> tuple[str, ...]:
 
     They may be offered, and never be used unasked.
     """
-    wanted = plain(text)
+    plain_text = plain(text)
     scored = []
     for value in values:
-        score = _likeness(wanted, plain(value))
+        score = _likeness(plain_text, plain(value))
         if score >= _LEAST_LIKENESS:
             scored.append((-score, value))
 
@@ -157,12 +157,12 @@ def closest(word: str, names: Iterable[str], most: int, least: float) -> list[st
     return [name for name, _, _ in scored]
 
 
-def did_you_mean(said: str, choices: Iterable[str]) -> Text:
-    """Say that nothing is called `said`, and which of `choices` may have been meant."""
+def did_you_mean(name: str, choices: Iterable[str]) -> Text:
+    """Say that nothing is called `name`, and which of `choices` may have been meant."""
     choices = tuple(choices)
     zh = "、".join(f"“{choice}”" for choice in choices)
     en = " or ".join(f'"{choice}"' for choice in choices)
-    return Text(f"没有“{said}”；您是不是要找{zh}？", f'There is no "{said}"; did you mean {en}?')
+    return Text(f"没有“{name}”；您是不是要找{zh}？", f'There is no "{name}"; did you mean {en}?')
 
 
 def _likeness(one: str, other: str) -> float:
@@ -196,13 +196,13 @@ def folded(text: str) -> str:
     """Return the letters, digits and signs that say something, all in one writing."""
     text = plain(text)
     last = len(text) - 1
-    kept = []
+    chars = []
     for at, char in enumerate(text):
         is_sign = char == "-" and at in (0, last)
         if is_sign or says(char):
-            kept.append(char)
+            chars.append(char)
 
-    return "".join(kept)
+    return "".join(chars)
 
 
 def says(char: str) -> bool:

@@ -32,8 +32,8 @@ _READ_OF_COMMENT, _LONGEST_COMMENT_NAME = 400, 200  # characters; a longer name 
 def _weights(words: Words, place: str) -> dict[str, float]:
     """Read how good a name is without each of the words that it begins or ends with."""
     weights = {}
-    for weight, said in words.under(place).items():
-        weights.update(dict.fromkeys(said, float(weight)))
+    for weight, phrases in words.under(place).items():
+        weights.update(dict.fromkeys(phrases, float(weight)))
 
     return weights
 
@@ -165,11 +165,11 @@ def meant_names(thing: Table | Column) -> tuple[str, ...]:
 
 def spoken_name(thing: Table | Column, lang: Lang) -> str:
     """Return a name for sentences: the display name, else the comment's, else the identifier."""
-    meant = None
+    display_name = None
     if thing.meaning is not None:
-        meant = thing.meaning.names.label(lang)
-    if meant is not None:
-        return meant
+        display_name = thing.meaning.names.label(lang)
+    if display_name is not None:
+        return display_name
     if lang == "zh":
         return _chinese_name(thing)
 
@@ -301,11 +301,11 @@ def owner_traits(table: Table) -> Iterator[tuple[str, ...]]:
 
 @lru_cache(maxsize=16384)
 def _folded_names(
-    name: str, comment: str | None, meant: tuple[str, ...]
+    name: str, comment: str | None, display_names: tuple[str, ...]
 ) -> tuple[tuple[str, frozenset[str]], ...]:
     """Return, of each name, its text if it is Chinese, else its words' stems."""
     folded: list[tuple[str, frozenset[str]]] = []
-    for text in (name, *meant, *comment_names(comment)):
+    for text in (name, *display_names, *comment_names(comment)):
         if has_han(text):
             folded.append((normalise(text), frozenset()))
         else:
@@ -347,11 +347,11 @@ class _Owner:
 
 
 @lru_cache(maxsize=4096)
-def _owner(name: str, comment: str | None, meant: tuple[str, ...]) -> _Owner:
-    given = (name, *meant)
-    english = next((text for text in given if not has_han(text)), name)
+def _owner(name: str, comment: str | None, display_names: tuple[str, ...]) -> _Owner:
+    names = (name, *display_names)
+    english = next((text for text in names if not has_han(text)), name)
     cores = []
-    for text in (*given, *comment_names(comment)):
+    for text in (*names, *comment_names(comment)):
         if not has_han(text):
             continue
 
@@ -391,8 +391,8 @@ def _english_table_names(words: tuple[str, ...], quality: float) -> Iterator[Nam
 
     yield " ".join(words), quality
     # Said like this, `daily` in the name of `daily_revenue` asks for no days.
-    for said in _SAID_TABLES:
-        yield " ".join((*words, said)), quality
+    for noun in _SAID_TABLES:
+        yield " ".join((*words, noun)), quality
 
     core = core_words(words)
     yield " ".join(core), quality * 0.97
@@ -606,9 +606,9 @@ def borrowed_names(names: Mapping[str, float]) -> dict[str, float]:
         if quality < 0.6:
             continue
 
-        others = _han_synonyms(name) if has_han(name) else _english(name)
-        for other in others:
-            borrowed.append((other, quality * BORROWED))
+        synonyms = _han_synonyms(name) if has_han(name) else _english(name)
+        for synonym in synonyms:
+            borrowed.append((synonym, quality * BORROWED))
 
     return _best(borrowed)
 
@@ -619,12 +619,12 @@ def _han_synonyms(name: str) -> Iterator[str]:
     for cut in range(1, len(name)):
         head = name[:cut]
         tail = name[cut:]
-        for other in ZH_TO_ZH.get(tail, ()):
-            yield head + other
+        for synonym in ZH_TO_ZH.get(tail, ()):
+            yield head + synonym
 
         if cut > 1:
-            for other in ZH_TO_ZH.get(head, ()):
-                yield other + tail
+            for synonym in ZH_TO_ZH.get(head, ()):
+                yield synonym + tail
 
         of_head = ZH_TO_EN.get(head, ())
         of_tail = ZH_TO_EN.get(tail, ())
@@ -641,10 +641,10 @@ def _english(name: str) -> Iterator[str]:
         return
 
     for index, word in enumerate(words):
-        for other in EN_TO_EN.get(key_of(word, stems=True), ()):
-            is_more = word in other.split(" ")  # an "average list price" is no average price
+        for synonym in EN_TO_EN.get(key_of(word, stems=True), ()):
+            is_more = word in synonym.split(" ")  # an "average list price" is no average price
             if not is_more:
-                yield " ".join((*words[:index], other, *words[index + 1 :]))
+                yield " ".join((*words[:index], synonym, *words[index + 1 :]))
 
     for cut in range(1, len(words)):
         head = " ".join(words[:cut])

@@ -133,9 +133,9 @@ def result_columns(
     """
     output_columns = _OUTPUTS.of(catalog)(sql, result.columns)
     columns = list(_read(output_columns[:MOST_READ], result, catalog, lang))
-    for one in output_columns[MOST_READ:]:
-        name = cut_off(one.name, _LONGEST_LABEL)
-        columns.append(ResultColumn(one, name, None, "other"))
+    for output in output_columns[MOST_READ:]:
+        name = cut_off(output.name, _LONGEST_LABEL)
+        columns.append(ResultColumn(output, name, None, "other"))
 
     return tuple(columns)
 
@@ -146,22 +146,22 @@ def _read(
     """Work out the first columns of a result."""
     types = result.column_types[: len(output_columns)]
     metrics = {metric.name: metric for metric in catalog.metrics}
-    figures = [_figure_named(one, metrics) for one in output_columns]
+    figures = [_figure_named(output, metrics) for output in output_columns]
     labels = [
-        label_of(one, metric, catalog, lang)
-        for one, metric in zip(output_columns, figures, strict=True)
+        label_of(output, metric, catalog, lang)
+        for output, metric in zip(output_columns, figures, strict=True)
     ]
     labels = _of_changes(_told_apart(labels, output_columns), output_columns, lang)
     labels = _numbered(_by_own_names(labels, output_columns, lang))
     columns = zip(output_columns, figures, labels, types, strict=True)
-    for number, (one, metric, label, kind) in enumerate(columns):
+    for number, (output, metric, label, kind) in enumerate(columns):
         values: Sequence[object] = ()
         if kind not in NUMBERS:
             values = [row[number] for row in result.rows]
 
-        unit = _unit(one, metric, kind, lang)
+        unit = _unit(output, metric, kind, lang)
         label = cut_off(label, _LONGEST_LABEL)
-        yield ResultColumn(one, label, unit, _role(one, kind, values))
+        yield ResultColumn(output, label, unit, _role(output, kind, values))
 
 
 def _figure_named(output: OutputColumn, metrics: Mapping[str, Metric]) -> Metric | None:
@@ -178,15 +178,15 @@ def _figure_named(output: OutputColumn, metrics: Mapping[str, Metric]) -> Metric
 
 def label_of(output: OutputColumn, metric: Metric | None, catalog: Catalog, lang: Lang) -> str:
     """Return the column's label; `metric` is the semantic file's figure that the query names."""
-    meant = None
+    metric_label = None
     if metric is not None:
-        meant = metric.names.label(lang)
-    if meant:
-        return meant
+        metric_label = metric.names.label(lang)
+    if metric_label:
+        return metric_label
 
-    given = _given_name(output, lang)
-    if given is not None:
-        return given
+    query_name = _given_name(output, lang)
+    if query_name is not None:
+        return query_name
     if output.is_rank:
         return _RANK.to(lang)
     if output.is_running:
@@ -209,11 +209,11 @@ def _count_label(output: OutputColumn, lang: Lang) -> str:
     Of several that are joined, it is the one that the query's own name says, else the one that
     refers to the others: a row of theirs comes once for each row of it.
     """
-    said = set(map(stem, english_words(output.name)))
+    words_of_name = set(map(stem, english_words(output.name)))
     named = []
     for table in output.counted:
         words = map(stem, english_words(table.name))
-        if said.issuperset(words):
+        if words_of_name.issuperset(words):
             named.append(table)
 
     counted: Sequence[Table] = output.counted
@@ -230,7 +230,7 @@ def _count_label(output: OutputColumn, lang: Lang) -> str:
 
 def _refers_to_all(table: Table, joined: Sequence[Table]) -> bool:
     """Tell whether the foreign keys of a table lead to all tables that it is joined with."""
-    tables = {one.key: one for one in joined}
+    tables = {other_table.key: other_table for other_table in joined}
     reached = {table.key}
     ways = [table]
     while ways:
@@ -358,15 +358,15 @@ def _told_apart(labels: list[str], output_columns: Sequence[OutputColumn]) -> li
     for label, output in zip(labels, output_columns, strict=True):
         owners.setdefault(label, set()).add(output.table.key if output.table else None)
 
-    told = []
+    distinct_labels = []
     for label, output in zip(labels, output_columns, strict=True):
         if len(owners[label]) > 1 and output.table is not None:
             owner_lang: Lang = "zh" if has_han(label) else "en"
             label = _with_owner(label, spoken_name(output.table, owner_lang), owner_lang)
 
-        told.append(label)
+        distinct_labels.append(label)
 
-    return told
+    return distinct_labels
 
 
 def _of_changes(labels: list[str], output_columns: Sequence[OutputColumn], lang: Lang) -> list[str]:
@@ -374,7 +374,7 @@ def _of_changes(labels: list[str], output_columns: Sequence[OutputColumn], lang:
 
     They are known by their names: `total`, `total_before`, `total_change`, `total_change_percent`.
     """
-    names = [one.name for one in output_columns]
+    names = [output.name for output in output_columns]
     called = []
     for label, name in zip(labels, names, strict=True):
         for ending, form in _CHANGES.items():
@@ -388,11 +388,13 @@ def _of_changes(labels: list[str], output_columns: Sequence[OutputColumn], lang:
     return called
 
 
-def _by_own_names(labels: list[str], found: Sequence[OutputColumn], lang: Lang) -> list[str]:
+def _by_own_names(
+    labels: list[str], output_columns: Sequence[OutputColumn], lang: Lang
+) -> list[str]:
     """Write the query's own names behind labels of several columns, and of parts of the rows."""
     often = Counter(labels)
     named = []
-    for label, output in zip(labels, found, strict=True):
+    for label, output in zip(labels, output_columns, strict=True):
         name = " ".join(english_words(output.name)) or output.name
         is_vague = often[label] > 1 or output.is_filtered
         if is_vague and output.is_named and name not in label:

@@ -129,7 +129,7 @@ def _missing(error: InvalidSql, sql: str) -> _Missing | None:
     if error.sqlstate not in (UNKNOWN_TABLE, UNKNOWN_COLUMN):
         return None
 
-    told = _told(error.detail)
+    told = _quoted_name(error.detail)
     parts = _parts_at(sql, error.position) or _parts(told)
     if not parts:
         return None
@@ -147,13 +147,13 @@ def _missing(error: InvalidSql, sql: str) -> _Missing | None:
     return _Missing(name, owner, is_column=False)
 
 
-def _told(message: str) -> str:
+def _quoted_name(message: str) -> str:
     """Return the name that a message of PostgreSQL's quotes; empty when it quotes none."""
-    said = _IN_MESSAGE.search(message)
-    if said is None:
+    match = _IN_MESSAGE.search(message)
+    if match is None:
         return ""
 
-    return said[1] or said[2]
+    return match[1] or match[2]
 
 
 def _parts_at(sql: str, position: int | None) -> list[str]:
@@ -278,9 +278,9 @@ def _name_in_sql(table: Table, catalog: Catalog) -> str:
 
 def _score(wanted: str, name: str, comment: str | None = None) -> float:
     """Rate how likely who wrote `wanted` meant `name`, 0 to 1."""
-    said = [_likeness(wanted, words) for words in _said(comment)]
-    best_said = max(said, default=0.0)
-    return max(_likeness(wanted, name), _SAID_SCORE * best_said)
+    scores = [_likeness(wanted, words) for words in _said(comment)]
+    best_of_comment = max(scores, default=0.0)
+    return max(_likeness(wanted, name), _SAID_SCORE * best_of_comment)
 
 
 def _said(comment: str | None) -> Iterable[str]:
@@ -293,14 +293,14 @@ def _said(comment: str | None) -> Iterable[str]:
 
 
 def _likeness(wanted: str, name: str) -> float:
-    one = _folded(wanted)
-    other = _folded(name)
-    if one == other:
+    wanted_folded = _folded(wanted)
+    name_folded = _folded(name)
+    if wanted_folded == name_folded:
         return 1.0
 
     return max(
-        likeness(one, other, _LEAST_SCORE),
-        _PART_SCORE * _is_part(one, other),
+        likeness(wanted_folded, name_folded, _LEAST_SCORE),
+        _PART_SCORE * _is_part(wanted_folded, name_folded),
         _SAME_WORDS * _share_words(wanted, name),
     )
 
@@ -324,7 +324,7 @@ def _share_words(wanted: str, name: str) -> float:
 
     scores = []
     for word in wanted_words:
-        best = max(likeness(word, other, _LEAST_SCORE) for other in words)
+        best = max(likeness(word, candidate, _LEAST_SCORE) for candidate in words)
         scores.append(best)
 
     return min(scores)

@@ -83,9 +83,9 @@ def privacy_of(table: Table, column: Column) -> Privacy:
     Everything that shows stored values to a model asks here. What the semantic file says of the
     column decides; else its name, its comment and its values do.
     """
-    said = _said_privacy(column)
-    if said is not None:
-        return said
+    declared = _said_privacy(column)
+    if declared is not None:
+        return declared
 
     calls = (column.name, name_in_comment(column.comment))
     if any(map(_is_private, calls)) or looks_private(column.values):
@@ -144,8 +144,8 @@ def _some(values: Sequence[str]) -> Sequence[str]:
 
 def _phrases(place: str) -> re.Pattern[str]:
     """Find any of the phrases among space-separated terms."""
-    known = {" ".join(terms(phrase)) for phrase in _EN.phrases(place)}
-    alternatives = "|".join(map(re.escape, sorted(known)))
+    phrases = {" ".join(terms(phrase)) for phrase in _EN.phrases(place)}
+    alternatives = "|".join(map(re.escape, sorted(phrases)))
     return re.compile(rf"(?<!\S)(?:{alternatives})(?!\S)")
 
 
@@ -201,14 +201,14 @@ def _words(text: str) -> str:
     Of "status of the e-mail" it is "status".
     """
     latin = [word for word in terms(text) if not _HAN.match(word)]
-    said: list[str] = []
+    words: list[str] = []
     for number, word in enumerate(latin):
         if number > 0 and word in _QUALIFIERS:
             break
         if word not in _ARTICLES:
-            said.append(word)
+            words.append(word)
 
-    return _NUMBERED.sub("", " ".join(said))
+    return _NUMBERED.sub("", " ".join(words))
 
 
 def _is_private(text: str) -> bool:
@@ -273,12 +273,12 @@ def _about_persons(name: str, comment: str) -> bool:
     if _end_in_person(without_numbers):
         return True
 
-    said = _words(comment).split()
-    if _end_in_person(said):
+    comment_words = _words(comment).split()
+    if _end_in_person(comment_words):
         return True
 
-    things = [_HAN_TABLE_END.sub("", text) for text in (name, comment)]
-    return any(map(_HAN_PERSON_END.search, things))
+    names = [_HAN_TABLE_END.sub("", text) for text in (name, comment)]
+    return any(map(_HAN_PERSON_END.search, names))
 
 
 def _end_in_person(words: Sequence[str]) -> bool:

@@ -270,8 +270,8 @@ def references(value: object) -> Iterator[ColumnRef | Dimension]:
     if isinstance(value, ColumnRef | Dimension):
         yield value
     elif isinstance(value, tuple):
-        for one in value:
-            yield from references(one)
+        for element in value:
+            yield from references(element)
     elif is_dataclass(value):
         for field in fields(value):
             yield from references(getattr(value, field.name))

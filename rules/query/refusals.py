@@ -119,7 +119,7 @@ def unsupported(kind: str, word: str) -> Refusal:
 
 def unknown_words(words: Sequence[str], lexicon: Lexicon) -> Refusal:
     """Refuse words of the question that name nothing in the database."""
-    shown = in_quotes(words)
+    quoted = in_quotes(words)
     near = similar_names(words, lexicon)
     if near:
         hint = Text(f"您是不是要找：{'、'.join(near)}？", f"Did you mean: {', '.join(near)}?")
@@ -128,8 +128,8 @@ def unknown_words(words: Sequence[str], lexicon: Lexicon) -> Refusal:
 
     return _not_there(
         Text(
-            f"数据库中没有找到与{shown.zh}对应的表、字段或取值。{hint.zh}",
-            f"Nothing in the database is called {shown.en}. {hint.en}",
+            f"数据库中没有找到与{quoted.zh}对应的表、字段或取值。{hint.zh}",
+            f"Nothing in the database is called {quoted.en}. {hint.en}",
         ),
         words=words,
     )
@@ -146,14 +146,14 @@ def unknown_parts(marks: Sequence[Mark], lost: Iterable[int]) -> list[str]:
         lost: the places of those without a meaning.
     """
     parts: dict[str, None] = {}
-    wanted = [at for at in lost if marks[at].is_unknown]
+    unknown_places = [at for at in lost if marks[at].is_unknown]
     done = -1
-    for at in sorted(wanted):
+    for at in sorted(unknown_places):
         if at <= done or marks[at].speech in _NO_NAMES:
             continue
 
         first = last = at
-        while _is_beside(marks, last) and last + 1 in wanted:
+        while _is_beside(marks, last) and last + 1 in unknown_places:
             last += 1
 
         is_single = sum(len(mark.text) for mark in marks[first : last + 1]) == 1
@@ -176,9 +176,9 @@ def _is_beside(marks: Sequence[Mark], at: int) -> bool:
     return are_chinese and first.end == second.start
 
 
-def nobody_called(said: str, choices: Sequence[str]) -> Refusal:
+def nobody_called(name: str, choices: Sequence[str]) -> Refusal:
     """Refuse a name that nobody has; `choices` are stored names that resemble it."""
-    return _not_there(did_you_mean(said, choices))
+    return _not_there(did_you_mean(name, choices))
 
 
 def similar_names(words: Sequence[str], lexicon: Lexicon, count: int = 3) -> list[str]:
@@ -207,8 +207,8 @@ def _names_like(word: str, lexicon: Lexicon, count: int) -> list[str]:
 def _similar_values(words: Sequence[str], lexicon: Lexicon) -> list[str]:
     """Return stored names that a look-up has found for the words, and others that resemble one."""
     values = []
-    for said, value in lexicon.offered:
-        if any(word in said for word in words):
+    for words_of_value, value in lexicon.offered:
+        if any(word in words_of_value for word in words):
             values.append(value)
 
     for word in words:
@@ -291,8 +291,8 @@ def several_things(choices: Sequence[Choice], lexicon: Lexicon) -> Refusal:
 
 def _called_thing(lexicon: Lexicon, key: TableKey, column: str | None) -> Text:
     table = lexicon.schema.table(key)
-    found = table.column(column) if column is not None else None
-    return called(found if found is not None else table)
+    found_column = table.column(column) if column is not None else None
+    return called(found_column if found_column is not None else table)
 
 
 def ambiguous_way(table: TableKey, choices: Sequence[Choice], lexicon: Lexicon) -> Refusal:
@@ -313,8 +313,8 @@ def _described(lexicon: Lexicon, key: TableKey, column: str | None) -> Text:
     if not column:
         return called(lexicon.schema.table(key))
 
-    found = lexicon.schema.table(key).column(column)
-    labels = called(found) if found is not None else Text(column, column)
+    found_column = lexicon.schema.table(key).column(column)
+    labels = called(found_column) if found_column is not None else Text(column, column)
     place = f"{key[1]}.{column}"
     return Text(_with_place(labels.zh, place), _with_place(labels.en, place))
 
@@ -376,15 +376,15 @@ def which_figure(word: str, choices: Sequence[Text], table: TableKey) -> Refusal
 
 def unused_words(words: Sequence[str]) -> Refusal:
     """Refuse words that are known but have no place in the statement."""
-    shown = Text("某些部分", "asking for this")
+    quoted = Text("某些部分", "asking for this")
     if words:
-        shown = Text("".join(f"“{word}”" for word in words), in_quotes(words).en)
+        quoted = Text("".join(f"“{word}”" for word in words), in_quotes(words).en)
 
     return _not_done(
         Text(
-            f"没能理解问题中的{shown.zh}所起的作用{_NOT_A_WRONG_ONE.zh}。"
+            f"没能理解问题中的{quoted.zh}所起的作用{_NOT_A_WRONG_ONE.zh}。"
             "请把问题拆开或换一种说法。",
-            f"The part {shown.en} of the question could not be placed{_NOT_A_WRONG_ONE.en}. "
+            f"The part {quoted.en} of the question could not be placed{_NOT_A_WRONG_ONE.en}. "
             "Please split or rephrase the question.",
         ),
         words=words,
@@ -393,12 +393,12 @@ def unused_words(words: Sequence[str]) -> Refusal:
 
 def unclear_state(words: Sequence[str], table: Text, column: Text) -> Refusal:
     """Ask what words such as "now" mean where a column tells until when something holds."""
-    shown = in_quotes(words)
+    quoted = in_quotes(words)
     return _unclear(
         Text(
-            f"不清楚{shown.zh}是否与“{column.zh}”有关：请说明，例如“{column.zh}为空的{table.zh}”，"
-            f"或者去掉{shown.zh}来问全部{table.zh}。",
-            f'It is not clear whether {shown.en} is about "{column.en}". Please say so, as in '
+            f"不清楚{quoted.zh}是否与“{column.zh}”有关：请说明，例如“{column.zh}为空的{table.zh}”，"
+            f"或者去掉{quoted.zh}来问全部{table.zh}。",
+            f'It is not clear whether {quoted.en} is about "{column.en}". Please say so, as in '
             f'"{table.en} without {column.en}", or leave it out to ask about all {table.en}.',
         ),
         words=(),
@@ -411,11 +411,11 @@ def unclear_status(words: Sequence[str], column: Text, others: Sequence[str]) ->
     Args:
         others: the other states that are stored.
     """
-    shown, listed = in_quotes(words), in_quotes(others[:_MOST_STATES])
+    quoted, listed = in_quotes(words), in_quotes(others[:_MOST_STATES])
     return _unclear(
         Text(
-            f"不清楚不处于{shown.zh}的是指“{column.zh}”中的哪些：{listed.zh}。请直接说出这些取值。",
-            f'It is not clear which states of "{column.en}" are meant by what is not {shown.en}: '
+            f"不清楚不处于{quoted.zh}的是指“{column.zh}”中的哪些：{listed.zh}。请直接说出这些取值。",
+            f'It is not clear which states of "{column.en}" are meant by what is not {quoted.en}: '
             f"{listed.en}. Please name them.",
         ),
         words=(),
@@ -513,9 +513,9 @@ def not_combinable() -> Refusal:
     )
 
 
-def beyond_grain(metric: Text, known: Sequence[Text]) -> Refusal:
-    """Refuse a metric by a group for which it is not defined; `known` are those for which it is."""
-    groups = enumerated(known)
+def beyond_grain(metric: Text, allowed: Sequence[Text]) -> Refusal:
+    """Refuse a metric by a group for which it is not defined; it is for the `allowed` ones."""
+    groups = enumerated(allowed)
     return _not_done(
         Text(
             f"“{metric.zh}”只能按以下各项分组：{groups.zh}。",

@@ -176,7 +176,9 @@ class Parts:
     labels: tuple[TableKey, ...] = ()
 
     def __add__(self, other: "Parts") -> "Parts":
-        return Parts(*(getattr(self, one.name) + getattr(other, one.name) for one in fields(self)))
+        return Parts(
+            *(getattr(self, part.name) + getattr(other, part.name) for part in fields(self))
+        )
 
     @property
     def has_buckets(self) -> bool:
@@ -191,7 +193,7 @@ class Parts:
     @property
     def bare_tables(self) -> list[TableKey]:
         """Return the tables of `bare`."""
-        return [one.link.table for one in self.bare if one.link is not None]
+        return [figure.link.table for figure in self.bare if figure.link is not None]
 
     @property
     def condition_tables(self) -> list[TableKey]:
@@ -282,10 +284,10 @@ def _either(first: Parts, second: Parts) -> Parts | None:
         return None
 
     conditions = list(first.either[0].conditions) if first.either else []
-    known = tuple(conditions)
-    conditions += [one for one in (*of_first, *of_second) if one not in known]
-    kept = replace(first + second, conditions=(), thresholds=(), either=())
-    return replace(kept, either=(Either(tuple(conditions)),))
+    of_either = tuple(conditions)
+    conditions += [condition for condition in (*of_first, *of_second) if condition not in of_either]
+    both = replace(first + second, conditions=(), thresholds=(), either=())
+    return replace(both, either=(Either(tuple(conditions)),))
 
 
 def _conditions(parts: Parts) -> tuple[Condition, ...]:

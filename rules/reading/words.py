@@ -79,9 +79,9 @@ class Word:
         """Yield the symbols by which an element of a pattern may match it."""
         yield from self.senses
         yield f"'{self.text}'"
-        for one, several in _SEVERAL.items():
-            if one in self.senses:
-                yield several
+        for single, plural in _SEVERAL.items():
+            if single in self.senses:
+                yield plural
 
     def link_as(self, symbol: str) -> Link | None:
         """Return what the word names in a sense, if it has that sense and names something in it."""
@@ -233,7 +233,7 @@ class QuestionWords:
     ) -> Sense | None:
         """Return the best column that `accept` takes, with others that are named equally well."""
         scored = [(score, link) for score, link in noun.columns if accept(link)]
-        scored = [one for one in scored if not self._is_opposite(one[1])]
+        scored = [pair for pair in scored if not self._is_opposite(pair[1])]
         if not scored:
             return None
 

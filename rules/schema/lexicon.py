@@ -167,8 +167,8 @@ class Lexicon:
                 link.spelling if link.spelling == key else key,
                 link.identity,
             )  # one string, not two
-            kept = best.get(sense)
-            if kept is None or kept.quality < link.quality:
+            best_link = best.get(sense)
+            if best_link is None or best_link.quality < link.quality:
                 best[sense] = link
 
         return ((key, link) for (key, _), link in best.items())
@@ -238,8 +238,9 @@ class Lexicon:
         for link in self._placed(borrowed, near):
             # Whether something of the same kind goes by that name itself; of columns, another one.
             has_rival = any(
-                one[0] == link.kind and (one[0] != "column" or one != link.identity)
-                for one in clear
+                clear_identity[0] == link.kind
+                and (clear_identity[0] != "column" or clear_identity != link.identity)
+                for clear_identity in clear
             )
             _keep_better(
                 link_by_identity,
@@ -397,8 +398,8 @@ class Lexicon:
 
 
 def _keep_better(link_by_identity: dict[_Identity, Link], link: Link) -> None:
-    kept = link_by_identity.get(link.identity)
-    if kept is None or kept.quality < link.quality:
+    best_link = link_by_identity.get(link.identity)
+    if best_link is None or best_link.quality < link.quality:
         link_by_identity[link.identity] = link
 
 
@@ -449,13 +450,13 @@ def lexicon_for(inquiry: Inquiry) -> Lexicon:
     if not inquiry.found_values:
         return lexicon
 
-    said = defaultdict[str, list[Link]](list)
+    links_by_words = defaultdict[str, list[Link]](list)
     for stored_value in inquiry.found_values:
         if stored_value.is_meant:
-            said[stored_value.said].append(_looked_up(stored_value, lexicon))
+            links_by_words[stored_value.said].append(_looked_up(stored_value, lexicon))
 
     knowing = copy(lexicon)
-    knowing.said = tuple((words, tuple(links)) for words, links in said.items())
+    knowing.said = tuple((words, tuple(links)) for words, links in links_by_words.items())
     knowing.offered = tuple(
         (stored_value.said, stored_value.value)
         for stored_value in inquiry.found_values

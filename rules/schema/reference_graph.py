@@ -146,8 +146,8 @@ class Graph:
                 continue
 
             distances[key] = distance
-            for edge, other in self._neighbours(direction, key):
-                heapq.heappush(heap, (distance + _cost(edge), other))
+            for edge, neighbour in self._neighbours(direction, key):
+                heapq.heappush(heap, (distance + _cost(edge), neighbour))
 
         self._reached[direction, start] = distances
         return distances
@@ -205,14 +205,14 @@ class Graph:
         return Meeting(best.key, to_first)
 
     def _candidates(
-        self, first: TableKey, second: TableKey, said: frozenset[TableKey]
+        self, first: TableKey, second: TableKey, preferred: frozenset[TableKey]
     ) -> list[_Candidate]:
         candidates: list[_Candidate] = []
         for key, steps in self._through_below(first, second).items():
             if self._facts[key].table.kind != "table":
                 continue
 
-            misses_said = bool(said) and said.isdisjoint(self.above(key))
+            misses_said = bool(preferred) and preferred.isdisjoint(self.above(key))
             is_third = key not in (first, second)
             candidates.append(_Candidate(misses_said, steps, is_third, key))
 
@@ -234,14 +234,18 @@ class Graph:
 
     def links_between(self, first: TableKey, second: TableKey) -> list[TableKey]:
         """Return the tables that refer to both, by *the* reference to each."""
-        found = []
+        link_tables = []
         for edge in self._children.get(first, ()):
-            parents = {one.parent for one in self._facts[edge.child].edges if is_default(one)}
-            is_third = edge.child not in (first, second) and edge.child not in found
+            parents = {
+                reference.parent
+                for reference in self._facts[edge.child].edges
+                if is_default(reference)
+            }
+            is_third = edge.child not in (first, second) and edge.child not in link_tables
             if is_third and {first, second} <= parents:
-                found.append(edge.child)
+                link_tables.append(edge.child)
 
-        return found
+        return link_tables
 
     def is_linked_closer(self, first: TableKey, second: TableKey, path: Path) -> bool:
         """Tell whether a table below both ties them by fewer steps than the path up between."""

@@ -161,16 +161,16 @@ def tells_end(column: Column) -> bool:
     return _ENDINGS_HAN.search(_said(column, column.name)) is not None
 
 
-def says_other_than_end(column: Column, said: str) -> bool:
+def says_other_than_end(column: Column, word: str) -> bool:
     """Tell whether a word shares a character with the end that the column dates, and is not it.
 
     在住 is no 退住日期.
     """
     ending = _ENDINGS_HAN.search(f"{column.name} {_said(column)}")
-    if ending is None or ending.group() in said:
+    if ending is None or ending.group() in word:
         return False
 
-    return not set(ending.group()).isdisjoint(said)
+    return not set(ending.group()).isdisjoint(word)
 
 
 def _stemmed(words: Iterable[str]) -> set[str]:

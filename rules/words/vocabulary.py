@@ -125,9 +125,9 @@ def common_phrases() -> Iterator[str]:
         for table in ("intents", "inclusions"):
             yield from (
                 phrase
-                for intent, said in _entries(words, table)
+                for intent, phrases in _entries(words, table)
                 if intent.kind != "verb"
-                for phrase in said
+                for phrase in phrases
             )
 
     for names in (calendar.month_name, calendar.day_name, calendar.month_abbr, calendar.day_abbr):

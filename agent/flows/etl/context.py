@@ -92,5 +92,5 @@ EtlRuntime = Runtime[EtlContext]
 
 def options_at(question: Question, today: date) -> dict[str, Any]:
     """Return the options of a request as its state holds them, with the day that it was made."""
-    given: Mapping[str, Any] = question.details.get("options") or {}
-    return {**given, "today": today.isoformat()}
+    options: Mapping[str, Any] = question.details.get("options") or {}
+    return {**options, "today": today.isoformat()}

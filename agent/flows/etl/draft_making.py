@@ -50,16 +50,16 @@ async def binding_of(state: EtlState, context: EtlContext) -> BindingResult:
 def answers_of(state: EtlState) -> dict[str, str]:
     """Return what decided what was open, by ids: examples, and before them the user."""
     decided = [*state.get("decided", []), *state.get("clarifications", [])]
-    return {one["id"]: one["answer"] for one in decided}
+    return {decision["id"]: decision["answer"] for decision in decided}
 
 
 def binding_options(state: EtlState, context: EtlContext) -> BindingOptions:
     """Return what decides beside the intent."""
-    given = state["options"]
+    options = state["options"]
     return BindingOptions(
-        time_zone=given.get("time_zone") or context.time_zone,
-        today=date.fromisoformat(given["today"]),
-        materialization=given.get("materialization"),
+        time_zone=options.get("time_zone") or context.time_zone,
+        today=date.fromisoformat(options["today"]),
+        materialization=options.get("materialization"),
         lang=state["lang"],
     )
 
@@ -82,8 +82,8 @@ async def _bind(intent: Json | None, state: EtlState, context: EtlContext) -> Bi
         answers = answers_of(state)
         return await analysed_sentence(state["question"], catalog, answers, options, earlier)
 
-    given = UserIntent.model_validate(intent)
-    return await asyncio.to_thread(bind_intent, given, catalog, answers_of(state), options)
+    user_intent = UserIntent.model_validate(intent)
+    return await asyncio.to_thread(bind_intent, user_intent, catalog, answers_of(state), options)
 
 
 def earlier_turns(state: EtlState) -> EarlierTurns:
@@ -158,11 +158,11 @@ def unwritten_draft(state: EtlState, rules: Draft) -> Draft:
 
 def further_step(state: EtlState) -> FurtherStep | None:
     """Return the step behind the intent that a model has to write, if there is one."""
-    given = state.get("analysis", {}).get("further")
-    if given is None:
+    step = state.get("analysis", {}).get("further")
+    if step is None:
         return None
 
-    return FurtherStep.model_validate(given)
+    return FurtherStep.model_validate(step)
 
 
 def code_of(draft: Draft) -> list[Json]:
