@@ -18,6 +18,11 @@ PROMPT_TAGS = frozenset(
 )
 """The tags by which Citu's own prompts set data apart."""
 
+_THOUGHTS = ("think", "thinking", "thought", "reasoning")
+OPENING_THOUGHTS = (*(f"<{tag}>" for tag in _THOUGHTS), "◁think▷")
+CLOSING_THOUGHTS = (*(f"</{tag}>" for tag in _THOUGHTS), "◁/think▷")
+"""The tags between which models write what they think."""
+
 # Operators of PostgreSQL's that hold a bar and a bracket (`<<|`, `&<|`, `|>>`, `|&>`) stay, where
 # no word stands at the bar.
 _TOKEN = re.compile(

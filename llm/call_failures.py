@@ -44,6 +44,7 @@ _STATUSES: dict[int, FailureKind] = {
     402: "quota",
     403: "key",
     404: "model",
+    405: "model",  # a page at another address than the API's
     408: "server",
     409: "server",
     413: "context",

@@ -28,6 +28,7 @@ from common.check_report import (
     worst,
 )
 from common.errors import LlmUnavailable
+from common.special_tokens import CLOSING_THOUGHTS, OPENING_THOUGHTS
 from common.text import Text
 from llm import InvalidEndpoint, Message, OpenAiChat, endpoint_of
 from llm.call_failures import MEANINGS, FailureKind, kind_of_failure
@@ -36,7 +37,7 @@ from llm.contexts import context_tokens
 from llm.known_endpoints import known_endpoint
 from llm.loose_fields import object_in
 from llm.providers import Endpoint, ModelSettings
-from llm.tool_calls import ToolDefinition, ToolOffer
+from llm.tool_calls import InvalidArguments, ToolDefinition, ToolOffer
 
 _FAILS_FROM = 2  # of `worst`
 _SLOW_S = 5.0  # until the first token
@@ -80,8 +81,18 @@ _CHANGE: Mapping[FailureKind, Text] = {
         "Raise LLM_TIMEOUT_S or choose a faster model; for one that thinks, LLM_THINKING=off.",
     ),
     "unusable": Text(
-        "OPENAI_BASE_URL 可能指向网页而不是接口：多数地址以 /v1 结尾。",
-        "OPENAI_BASE_URL may lead to a web page and not to the API: most end with /v1.",
+        "OPENAI_BASE_URL 可能指向网页或另一种协议，而不是 chat completions：多数地址以 /v1 结尾。",
+        "OPENAI_BASE_URL may lead to a web page or another protocol and not to chat completions: "
+        "most end with /v1.",
+    ),
+    "server": Text(
+        "查看接口服务自己的日志；地址属于代理时，确认它后面的模型已启动。",
+        "Look into the log of the endpoint; behind a proxy, check that the model is running.",
+    ),
+    "filtered": Text(
+        "测试提示词没有任何敏感内容：检查接口的内容审核设置，或换一个模型。",
+        "The prompts of this check are harmless: look at the endpoint's content filter, or choose "
+        "another model.",
     ),
     "redirect": Text(
         "把 OPENAI_BASE_URL 改成最终地址，通常是 https。",
@@ -206,7 +217,9 @@ class _Check:
         except LlmUnavailable as error:
             return _failure("model.chat", error)
 
-        if "<think>" in reply.text:
+        if reply.is_withheld:
+            return failed("model.chat", MEANINGS["filtered"].text, _CHANGE["filtered"])
+        if _writes_thoughts(reply.text):
             return warned(
                 "model.chat",
                 Text("模型把思考过程写进了回答。", "The model writes its thoughts into its reply."),
@@ -229,7 +242,7 @@ class _Check:
         except LlmUnavailable as error:
             return _failure("model.json", error)
 
-        if "type" in object_in(reply.text):
+        if object_in(reply.text).get("type") in ("DATABASE", "CHAT"):
             return passed("model.json", Text("能按要求给出 JSON。", "It gives JSON as asked."))
 
         return warned(
@@ -251,11 +264,20 @@ class _Check:
 
             return warned("model.tools", MEANINGS["tools"].text, _CHANGE["tools"])
 
-        if any(call.name == _TOOL.name for call in reply.tool_calls):
-            return passed("model.tools", Text("能调用工具。", "It calls tools."))
+        calls = [call for call in reply.tool_calls if call.name == _TOOL.name]
+        if not calls:
+            said = Text("提供了工具，但没有调用。", "It was offered a tool and did not call it.")
+            return warned("model.tools", said, _CHANGE["tools"])
 
-        said = Text("提供了工具，但没有调用。", "It was offered a tool and did not call it.")
-        return warned("model.tools", said, _CHANGE["tools"])
+        arguments = calls[0].arguments
+        if isinstance(arguments, InvalidArguments) or "table" not in arguments:
+            said = Text(
+                "调用了工具，但参数不符合工具的说明。",
+                "It calls tools, with arguments other than the tool's.",
+            )
+            return warned("model.tools", said, _CHANGE["tools"])
+
+        return passed("model.tools", Text("能调用工具。", "It calls tools."))
 
     async def _stream(self) -> list[CheckResult]:
         times: list[float] = []
@@ -327,6 +349,11 @@ class _Check:
 
 def _user(text: str) -> Message:
     return {"role": "user", "content": text}
+
+
+def _writes_thoughts(text: str) -> bool:
+    marks = (*OPENING_THOUGHTS, *CLOSING_THOUGHTS)  # of some models only the closing one
+    return any(mark in text.lower() for mark in marks)
 
 
 def _same_model(listed: str, configured: str) -> bool:

@@ -14,7 +14,7 @@ from common.check_report import CheckResult
 from llm.check_model import check_model, main
 from llm.known_endpoints import known_endpoint, known_endpoints, thinking_parameters
 from tests.support.model_calls import KEY, complete_with
-from tests.support.openai_server import OpenAiServer, Reply, Request, openai_server
+from tests.support.openai_server import Called, OpenAiServer, Reply, Request, openai_server
 from tests.support.well_behaved_model import well_behaved
 
 __all__ = ["openai_server"]
@@ -68,17 +68,44 @@ def _unless(condition: Callable[[Request], bool], fault: Reply) -> Callable[[Req
 
 
 NO_TOOLS = _refusing(400, "this model does not support tools")
+WRONG_CALL = Reply(calls=[Called("count_rows", {"tables": ["shop"]})])
 NO_STREAM = _refusing(400, "stream is not supported")
 FAULTS: dict[str, tuple[Callable[[Request], Reply], str, str, str]] = {
     "key": (lambda _: Reply(status=401), "model.chat", "fail", "OPENAI_API_KEY"),
     "unknown model": (lambda _: Reply(status=404), "model.chat", "fail", "OPENAI_MODEL"),
     "page": (lambda _: Reply(body="<html>Welcome</html>"), "model.chat", "fail", "/v1"),
+    "page that takes no POST": (lambda _: Reply(status=405), "model.chat", "fail", "/v1"),
+    "other protocol": (lambda _: Reply(body={"done": True}), "model.chat", "fail", "protocol"),
+    "proxy without a model": (
+        lambda _: Reply(status=502, body="<html>Bad Gateway</html>"),
+        "model.chat",
+        "fail",
+        "model is running",
+    ),
+    "filter": (
+        lambda _: Reply("", finish_reason="content_filter"),
+        "model.chat",
+        "fail",
+        "content filter",
+    ),
     "silence": (lambda _: Reply(pieces=[], delay_s=60), "model.chat", "fail", "LLM_TIMEOUT_S"),
     "thoughts": (
         lambda request: Reply(f"<think>so</think> {well_behaved(request).text}"),
         "model.chat",
         "warn",
         "LLM_THINKING=off",
+    ),
+    "end of thoughts": (
+        lambda request: Reply(f"so</think> {well_behaved(request).text}"),
+        "model.chat",
+        "warn",
+        "LLM_THINKING=off",
+    ),
+    "other JSON": (
+        _unless(lambda request: "JSON" in request.question, Reply('{"type": "ORDERS"}')),
+        "model.json",
+        "warn",
+        "larger model",
     ),
     "no JSON": (
         _unless(lambda request: "JSON" in request.question, Reply("Certainly!")),
@@ -91,6 +118,12 @@ FAULTS: dict[str, tuple[Callable[[Request], Reply], str, str, str]] = {
         "model.tools",
         "warn",
         "enable-auto-tool-choice",
+    ),
+    "tool with other arguments": (
+        _unless(lambda request: bool(request.tool_names), WRONG_CALL),
+        "model.tools",
+        "warn",
+        "Choose a model",
     ),
     "tools ignored": (
         _unless(lambda request: bool(request.tool_names), Reply("About a hundred.")),

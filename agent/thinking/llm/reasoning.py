@@ -2,13 +2,13 @@
 
 import re
 
-_TAGS = ("think", "thinking", "thought", "reasoning")
-_OPENING = (*(f"<{tag}>" for tag in _TAGS), "◁think▷")
-_CLOSING = (*(f"</{tag}>" for tag in _TAGS), "◁/think▷")
+from common.special_tokens import CLOSING_THOUGHTS, OPENING_THOUGHTS
+
 # Some chat templates put the opening tag into the prompt, so that the reply holds only the closing
 # one.
 _HEADLESS_BLOCK = re.compile(
-    rf"\A(?:(?!{'|'.join(_OPENING)}).)*?(?:{'|'.join(_CLOSING)})", re.DOTALL | re.IGNORECASE
+    rf"\A(?:(?!{'|'.join(OPENING_THOUGHTS)}).)*?(?:{'|'.join(CLOSING_THOUGHTS)})",
+    re.DOTALL | re.IGNORECASE,
 )
 
 
@@ -20,7 +20,7 @@ def without_reasoning(reply: str) -> str:
 
 # Marks the start of the answer, when an endpoint sent reasoning and answer together as reasoning.
 _ANSWER = re.compile(
-    rf"(?:{'|'.join(_CLOSING)}|\b(?:final answer|answer)\b[*_]*[:：]"
+    rf"(?:{'|'.join(CLOSING_THOUGHTS)}|\b(?:final answer|answer)\b[*_]*[:：]"
     r"|(?:最终)?(?:答案|回答)[*_]*[:：])[*_]*",
     re.IGNORECASE,
 )
@@ -78,7 +78,7 @@ class VisibleText:
 
     @property
     def _tags(self) -> tuple[str, ...]:
-        return _CLOSING if self._is_hidden else _OPENING
+        return CLOSING_THOUGHTS if self._is_hidden else OPENING_THOUGHTS
 
     def _next_tag(self) -> tuple[int, int] | None:
         """Return the start and end of the next tag that changes what is shown."""
