@@ -33,7 +33,7 @@ from agent.asked_databases import AskedDatabase
 from agent.bootstrap import Services, bootstrap
 from agent.budgets.budgets_file import BudgetsFileError
 from agent.extensions.loading import ExtensionError
-from agent.services.readiness import told_to_strangers
+from agent.services.readiness import visible_database_states
 from agent.tools.tool import EVERYONE
 from agent.tools.tool_groups import InvalidToolGroups, groups_of
 from api.access.admission import Admission, register_admission
@@ -387,7 +387,7 @@ def _shown_readiness(
     if rights.is_operator(current_caller()):
         return found
 
-    return {**found, "database": told_to_strangers(found["database"], services.asked)}
+    return {**found, "database": visible_database_states(found["database"], services.asked)}
 
 
 def _rights(settings: Settings) -> GroupRights:

@@ -145,7 +145,7 @@ class DatabaseChooser:
             return question
 
         open_to = self._asked.open_to(question.actor)
-        names = [one.name for one in open_to]
+        names = [database.name for database in open_to]
         if not names:
             raise NotFound(NO_DATABASE)
         if question.database is not None:
@@ -202,14 +202,16 @@ class DatabaseChooser:
 
         lang = question.answer_lang
         try:
-            found = await self._picking.pick([_option(question, one) for one in fitting], lang)
+            pick = await self._picking.pick(
+                [_option(question, candidate) for candidate in fitting], lang
+            )
         except LlmUnavailable:
             return _doubt(question, fitting, Usage(llm_calls=1))
 
-        if found.value is None:
-            return _doubt(question, fitting, found.usage)
+        if pick.value is None:
+            return _doubt(question, fitting, pick.usage)
 
-        return replace(_about(question, found.value, "model"), choice_usage=found.usage)
+        return replace(_about(question, pick.value, "model"), choice_usage=pick.usage)
 
     async def _fitting(
         self, question: Question, candidates: Sequence[_Candidate]
@@ -387,9 +389,9 @@ def _is_named(database: AskedDatabase, question: str) -> bool:
     """Tell whether the question calls the database by its name, as a database."""
     for name in _names(database):
         if name.isascii():
-            spoken = [f"{name} {mark}" for mark in _EN_MARKS]
-            spoken += [f"{name}{mark}" for mark in _ZH_MARKS]
-            if any(_occurs(one, question) for one in spoken):
+            calls = [f"{name} {mark}" for mark in _EN_MARKS]
+            calls += [f"{name}{mark}" for mark in _ZH_MARKS]
+            if any(_occurs(call, question) for call in calls):
                 return True
         elif any(f"{name}{mark}" in question for mark in _ZH_MARKS):
             return True

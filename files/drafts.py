@@ -13,7 +13,7 @@ from files.loading.load_plan import LoadMode, PlannedColumn, PlannedReference, P
 from files.reading.sql_names import is_sql_name, sql_name, untaken
 from files.reading.value_forms import WIDER, ColumnType, readers
 
-Said = Mapping[str, Any]
+Correction = Mapping[str, Any]
 _ID_WORDS = ("id", "no", "code", "key", "编号", "编码", "号码", "代码", "序号", "工号", "学号")
 _KEY_TYPES = ("integer", "text")
 _READING = ("encoding", "delimiter", "header_row", "header_rows", "keeps_totals")
@@ -72,13 +72,15 @@ class DraftTable:
         return tuple(column for column in self.columns if column.is_included)
 
 
-def reading_options(said: Mapping[str, Said]) -> dict[str, dict[str, Any]]:
-    """Return what users said as the worker takes it, by the sheets' keys."""
+def reading_options(corrections: Mapping[str, Correction]) -> dict[str, dict[str, Any]]:
+    """Return the users' corrections as the worker takes them, by the sheets' keys."""
     options = {}
-    for sheet, one in said.items():
-        given_options = {name: one[name] for name in _READING if one.get(name) is not None}
+    for sheet, correction in corrections.items():
+        given_options = {
+            name: correction[name] for name in _READING if correction.get(name) is not None
+        }
         types = {}
-        for place, column in one.get("columns", {}).items():
+        for place, column in correction.get("columns", {}).items():
             if column.get("type"):
                 types[place] = column["type"]
 
@@ -87,36 +89,40 @@ def reading_options(said: Mapping[str, Said]) -> dict[str, dict[str, Any]]:
     return options
 
 
-def merged(before: Mapping[str, Said], corrections: Iterable[Said]) -> dict[str, dict[str, Any]]:
-    """Return what was said of sheets, with further corrections by their `sheet`."""
-    said = {sheet: dict(correction) for sheet, correction in before.items()}
+def merged(
+    before: Mapping[str, Correction], corrections: Iterable[Correction]
+) -> dict[str, dict[str, Any]]:
+    """Return the corrections by sheet, with further ones added."""
+    merged_corrections = {sheet: dict(correction) for sheet, correction in before.items()}
     for correction in corrections:
-        said_of_sheet = said.setdefault(correction["sheet"], {})
-        columns = _merged_columns(said_of_sheet.get("columns", {}), correction.get("columns") or ())
-        said_of_sheet.update(_given(correction))
-        said_of_sheet["columns"] = columns
+        of_sheet = merged_corrections.setdefault(correction["sheet"], {})
+        columns = _merged_columns(of_sheet.get("columns", {}), correction.get("columns") or ())
+        of_sheet.update(_filled_fields(correction))
+        of_sheet["columns"] = columns
 
-    return said
+    return merged_corrections
 
 
-def _merged_columns(before: Mapping[str, Said], corrections: Iterable[Said]) -> dict[str, Said]:
+def _merged_columns(
+    before: Mapping[str, Correction], corrections: Iterable[Correction]
+) -> dict[str, Correction]:
     """Return what was said of columns by their places, with further corrections."""
     columns = {place: dict(column) for place, column in before.items()}
     for column in corrections:
         said_of_column = columns.setdefault(str(column["place"]), {})
-        said_of_column.update(_given(column))
+        said_of_column.update(_filled_fields(column))
 
     return dict(columns)
 
 
-def _given(said: Said) -> dict[str, Any]:
-    """Return what users said at all, without the keys that they left open."""
-    return {name: value for name, value in said.items() if value is not None}
+def _filled_fields(correction: Correction) -> dict[str, Any]:
+    """Return the fields that the user filled in."""
+    return {name: value for name, value in correction.items() if value is not None}
 
 
 def assembled(
     read: Sequence[Mapping[str, Any]],
-    said: Mapping[str, Said],
+    corrections: Mapping[str, Correction],
     existing: Sequence[FileRecord],
     target: FileRecord | None,
     way: LoadMode,
@@ -131,40 +137,40 @@ def assembled(
     Raises:
         InvalidRequest: what was said can't be: a name that is taken, a column that there is not.
     """
-    unknown = set(said) - {sheet["sheet"] for sheet in read}
+    unknown = set(corrections) - {sheet["sheet"] for sheet in read}
     if unknown:
         raise _wrong("sheet", f"没有这张表：{sorted(unknown)[0]}", "there is no such sheet")
 
-    taken = {table["name"] for record in existing for table in record.tables}
+    taken_names = {table["name"] for record in existing for table in record.tables}
     tables: list[DraftTable] = []
     for sheet in read:
         into = _into(sheet, read, target)
-        table = _table(sheet, said.get(sheet["sheet"], {}), taken, into, way)
-        taken.add(table.name)
+        table = _table(sheet, corrections.get(sheet["sheet"], {}), taken_names, into, way)
+        taken_names.add(table.name)
         tables.append(table)
 
     keys = list(_keys(tables, existing))
-    return tuple(_with_references(table, said, keys) for table in tables)
+    return tuple(_with_references(table, corrections, keys) for table in tables)
 
 
 def _table(
     read: Mapping[str, Any],
-    said: Said,
-    taken: Collection[str],
+    correction: Correction,
+    taken_names: Collection[str],
     into: Mapping[str, Any] | None,
     way: LoadMode,
 ) -> DraftTable:
     if into is not None:
         name = into["name"]
-    elif said.get("name"):
-        name = _checked_name(said["name"], taken)
+    elif correction.get("name"):
+        name = _checked_name(correction["name"], taken_names)
     else:
-        name = untaken(sql_name(read["title"], "table"), taken)
+        name = untaken(sql_name(read["title"], "table"), taken_names)
 
-    said_of_columns = said.get("columns", {})
-    columns = tuple(_columns(read, said_of_columns, into, way))
-    _check_columns(columns, said_of_columns)
-    is_included = said.get("include", True)
+    column_corrections = correction.get("columns", {})
+    columns = tuple(_columns(read, column_corrections, into, way))
+    _check_columns(columns, column_corrections)
+    is_included = correction.get("include", True)
     if is_included and not any(column.is_included for column in columns):
         raise _wrong(
             "columns",
@@ -173,24 +179,24 @@ def _table(
         )
 
     table = DraftTable(name, is_included, columns, None, (), read, into)
-    return replace(table, key=_key(table, said))
+    return replace(table, key=_key(table, correction))
 
 
 def _columns(
     read: Mapping[str, Any],
-    said: Mapping[str, Said],
+    corrections: Mapping[str, Correction],
     into: Mapping[str, Any] | None,
     way: LoadMode,
 ) -> Iterator[DraftColumn]:
     before = _columns_before(into)
     for place, read_column in enumerate(read["columns"]):
-        told = said.get(str(place), {})
+        correction = corrections.get(str(place), {})
         existing = before.get(_same(read_column["title"])) or before.get(_same(read_column["name"]))
         named = existing or read_column
-        name = told.get("name") or named["name"]
-        type_ = told.get("type") or _type_of(read_column, existing, way)
+        name = correction.get("name") or named["name"]
+        type_ = correction.get("type") or _type_of(read_column, existing, way)
         has_content = read_column["title"] or read_column["examples"]
-        is_included = told.get("include", bool(has_content))
+        is_included = correction.get("include", bool(has_content))
         yield DraftColumn(place, name, type_, is_included, read_column, existing)
 
 
@@ -247,20 +253,20 @@ def _into(
     return None
 
 
-def _checked_name(name: str, taken: Collection[str]) -> str:
+def _checked_name(name: str, taken_names: Collection[str]) -> str:
     if not is_sql_name(name):
         better = sql_name(name, "table")
         raise _wrong("name", f"表名可以是 {better}", f"a table's name may be {better}")
 
-    if name in taken:
+    if name in taken_names:
         raise _wrong("name", f"已有名为 {name} 的表", f"there is a table named {name} already")
 
     return name
 
 
-def _check_columns(columns: Sequence[DraftColumn], said: Mapping[str, Said]) -> None:
+def _check_columns(columns: Sequence[DraftColumn], corrections: Mapping[str, Correction]) -> None:
     places = {str(column.place) for column in columns}
-    if not places.issuperset(said):
+    if not places.issuperset(corrections):
         raise _wrong("place", "没有这一列", "there is no such column")
 
     names: set[str] = set()
@@ -278,11 +284,11 @@ def _check_columns(columns: Sequence[DraftColumn], said: Mapping[str, Said]) -> 
         names.add(column.name)
 
 
-def _key(table: DraftTable, said: Said) -> str | None:
+def _key(table: DraftTable, correction: Correction) -> str | None:
     """Return the column that is to be the key: as said, as before, or by its name."""
     names = {column.name for column in table.included}
-    if "key" in said:
-        return _checked_key(said["key"], names)
+    if "key" in correction:
+        return _checked_key(correction["key"], names)
     if table.into is not None:
         before = table.into.get("key")
         return before if before in names else None
@@ -348,13 +354,13 @@ def _own_key(table: DraftTable) -> Iterator[_Key]:
 
 
 def _with_references(
-    table: DraftTable, said: Mapping[str, Said], keys: Sequence[_Key]
+    table: DraftTable, corrections: Mapping[str, Correction], keys: Sequence[_Key]
 ) -> DraftTable:
-    told = said.get(table.read["sheet"], {}).get("references")
-    if told is None:
+    user_references = corrections.get(table.read["sheet"], {}).get("references")
+    if user_references is None:
         references = _likely_references(table, keys)
     else:
-        references = _told_references(table, told, keys)
+        references = _user_references(table, user_references, keys)
 
     return replace(table, references=tuple(references))
 
@@ -371,13 +377,13 @@ def _likely_references(table: DraftTable, keys: Sequence[_Key]) -> Iterator[Plan
             yield PlannedReference(column.name, key.table, key.column)
 
 
-def _told_references(
-    table: DraftTable, told: Iterable[Said], keys: Sequence[_Key]
+def _user_references(
+    table: DraftTable, user_references: Iterable[Correction], keys: Sequence[_Key]
 ) -> Iterator[PlannedReference]:
     names = {column.name for column in table.included}
-    known = [(key.table, key.column) for key in keys]
-    for reference in told:
-        is_known = (reference["table"], reference["key"]) in known
+    possible_targets = [(key.table, key.column) for key in keys]
+    for reference in user_references:
+        is_known = (reference["table"], reference["key"]) in possible_targets
         if reference["column"] not in names or not is_known:
             raise _wrong(
                 "references",
@@ -460,12 +466,14 @@ def _appended(
     for before in into["columns"]:
         column = new.get(before["name"])
         if column is None:
-            kept = PlannedColumn(before["name"], before["type"], before["title"], is_kept=True)
+            planned_column = PlannedColumn(
+                before["name"], before["type"], before["title"], is_kept=True
+            )
         else:
-            kept = replace(column, is_kept=True)
+            planned_column = replace(column, is_kept=True)
             changes = changes or column.type != before["type"]
 
-        columns.append(kept)
+        columns.append(planned_column)
 
     column_names = {column.name for column in columns}
     added = [column for column in new.values() if column.name not in column_names]

@@ -36,7 +36,7 @@ def readiness_checks(asked: AskedDatabases, store: Store, model: ChatModel | Non
         return {"status": "ok", "name": model.name}
 
     async def semantics() -> dict[str, Any]:
-        files = [one.meanings for one in asked.all() if one.meanings is not None]
+        files = [database.meanings for database in asked.all() if database.meanings is not None]
         return _problems([file.problems or () for file in files])
 
     async def policies() -> dict[str, Any]:
@@ -55,39 +55,39 @@ def readiness_checks(asked: AskedDatabases, store: Store, model: ChatModel | Non
     }
 
 
-async def _state_of(asked: AskedDatabases, name: str) -> dict[str, Any]:
-    count = asked.datasources.stuck_connections(name)
-    taken = {"stuck_connections": count} if count else {}
+async def _state_of(databases: AskedDatabases, name: str) -> dict[str, Any]:
+    count = databases.datasources.stuck_connections(name)
+    stuck = {"stuck_connections": count} if count else {}
     try:
-        await asked.datasources.ping(name)
-        capabilities = await asked.datasources.capabilities(name)
+        await databases.datasources.ping(name)
+        capabilities = await databases.datasources.capabilities(name)
     except DatabaseUnavailable:
-        if not taken:
+        if not stuck:
             raise
 
-        return {"status": "unavailable", **taken}
+        return {"status": "unavailable", **stuck}
 
     engine = capabilities.engine.shown()
     if not capabilities.is_fit:
         reason = capabilities.refusal().en
-        return {"status": "unavailable", "engine": engine, "reason": reason, **taken}
+        return {"status": "unavailable", "engine": engine, "reason": reason, **stuck}
 
-    return {"status": "ok", "engine": engine, **taken}
+    return {"status": "ok", "engine": engine, **stuck}
 
 
-async def _states_of_all(asked: AskedDatabases) -> dict[str, Any]:
+async def _states_of_all(databases: AskedDatabases) -> dict[str, Any]:
     """Return the state of each database; together they are `unavailable` only if all are."""
 
     async def look(name: str) -> dict[str, Any]:
         try:
             async with asyncio.timeout(_LOOK_S):
-                return await _state_of(asked, name)
+                return await _state_of(databases, name)
         except (CituError, TimeoutError):
             return {"status": "unavailable"}
 
-    names = [one.name for one in asked.all()]
+    names = [database.name for database in databases.all()]
     states = dict(zip(names, await asyncio.gather(*map(look, names)), strict=True))
-    return {"status": _status_of_all(states, asked), "databases": states}
+    return {"status": _status_of_all(states, databases), "databases": states}
 
 
 def _status_of_all(states: Mapping[str, Mapping[str, Any]], asked: AskedDatabases) -> str:
@@ -102,24 +102,26 @@ def _status_of_all(states: Mapping[str, Mapping[str, Any]], asked: AskedDatabase
     return status
 
 
-def told_to_strangers(found: Mapping[str, Any], asked: AskedDatabases) -> dict[str, Any]:
-    """Return what was found about the databases, with those alone that every caller may ask."""
-    states = found.get("databases")
+def visible_database_states(
+    overall: Mapping[str, Any], databases: AskedDatabases
+) -> dict[str, Any]:
+    """Return the databases' state, of those alone that every caller may ask."""
+    states = overall.get("databases")
     if states is None:
-        return dict(found)
+        return dict(overall)
 
-    names = {one.name for one in asked.open_to(NOBODY)}
-    shown = {name: state for name, state in states.items() if name in names}
-    if not shown:
-        return {"status": found["status"]}
-    if asked.is_one and asked.default in shown:
-        return dict(shown[asked.default])
+    names = {database.name for database in databases.open_to(NOBODY)}
+    visible = {name: state for name, state in states.items() if name in names}
+    if not visible:
+        return {"status": overall["status"]}
+    if databases.is_one and databases.default in visible:
+        return dict(visible[databases.default])
 
-    return {"status": _status_of_all(shown, asked), "databases": shown}
+    return {"status": _status_of_all(visible, databases), "databases": visible}
 
 
-def _row_problems(asked: AskedDatabases) -> list[RowProblems]:
-    return [asked.datasources.row_problems(one.name) for one in asked.all()]
+def _row_problems(databases: AskedDatabases) -> list[RowProblems]:
+    return [databases.datasources.row_problems(database.name) for database in databases.all()]
 
 
 def _problems(row_problems: Collection[Collection[object] | None]) -> dict[str, Any]:

@@ -51,9 +51,9 @@ _NUMBERS = frozenset(
 )
 
 
-def _prompt(kind: AmbiguityKind, said: str) -> Text:
+def _prompt(kind: AmbiguityKind, phrase: str) -> Text:
     form = _PROMPTS[kind]
-    return Text(form.zh.format(said), form.en.format(said))
+    return Text(form.zh.format(phrase), form.en.format(phrase))
 
 
 def anything(_table: Table, _column: Column) -> bool:
@@ -83,13 +83,13 @@ def named_columns(table: Table, names: Iterable[str]) -> list[NamedColumn]:
     return columns
 
 
-def _is_written(said: str, column: Column) -> bool:
+def _is_written(phrase: str, column: Column) -> bool:
     """Tell whether the word is the column's own name or its comment."""
     keys = {key_of(column.name)}
     if column.comment is not None:
         keys.add(key_of(column.comment))
 
-    return key_of(said) in keys
+    return key_of(phrase) in keys
 
 
 def _of_quality(candidates: Sequence[tuple[float, NamedColumn]], least: float) -> list[NamedColumn]:
@@ -297,7 +297,7 @@ class NameResolver:
         own = [table for key, table in tables.items() if key in self._sources]
         return self.one_of_tables(token.text, own or list(tables.values()), order)
 
-    def one_of_tables(self, said: str, tables: Sequence[Table], order: int) -> Table | None:
+    def one_of_tables(self, phrase: str, tables: Sequence[Table], order: int) -> Table | None:
         """Return the only one of the tables, or the one that was chosen; None while it is asked."""
         if len(tables) == 1:
             return tables[0]
@@ -309,7 +309,7 @@ class NameResolver:
             offered[value] = table
             choices.append(Choice(value=value, label=self.label(table)))
 
-        chosen = self.ask("table", said, _prompt("table", said), choices, order)
+        chosen = self.ask("table", phrase, _prompt("table", phrase), choices, order)
         if chosen is None:
             return None
 
@@ -350,13 +350,13 @@ class NameResolver:
         return self.only(kind, token.text, rest, order)
 
     def _exact(
-        self, said: str, candidates: Sequence[tuple[float, NamedColumn]]
+        self, phrase: str, candidates: Sequence[tuple[float, NamedColumn]]
     ) -> list[NamedColumn]:
         """Return the columns that the word names exactly, without those that equal another."""
         exact = _of_quality(candidates, _EXACT)
         written: list[NamedColumn] = []
         for named in exact:
-            if _is_written(said, named.column):
+            if _is_written(phrase, named.column):
                 written.append(named)
 
         if len(written) == 1:
@@ -366,66 +366,66 @@ class NameResolver:
 
     def _without_equal(self, columns: Sequence[NamedColumn]) -> list[NamedColumn]:
         """Leave out keys that a column of an earlier table refers to: the two are always equal."""
-        kept: list[NamedColumn] = []
-        for one in columns:
-            if not any(self._refers(other, one) for other in columns):
-                kept.append(one)
+        independent: list[NamedColumn] = []
+        for column in columns:
+            if not any(self._refers(other, column) for other in columns):
+                independent.append(column)
 
-        return kept
+        return independent
 
-    def _refers(self, one: NamedColumn, other: NamedColumn) -> bool:
+    def _refers(self, column: NamedColumn, other: NamedColumn) -> bool:
         """Tell whether a column of an earlier table of the request refers to the other column."""
-        keys = [one.table.key, other.table.key]
+        keys = [column.table.key, other.table.key]
         in_order = [key for key in self._sources if key in keys]
         if in_order != keys:
             return False
 
-        wanted = (one.column.name, other.column.name)
-        for key in one.table.foreign_keys:
+        column_pair = (column.column.name, other.column.name)
+        for key in column.table.foreign_keys:
             if key.target != other.table.key:
                 continue
-            if wanted in zip(key.columns, key.target_columns, strict=True):
+            if column_pair in zip(key.columns, key.target_columns, strict=True):
                 return True
 
         return False
 
     def only(
-        self, kind: AmbiguityKind, said: str, columns: Sequence[NamedColumn], order: int
+        self, kind: AmbiguityKind, phrase: str, columns: Sequence[NamedColumn], order: int
     ) -> NamedColumn | None:
         """Return the only one of the columns, noted as an assumption, or the one that is chosen."""
         if len(columns) == 1:
-            self._assume_meant(said, columns[0], order)
+            self._assume_meant(phrase, columns[0], order)
             return columns[0]
 
-        return self.choose(kind, said, columns, order)
+        return self.choose(kind, phrase, columns, order)
 
     def choose(
-        self, kind: AmbiguityKind, said: str, columns: Sequence[NamedColumn], order: int
+        self, kind: AmbiguityKind, phrase: str, columns: Sequence[NamedColumn], order: int
     ) -> NamedColumn | None:
         """Return the column that was chosen of these; None while the user is asked."""
         offered = {}
-        for one in columns:
-            offered[self.reference(one.table, one.column.name)] = one
+        for column in columns:
+            offered[self.reference(column.table, column.column.name)] = column
 
         choices = []
-        for value, one in list(offered.items())[:_MOST_CHOICES]:
-            choices.append(Choice(value=value, label=self.label(one.table, one.column)))
+        for value, column in list(offered.items())[:_MOST_CHOICES]:
+            choices.append(Choice(value=value, label=self.label(column.table, column.column)))
 
-        chosen = self.ask(kind, said, _prompt(kind, said), choices, order)
+        chosen = self.ask(kind, phrase, _prompt(kind, phrase), choices, order)
         if chosen is None:
             return None
 
         return offered[chosen]
 
     def ask(
-        self, kind: AmbiguityKind, said: str, prompt: Text, choices: Sequence[Choice], order: int
+        self, kind: AmbiguityKind, phrase: str, prompt: Text, choices: Sequence[Choice], order: int
     ) -> str | None:
         """Return the value that was chosen for the word; None while the user is asked."""
         values = ", ".join(choice.value for choice in choices)
         try:
-            return self._findings.choose(kind, f"{said}: {values}", prompt, choices, order)
+            return self._findings.choose(kind, f"{phrase}: {values}", prompt, choices, order)
         except NotBound:
-            self.asked.add(said)
+            self.asked.add(phrase)
             return None
 
     def may_be_date(self, token: Token) -> bool:
@@ -438,11 +438,11 @@ class NameResolver:
 
         return False
 
-    def column_called(self, said: str) -> NamedColumn | None:
+    def column_called(self, phrase: str) -> NamedColumn | None:
         """Return the one column of the request's tables with exactly this name or comment."""
         columns = []
         for named in self._own_columns():
-            if _is_written(said, named.column):
+            if _is_written(phrase, named.column):
                 columns.append(named)
 
         if len(columns) == 1:
@@ -474,9 +474,9 @@ class NameResolver:
         if self.date_in_use is not None:
             return [self.date_in_use]
         if self._sources:
-            meant = self._meant_date(self.table_by_key(self._sources[0]))
-            if meant:
-                return meant
+            declared_date = self._meant_date(self.table_by_key(self._sources[0]))
+            if declared_date:
+                return declared_date
 
         columns = []
         for named in self._own_columns():
@@ -531,11 +531,11 @@ class NameResolver:
 
     def _columns_of_views(self, name: str) -> Iterator[NamedColumn]:
         """Yield the columns so called of the request's views, to which no word is linked."""
-        wanted = name.casefold()
+        folded_name = name.casefold()
         for own in self._own_columns():
             if own.table.kind == "table":
                 continue
-            if own.column.name.casefold() == wanted:
+            if own.column.name.casefold() == folded_name:
                 yield own
 
     def _linked(self, link: Link) -> NamedColumn | None:
@@ -548,9 +548,9 @@ class NameResolver:
 
         return NamedColumn(table, column, link.factor)
 
-    def _assume_meant(self, said: str, named_column: NamedColumn, order: int) -> None:
+    def _assume_meant(self, phrase: str, named_column: NamedColumn, order: int) -> None:
         label = self.label(named_column.table, named_column.column)
-        text = Text(f"“{said}”理解为 {label}。", f"“{said}” is taken as {label}.")
+        text = Text(f"“{phrase}”理解为 {label}。", f"“{phrase}” is taken as {label}.")
         column = BoundColumn(self.name_of(named_column.table), named_column.column.name)
         decides = JoinedRows(column.source, ((BoundCondition(column, "not_null"),),))
         assumed = f"meant_{named_column.table.name}_{named_column.column.name}"

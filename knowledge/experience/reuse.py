@@ -67,21 +67,21 @@ def _ways(shape: ExampleShape, pieces: Sequence[Piece]) -> Iterator[_Way]:
     """Yield the ways to lay the question over the example's; at most one more than `_MOST_WAYS`."""
     steps = _steps(shape)
     pending: list[tuple[int, int, _Way]] = [(0, 0, ())]
-    given = 0
-    while pending and given <= _MOST_WAYS:
+    yielded = 0
+    while pending and yielded <= _MOST_WAYS:
         step, at, way = pending.pop()
         if step == len(steps):
             if at == len(pieces):
-                given += 1
+                yielded += 1
                 yield way
 
             continue
 
-        wanted = steps[step]
-        if isinstance(wanted, LiteralSlot):
-            for last in _ends(wanted, pieces, at):
+        expected = steps[step]
+        if isinstance(expected, LiteralSlot):
+            for last in _ends(expected, pieces, at):
                 pending.append((step + 1, last, (*way, (at, last))))
-        elif same_words(tuple(pieces[at : at + 1]), (wanted,)):
+        elif same_words(tuple(pieces[at : at + 1]), (expected,)):
             pending.append((step + 1, at + 1, way))
 
 
@@ -118,15 +118,15 @@ def _written(shape: ExampleShape, asked: Phrasing, way: _Way, context: ReuseCont
     figures: dict[Constant, str] = {}
     for slot, (first, last) in zip(shape.slots, way, strict=True):
         if slot.kind == "text":
-            found = _texts(shape, slot, asked, (first, last), context)
+            new_literals = _texts(shape, slot, asked, (first, last), context)
         else:
-            found = _figures(slot, asked.pieces[first])
-            figures |= found or {}
+            new_literals = _figures(slot, asked.pieces[first])
+            figures |= new_literals or {}
 
-        if found is None:
+        if new_literals is None:
             return None
 
-        changes |= found
+        changes |= new_literals
 
     if _keep_their_order(figures):
         return with_constants(shape.sql, changes)
@@ -139,12 +139,12 @@ def _keep_their_order(figures: Mapping[Constant, str]) -> bool:
 
     Between 200 and 100 lies nothing, which nobody asks for.
     """
-    for one, other in combinations(figures, 2):
-        if not one.may_bound_with(other):
+    for first, second in combinations(figures, 2):
+        if not first.may_bound_with(second):
             continue
 
-        before = _compared(one.value, other.value)
-        after = _compared(figures[one], figures[other])
+        before = _compared(first.value, second.value)
+        after = _compared(figures[first], figures[second])
         if before * after < 0:
             return False
 
@@ -213,9 +213,9 @@ def _texts(
     """Return a name or value as it is stored in the column that the SQL compares with the
     example's.
     """
-    said = asked.between(*place)
+    spoken = asked.between(*place)
     pieces = asked.pieces[slice(*place)]
-    if said == shape.phrasing.between(slot.first, slot.last):
+    if spoken == shape.phrasing.between(slot.first, slot.last):
         return {}
     if not _are_named_alike(pieces, shape.phrasing.pieces[slot.first : slot.last]):
         return None
@@ -224,16 +224,18 @@ def _texts(
     if _tells_who(shape.others, read):
         return None
 
-    compared = {one.start: one for one in read.comparisons}
+    compared = {
+        column_comparison.start: column_comparison for column_comparison in read.comparisons
+    }
     changes: dict[Constant, str] = {}
     for constant, _ in slot.constants:
         comparison = compared.get(constant.start)
         if comparison is None:
             return None
 
-        value = _stored(said, comparison, context)
+        value = _stored(spoken, comparison, context)
         if value is None:
-            value = _any_text(said, pieces, comparison)
+            value = _any_text(spoken, pieces, comparison)
         if value is None or _is_elsewhere(value, comparison, read, context):
             return None
 
@@ -255,12 +257,12 @@ def _are_named_alike(pieces: Sequence[Piece], before: Sequence[Piece]) -> bool:
     return kinds == kinds_before
 
 
-def _stored(said: str, comparison: ColumnComparison, context: ReuseContext) -> str | None:
+def _stored(spoken: str, comparison: ColumnComparison, context: ReuseContext) -> str | None:
     """Return the one value of the column that is said; None where there are several, or none is
     known.
     """
     stored = set(_values_of(comparison.table, comparison.column, context))
-    values = [value for value in stored if _is_said(said, value)]
+    values = [value for value in stored if _is_said(spoken, value)]
     if len(values) != 1:
         return None
 
@@ -272,7 +274,7 @@ def _stored(said: str, comparison: ColumnComparison, context: ReuseContext) -> s
     return value
 
 
-def _any_text(said: str, pieces: Sequence[Piece], comparison: ColumnComparison) -> str | None:
+def _any_text(spoken: str, pieces: Sequence[Piece], comparison: ColumnComparison) -> str | None:
     """Return the text, if it is quoted and looked for anywhere in a column; then no row has to have
     it.
     """
@@ -284,14 +286,14 @@ def _any_text(said: str, pieces: Sequence[Piece], comparison: ColumnComparison) 
     if _WILDCARDS & set(pieces[0].text):
         return None
 
-    return said
+    return spoken
 
 
-def _is_said(said: str, value: str) -> bool:
-    if said.isascii() and len(said) <= _SHORT:
-        return said == value.strip()
+def _is_said(spoken: str, value: str) -> bool:
+    if spoken.isascii() and len(spoken) <= _SHORT:
+        return spoken == value.strip()
 
-    return same(said, value)
+    return same(spoken, value)
 
 
 def _values_of(table: Table, column: Column, context: ReuseContext) -> Iterator[str]:

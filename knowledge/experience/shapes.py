@@ -122,13 +122,13 @@ class _Reader:
 
     def _free_pieces(self, kinds: Sequence[str]) -> list[tuple[int, Piece]]:
         """Return the pieces of these kinds that belong to no lifted text, with their places."""
-        taken: set[int] = set()
+        lifted: set[int] = set()
         for slot in self.texts:
-            taken.update(range(slot.first, slot.last))
+            lifted.update(range(slot.first, slot.last))
 
         free = []
         for at, piece in enumerate(self._pieces):
-            if piece.kind in kinds and at not in taken:
+            if piece.kind in kinds and at not in lifted:
                 free.append((at, piece))
 
         return free
@@ -169,16 +169,16 @@ class _Reader:
         """Yield the places where the question has the text: first piece, and the one after the
         last.
         """
-        wanted = phrasing_of(text).pieces
+        searched_pieces = phrasing_of(text).pieces
         for first, piece in enumerate(self._pieces):
             if piece.kind == "quote":
-                if same_words(phrasing_of(piece.text).pieces, wanted):
+                if same_words(phrasing_of(piece.text).pieces, searched_pieces):
                     yield first, first + 1
 
                 continue
 
-            last = first + len(wanted)
-            if not wanted or not same_words(self._pieces[first:last], wanted):
+            last = first + len(searched_pieces)
+            if not searched_pieces or not same_words(self._pieces[first:last], searched_pieces):
                 continue
             if self._is_written_so(text, first, last):
                 yield first, last
@@ -199,8 +199,8 @@ class _Reader:
         """
         folded = text.casefold()
         for plain_text in self._plain_texts():
-            other = plain_text.value.strip("%").casefold()
-            if plain_text not in constants and _is_part(folded, other):
+            other_text = plain_text.value.strip("%").casefold()
+            if plain_text not in constants and _is_part(folded, other_text):
                 return True
 
         if not text.isascii():
@@ -234,29 +234,29 @@ class _Reader:
         """Tell whether the question itself says every date that the SQL holds."""
         is_relative = _RELATIVE.search(self._phrasing.said) is not None
         years = {int(piece.text[:4]) for _, piece in self._periods}
-        said = {piece.text for piece in self._pieces}
-        if is_relative and self._has_unsaid_part_of_date(said):
+        texts = {piece.text for piece in self._pieces}
+        if is_relative and self._has_unsaid_part_of_date(texts):
             return False
 
         said_years: set[int] = set() if is_relative else years
         if not self._years_in_texts() <= said_years:
             return False
 
-        return self._are_dates_explained(years, said, is_relative=is_relative)
+        return self._are_dates_explained(years, texts, is_relative=is_relative)
 
-    def _are_dates_explained(self, years: set[int], said: set[str], *, is_relative: bool) -> bool:
+    def _are_dates_explained(self, years: set[int], texts: set[str], *, is_relative: bool) -> bool:
         unexpressed = [constant for constant in self._dates if not self._explaining(constant)]
         for constant in unexpressed:
             if constant.kind != "text":
                 return False
-            if not is_explained(constant.value, years, said, is_relative=is_relative):
+            if not is_explained(constant.value, years, texts, is_relative=is_relative):
                 return False
 
         return True
 
-    def _has_unsaid_part_of_date(self, said: set[str]) -> bool:
+    def _has_unsaid_part_of_date(self, texts: set[str]) -> bool:
         parts = filter(_may_be_part_of_date, self._constants)
-        return not said.issuperset(part.value for part in parts)
+        return not texts.issuperset(part.value for part in parts)
 
     def _years_in_texts(self) -> set[int]:
         years: set[int] = set()
@@ -312,12 +312,12 @@ class _Reader:
 
         None unless each is one constant of the SQL, and no constant is left over.
         """
-        said = Counter(Decimal(piece.text) for _, piece in self._numbers)
-        constants = self._telling_constants(said)
-        is_each_said_once = len(said) == len(self._numbers)
+        numbers = Counter(Decimal(piece.text) for _, piece in self._numbers)
+        constants = self._telling_constants(numbers)
+        is_each_said_once = len(numbers) == len(self._numbers)
         if constants is None or not is_each_said_once:
             return []
-        if constants.keys() != said.keys():
+        if constants.keys() != numbers.keys():
             return []
         if self._are_spelled_out(piece for _, piece in self._numbers):
             return []
@@ -337,13 +337,13 @@ class _Reader:
         return slots
 
     def _telling_constants(
-        self, said: Counter[Decimal]
+        self, numbers: Counter[Decimal]
     ) -> dict[Decimal, list[tuple[Constant, Form]]] | None:
         """Return the constants that depend on the question's numbers, by number.
 
         None if an interval can't be read.
         """
-        telling: dict[Decimal, list[tuple[Constant, Form]]] = {}
+        constants_by_number: dict[Decimal, list[tuple[Constant, Form]]] = {}
         for constant in self._constants:
             if constant in self._dates:
                 continue
@@ -352,10 +352,10 @@ class _Reader:
             if value is None:
                 if constant.role == "interval":
                     return None
-            elif not _is_neutral(constant, value, said):
-                telling.setdefault(value, []).append((constant, form))
+            elif not _is_neutral(constant, value, numbers):
+                constants_by_number.setdefault(value, []).append((constant, form))
 
-        return telling
+        return constants_by_number
 
 
 def _dates_and_texts(
@@ -467,7 +467,7 @@ def _figure(constant: Constant) -> tuple[Decimal | None, Form]:
     return Decimal(parts[0]), "interval"
 
 
-def _is_neutral(constant: Constant, value: Decimal, said: Counter[Decimal]) -> bool:
+def _is_neutral(constant: Constant, value: Decimal, numbers: Counter[Decimal]) -> bool:
     """Tell whether the constant is there whatever numbers the question has."""
     if constant.role == "neutral":
         return True
@@ -476,5 +476,5 @@ def _is_neutral(constant: Constant, value: Decimal, said: Counter[Decimal]) -> b
     if value not in _FEW:
         return False
 
-    is_said_limit = constant.role == "limit" and value in said
+    is_said_limit = constant.role == "limit" and value in numbers
     return not is_said_limit

@@ -24,7 +24,13 @@ from common.values import Catalog, Table
 from knowledge.language.question_terms import Form, forms
 from knowledge.language.terms import has_root, is_han, name_in_comment, roots_of, spelled_out, terms
 from knowledge.tables.table_graph import TableGraph
-from knowledge.tables.table_texts import Said, ShownValues, all_values, metrics_of, texts_of
+from knowledge.tables.table_texts import (
+    SchemaTextPart,
+    ShownValues,
+    all_values,
+    metrics_of,
+    texts_of,
+)
 from knowledge.words import WORDS
 
 # BM25's constants; a table of many columns is hardly less likely to be meant than one of few.
@@ -126,7 +132,7 @@ class TableIndex:
         self._names = [_name_terms(table) for table in catalog.tables]
         self._graph = TableGraph(catalog.tables)
 
-    def texts_of(self, table: Table) -> Iterator[Said]:
+    def texts_of(self, table: Table) -> Iterator[SchemaTextPart]:
         """Return the texts by which the table is found."""
         return texts_of(table, self._shown, self._metrics.get(table.key, ()))
 
@@ -143,9 +149,9 @@ class TableIndex:
         When fewer have anything to do with it, the others follow, those that most tables refer to
         first.
         """
-        scores, said = self._scores(question, hints.holding)
+        scores, words_of = self._scores(question, hints.holding)
         self._favour_hinted(scores, hints)
-        numbers = [number for number, _ in self._expanded(scores, said, most)]
+        numbers = [number for number, _ in self._expanded(scores, words_of, most)]
         if hints.near:
             numbers = self._fused_after_leading(numbers, hints)[:most]
         if len(numbers) < most:
@@ -163,21 +169,21 @@ class TableIndex:
 
         return sorted(shares, key=rank)
 
-    def _most_referred(self, count: int, known: Collection[int]) -> list[int]:
+    def _most_referred(self, count: int, left_out: Collection[int]) -> list[int]:
         """Return further tables, those that most tables refer to first."""
 
         def rank(number: int) -> tuple[int, int]:
             return -len(self._graph.referring(number)), number
 
-        others = (number for number in range(len(self._tables)) if number not in known)
+        others = (number for number in range(len(self._tables)) if number not in left_out)
         return nsmallest(count, others, key=rank)
 
     def found(self, question: str, most: int, hints: Hints = NO_HINTS) -> list[Ranked]:
         """Return tables that have to do with the question, at most `most`, the best first."""
-        scores, said = self._scores(question, hints.holding)
+        scores, words_of = self._scores(question, hints.holding)
         by_words = dict(scores)
         self._favour_hinted(scores, hints)
-        expanded = self._expanded(scores, said, max(most, len(hints.near)))
+        expanded = self._expanded(scores, words_of, max(most, len(hints.near)))
         if hints.near:
             shares = self._fused([number for number, _ in expanded], hints.near)
             expanded = sorted(shares.items(), key=lambda share: -share[1])
@@ -208,43 +214,43 @@ class TableIndex:
         return tuple((self._tables[other], other in above) for other in leading)
 
     def _expanded(
-        self, scores: dict[int, float], said: Mapping[int, int], most: int
+        self, scores: dict[int, float], words_of: Mapping[int, int], most: int
     ) -> list[tuple[int, float]]:
         """Return the best tables by their own scores and by those of tables they can be joined to.
 
         Changes the scores.
         """
         best = max(scores.values(), default=1.0)
-        self._favour_near(scores, said)
+        self._favour_near(scores, words_of)
         spread = self._spread(scores)
         for number, of_linked in self._bridges(scores).items():
             spread[number] = max(spread.get(number, 0.0) + best * _LINK_SHARE, of_linked)
 
-        return _without_many_alike(spread, said, most)
+        return _without_many_alike(spread, words_of, most)
 
     def _scores(
         self, question: str, holding: Mapping[TableKey, int]
     ) -> tuple[dict[int, float], dict[int, int]]:
         """Score each table by words; return the words that it says as bits of a number as well."""
         asked = forms(question)
-        scores, said = self._scores_by_words(asked)
+        scores, words_of = self._scores_by_words(asked)
         for key, count in holding.items():
             if key in self._numbers:
                 number = self._numbers[key]
                 scores[number] += _VALUE_WEIGHT * self._rarity(count)
 
         self._favour_named(scores, asked)
-        return scores, said
+        return scores, words_of
 
     def _scores_by_words(
         self, asked: Mapping[str, Form]
     ) -> tuple[defaultdict[int, float], defaultdict[int, int]]:
         scores: defaultdict[int, float] = defaultdict(float)
-        said: defaultdict[int, int] = defaultdict(int)
+        words_of: defaultdict[int, int] = defaultdict(int)
         counted: dict[str, dict[int, float]] = {}
         places = [(self._postings.get(term, _NOWHERE), form) for term, form in asked.items()]
-        for found, form in sorted(places, key=lambda each: len(each[0])):
-            if scores and len(found) > 2 * _COMMON:
+        for postings, form in sorted(places, key=lambda each: len(each[0])):
+            if scores and len(postings) > 2 * _COMMON:
                 break
 
             of_word = counted.setdefault(form.word, {})
@@ -252,14 +258,14 @@ class TableIndex:
             if not form.is_faint:
                 bit = 1 << list(counted).index(form.word)
 
-            for number, score in self._matches(found, form):
+            for number, score in self._matches(postings, form):
                 before = of_word.get(number, 0.0)
                 if score > before:  # of the ways to say a word only the best counts
                     of_word[number] = score
                     scores[number] += score - before
-                    said[number] |= bit
+                    words_of[number] |= bit
 
-        return scores, said
+        return scores, words_of
 
     def _favour_named(self, scores: dict[int, float], asked: Mapping[str, Form]) -> None:
         """Raise the best tables by the share of their names that the question says."""
@@ -272,15 +278,15 @@ class TableIndex:
 
             scores[number] *= 1 + _WHOLE_NAME * _said_share(self._names[number], counting)
 
-    def _matches(self, found: "array[int]", form: Form) -> Iterator[tuple[int, float]]:
+    def _matches(self, postings: "array[int]", form: Form) -> Iterator[tuple[int, float]]:
         """Yield the tables of one term's postings with their scores."""
-        rarity = self._rarity(len(found) // 2) * (_K1 + 1)
+        rarity = self._rarity(len(postings) // 2) * (_K1 + 1)
         shares = (rarity * form.alone, rarity * form.share)
         speaks = self._has_latin
         if is_han(form.word):
             speaks = self._has_han
 
-        for number, count in zip(found[::2], found[1::2], strict=True):
+        for number, count in zip(postings[::2], postings[1::2], strict=True):
             yield number, shares[speaks[number]] * count / (count + self._damping[number])
 
     def _rarity(self, containing: int) -> float:
@@ -301,12 +307,12 @@ class TableIndex:
                 number = self._numbers[key]
                 scores[number] = scores.get(number, 0.0) + gain
 
-    def _favour_near(self, scores: dict[int, float], said: Mapping[int, int]) -> None:
+    def _favour_near(self, scores: dict[int, float], words_of: Mapping[int, int]) -> None:
         """Raise tables that can be joined to the best and say words that those don't say."""
         gains: dict[int, float] = {}
         for start in nlargest(_ANCHORS, scores, key=scores.__getitem__):
             for number, way in self._graph.ways_from(start).items():
-                says_more = said.get(number, 0) & ~said.get(start, 0)
+                says_more = words_of.get(number, 0) & ~words_of.get(start, 0)
                 if way.joins and number in scores and says_more:
                     gain = _NEAR_SHARE * way.sureness / way.joins
                     gains[number] = max(gain, gains.get(number, 0.0))
@@ -317,18 +323,18 @@ class TableIndex:
     def _spread(self, scores: Mapping[int, float]) -> dict[int, float]:
         """Raise the scores of tables that are joined to the best ones."""
         leading = nlargest(_SPREADING, scores, key=scores.__getitem__)
-        given: defaultdict[int, list[float]] = defaultdict(list)
+        shares_of: defaultdict[int, list[float]] = defaultdict(list)
         for number in leading:
             for target, sure in self._graph.above[number].items():
-                given[target].append(scores[number] * _PARENT_SHARE * sure)
+                shares_of[target].append(scores[number] * _PARENT_SHARE * sure)
                 for beyond, as_sure in self._graph.above[target].items():
-                    given[beyond].append(scores[number] * _PARENT_SHARE**2 * sure * as_sure)
+                    shares_of[beyond].append(scores[number] * _PARENT_SHARE**2 * sure * as_sure)
 
             for child, sure in self._graph.referring(number).items():
-                given[child].append(scores[number] * _CHILD_SHARE * sure)
+                shares_of[child].append(scores[number] * _CHILD_SHARE * sure)
 
         total = dict(scores)
-        for number, shares in given.items():
+        for number, shares in shares_of.items():
             total[number] = total.get(number, 0.0) + sum(sorted(shares)[-2:])
 
         return total
@@ -361,20 +367,20 @@ class TableIndex:
 
 
 def _without_many_alike(
-    scores: Mapping[int, float], said: Mapping[int, int], most: int
+    scores: Mapping[int, float], words_of: Mapping[int, int], most: int
 ) -> list[tuple[int, float]]:
     """Return the best tables with their scores.
 
     Those are lowered that say the same words as several better ones.
     """
 
-    def best(count: int, known: Mapping[int, float]) -> list[int]:
-        return nlargest(count, known, key=lambda number: (known[number], -number))
+    def best(count: int, ranked: Mapping[int, float]) -> list[int]:
+        return nlargest(count, ranked, key=lambda number: (ranked[number], -number))
 
     alike = Counter[int]()
     lowered = {}
     for number in best(max(most, _LOOKED_AT), scores):
-        words = said.get(number, 0)
+        words = words_of.get(number, 0)
         alike[words] += 1
         lowered[number] = scores[number]
         if words and alike[words] > _ALIKE:
@@ -387,8 +393,8 @@ def _said_share(names: Iterable[frozenset[str]], asked: Mapping[str, float]) -> 
     """Return the share of a table's name or comment that the question says; the greater of both."""
     shares = []
     for name in names:
-        said = sum(asked[term] for term in name if term in asked)
-        shares.append(said / len(name))
+        weight_said = sum(asked[term] for term in name if term in asked)
+        shares.append(weight_said / len(name))
 
     return max(shares, default=0.0)
 
@@ -406,10 +412,10 @@ def _name_terms(table: Table) -> tuple[frozenset[str], ...]:
     return tuple(name for name in names if name)
 
 
-def _counted(said: Iterable[Said]) -> Counter[str]:
+def _counted(texts: Iterable[SchemaTextPart]) -> Counter[str]:
     """Count the terms of a table's texts, by the weights of these."""
     counts = Counter[str]()
-    for kind, text, _ in said:
+    for kind, text, _ in texts:
         weight = _WEIGHTS.get(kind, 1)
         cut = terms if kind == "value" else roots_of
         for term in cut(text):

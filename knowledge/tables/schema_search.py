@@ -15,7 +15,7 @@ from knowledge.index import IndexPart
 from knowledge.language.question_terms import Form, forms
 from knowledge.language.terms import terms_with_roots
 from knowledge.tables.relevance import Hints, Ranked, TableIndex
-from knowledge.tables.table_texts import Said, TextKind, no_values
+from knowledge.tables.table_texts import SchemaTextPart, TextKind, no_values
 from knowledge.values.personal_data import open_values
 
 _MOST_REASONS = 12  # of one table
@@ -191,7 +191,7 @@ def _hints(alike: Iterable[Example], near: Sequence[TableKey]) -> Hints:
 
 def _match(
     ranked: Ranked,
-    texts: Iterable[Said],
+    texts: Iterable[SchemaTextPart],
     asked: Mapping[str, Form],
     alike: Iterable[Example],
     *,
@@ -211,7 +211,9 @@ def _match(
     )
 
 
-def _word_reasons(texts: Iterable[Said], asked: Mapping[str, Form]) -> Iterator[WordReason]:
+def _word_reasons(
+    texts: Iterable[SchemaTextPart], asked: Mapping[str, Form]
+) -> Iterator[WordReason]:
     for kind, text, column in texts:
         said = asked.keys() & terms_with_roots(text)
         if not said:

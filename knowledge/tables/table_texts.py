@@ -19,7 +19,7 @@ ShownValues = Callable[[Table, Column], Sequence[str]]
 """The values of a table's column by which the table may be found."""
 
 
-class Said(NamedTuple):
+class SchemaTextPart(NamedTuple):
     """A text of a table.
 
     Attributes:
@@ -51,34 +51,36 @@ def metrics_of(catalog: Catalog) -> Mapping[tuple[str, str], Sequence[Metric]]:
     return metrics_by_table
 
 
-def texts_of(table: Table, shown: ShownValues, metrics: Sequence[Metric] = ()) -> Iterator[Said]:
+def texts_of(
+    table: Table, shown: ShownValues, metrics: Sequence[Metric] = ()
+) -> Iterator[SchemaTextPart]:
     """Yield all texts of the table, long ones cut; of values only those that are `shown`."""
-    yield Said("name", table.name)
+    yield SchemaTextPart("name", table.name)
     if table.comment:
-        yield Said("comment", table.comment[:_MAX_COMMENT])
+        yield SchemaTextPart("comment", table.comment[:_MAX_COMMENT])
     if table.meaning:
         for text in _meant(table.meaning.names, table.meaning.description):
-            yield Said("meaning", text)
+            yield SchemaTextPart("meaning", text)
 
     for metric in metrics:
-        yield Said("metric", metric.name)
+        yield SchemaTextPart("metric", metric.name)
         for text in _meant(metric.names, metric.description):
-            yield Said("metric", text)
+            yield SchemaTextPart("metric", text)
 
     for column in table.columns:
         yield from _texts_of_column(table, column, shown)
 
 
-def _texts_of_column(table: Table, column: Column, shown: ShownValues) -> Iterator[Said]:
-    yield Said("column", column.name, column.name)
+def _texts_of_column(table: Table, column: Column, shown: ShownValues) -> Iterator[SchemaTextPart]:
+    yield SchemaTextPart("column", column.name, column.name)
     if column.comment:
-        yield Said("column_comment", column.comment[:_MAX_COMMENT], column.name)
+        yield SchemaTextPart("column_comment", column.comment[:_MAX_COMMENT], column.name)
     if column.values:
         for value in shown(table, column)[:MOST_VALUES]:
-            yield Said("value", value[:_MAX_VALUE], column.name)
+            yield SchemaTextPart("value", value[:_MAX_VALUE], column.name)
 
     for text in _column_meant(column):
-        yield Said("column_meaning", text, column.name)
+        yield SchemaTextPart("column_meaning", text, column.name)
 
 
 def _column_meant(column: Column) -> Iterator[str]:

@@ -63,7 +63,7 @@ class NamedValue:
     values: tuple[str, ...]
 
 
-class _Held:
+class _ColumnValues:
     """The values of a column by their spellings, without those that no model may be shown."""
 
     def __init__(self, table: Table, column: Column) -> None:
@@ -136,7 +136,7 @@ class NamedValues:
             for key in keys:
                 self._add(key, number)
 
-        self._known: dict[int, _Held] = {}
+        self._known: dict[int, _ColumnValues] = {}
         self._schema = frozenset(_schema_phrases(catalog.tables))
         # First word of what is known → words of the longest that begins so.
         self._begins: dict[str, int] = {}
@@ -162,12 +162,12 @@ class NamedValues:
         schema = [span for span in spans if span.key in self._schema]
         values = [span for span in spans if span.key in self._places]
         exact = [span for span in _whole(values, schema) if not asked.says_nothing(span)]
-        known = [*exact, *schema]
+        covering = [*exact, *schema]
         named_values: list[NamedValue] = []
         for span in exact:
-            named_values.extend(self._values_named(asked, span, known))
+            named_values.extend(self._values_named(asked, span, covering))
 
-        for key in self._misspelt(asked, known):
+        for key in self._misspelt(asked, covering):
             named_values.extend(self._misspelt_at(key))
 
         return named_values[:_MAX_FOUND]
@@ -195,27 +195,27 @@ class NamedValues:
         return key in self._places and key not in self._common
 
     def _values_named(
-        self, asked: "_QuestionWords", span: _Span, known: Sequence[_Span]
+        self, asked: "_QuestionWords", span: _Span, covering: Sequence[_Span]
     ) -> Iterator[NamedValue]:
         for number in self._best(asked, span.key):
-            held = self._held(number)
-            if held.privacy is Privacy.PRIVATE:
+            entry = self._column_values(number)
+            if entry.privacy is Privacy.PRIVATE:
                 continue
-            if held.privacy is Privacy.NAMES and not asked.stands_alone(span, known):
+            if entry.privacy is Privacy.NAMES and not asked.stands_alone(span, covering):
                 continue
 
-            spelled = held.spelled(span.key)
-            shown = tuple(value for value in spelled if asked.writes(span, value))
-            if shown:
-                yield NamedValue(held.table, held.column, held.privacy, shown)
+            spelled = entry.spelled(span.key)
+            written = tuple(value for value in spelled if asked.writes(span, value))
+            if written:
+                yield NamedValue(entry.table, entry.column, entry.privacy, written)
 
-    def _held(self, number: int) -> _Held:
+    def _column_values(self, number: int) -> _ColumnValues:
         """Return the column's values; kept, because most questions name the same few columns."""
         if number not in self._known:
             if len(self._known) >= _MOST_KNOWN:
                 self._known = {}
 
-            self._known[number] = _Held(*self._columns[number])
+            self._known[number] = _ColumnValues(*self._columns[number])
 
         return self._known[number]
 
@@ -237,12 +237,12 @@ class NamedValues:
         ordered = sorted(places, key=lambda number: -shared(number))
         return ordered[:_MAX_COLUMNS]
 
-    def _misspelt(self, asked: "_QuestionWords", known: Sequence[_Span]) -> Iterator[str]:
+    def _misspelt(self, asked: "_QuestionWords", covering: Sequence[_Span]) -> Iterator[str]:
         """Yield the keys of values that the question writes with one letter wrong.
 
         Where several are that near, none of them is meant.
         """
-        free = asked.without(known)
+        free = asked.without(covering)
         for start, end in asked.stretches(free):
             written = " ".join(asked.words[start:end])
             if written in self._common or not _may_be_misspelt(written):
@@ -269,13 +269,13 @@ class NamedValues:
 
     def _misspelt_at(self, key: str) -> Iterator[NamedValue]:
         for number in self._places[key][:_MAX_COLUMNS]:
-            held = self._held(number)
-            if held.privacy is not Privacy.OPEN:
+            entry = self._column_values(number)
+            if entry.privacy is not Privacy.OPEN:
                 continue
 
-            values = tuple(held.whole.get(key, ()))
+            values = tuple(entry.whole.get(key, ()))
             if values:
-                yield NamedValue(held.table, held.column, held.privacy, values)
+                yield NamedValue(entry.table, entry.column, entry.privacy, values)
 
 
 class _QuestionWords:
@@ -331,9 +331,9 @@ class _QuestionWords:
 
         return True
 
-    def stands_alone(self, span: _Span, known: Sequence[_Span]) -> bool:
+    def stands_alone(self, span: _Span, covering: Sequence[_Span]) -> bool:
         """Tell whether the words beside a person's name are surely not part of the name."""
-        is_free = self.without(known)
+        is_free = self.without(covering)
         if self._may_be_of_name(span.start - 1, is_free, _BEFORE_NAMES):
             return False
 
@@ -354,10 +354,10 @@ class _QuestionWords:
         is_capitalised = self._written[beside][0].isupper()
         return is_capitalised and word not in self._common
 
-    def without(self, known: Sequence[_Span]) -> list[bool]:
+    def without(self, covering: Sequence[_Span]) -> list[bool]:
         """Tell of each word whether no known phrase covers it."""
         covered: set[int] = set()
-        for span in known:
+        for span in covering:
             covered.update(range(span.start, span.end))
 
         return [number not in covered for number in range(len(self.words))]
@@ -418,11 +418,11 @@ def _whole(values: Sequence[_Span], schema: Sequence[_Span]) -> Iterator[_Span]:
 
 def _schema_phrases(tables: Iterable[Table]) -> Iterator[str]:
     for table in tables:
-        things: tuple[Table | Column, ...] = (table, *table.columns)
-        for thing in things:
-            said = name_in_comment(thing.comment)
-            without_end = said.removesuffix(_TABLE).removesuffix(_INFORMATION)
-            for text in (thing.name, said, without_end):
+        table_and_columns: tuple[Table | Column, ...] = (table, *table.columns)
+        for thing in table_and_columns:
+            comment_name = name_in_comment(thing.comment)
+            without_end = comment_name.removesuffix(_TABLE).removesuffix(_INFORMATION)
+            for text in (thing.name, comment_name, without_end):
                 words: list[str] = []
                 for part in pieces(text):
                     words.extend(words_of(part))

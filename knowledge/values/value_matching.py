@@ -17,7 +17,7 @@ Place = tuple[tuple[str, str], str]
 
 
 @dataclass(frozen=True)
-class Held:
+class SearchedColumn:
     """A column that is searched, with its table."""
 
     table: Table
@@ -54,13 +54,15 @@ class Hit:
         return end <= other_start or other_end <= start
 
 
-def hits_in(held: Held, values: Sequence[str], stretches: Iterable[Stretch]) -> Iterator[Hit]:
+def hits_in(
+    target: SearchedColumn, values: Sequence[str], stretches: Iterable[Stretch]
+) -> Iterator[Hit]:
     """Yield the values of the column that the stretches name; none when they turn out personal."""
-    privacy = privacy_of(held.table, held.column)
+    privacy = privacy_of(target.table, target.column)
     if privacy is Privacy.PRIVATE:
         return
 
-    tests = allowed(held.table, held.column)
+    tests = allowed(target.table, target.column)
     is_open = privacy is Privacy.OPEN and len(tests) > 2  # else it holds persons or codes
     if not is_open:
         tests = tests[:1]
@@ -72,20 +74,20 @@ def hits_in(held: Held, values: Sequence[str], stretches: Iterable[Stretch]) -> 
 
     for stretch in stretches:
         for span in stretch.spans:
-            yield from _named(held, stretch, span, keys, tests, is_open=is_open)
+            yield from _named(target, stretch, span, keys, tests, is_open=is_open)
 
 
-def may_be_told(found: StoredValue, table: Table, column: Column) -> bool:
+def may_be_told(stored_value: StoredValue, table: Table, column: Column) -> bool:
     """Tell whether a model may see a value that was looked up.
 
     Of a column of names, only what is said itself.
     """
-    if not found.is_meant or is_private_value(found.value):
+    if not stored_value.is_meant or is_private_value(stored_value.value):
         return False
 
     privacy = privacy_of(table, column)
     if privacy is Privacy.NAMES:
-        return found.is_exact
+        return stored_value.is_exact
 
     return privacy is Privacy.OPEN
 
@@ -101,7 +103,7 @@ def _is_near(one: str, other: str) -> bool:
 
 
 def _named(
-    held: Held,
+    target: SearchedColumn,
     stretch: Stretch,
     span: tuple[int, int],
     values: Mapping[str, str],
@@ -110,41 +112,43 @@ def _named(
     is_open: bool,
 ) -> Iterator[Hit]:
     """Yield the values that a span names; `values` have the form in which texts are compared."""
-    said = stretch.said(*span)
+    words = stretch.said(*span)
     wide = stretch.widened(*span)
     key = stretch.keys[span]
     near = [value for value, form in values.items() if _is_near(key, form)]
-    meant = _meant(said, near, tests)
+    meant_value = _meant(words, near, tests)
     is_part = not is_open and wide != span  # a part of a person's name is another's
-    if meant is not None:
-        is_exact = same(said, meant)
-        stored = StoredValue(said, held.table.key, held.column.name, meant, is_exact=is_exact)
+    if meant_value is not None:
+        is_exact = same(words, meant_value)
+        stored = StoredValue(
+            words, target.table.key, target.column.name, meant_value, is_exact=is_exact
+        )
         yield Hit(stretch, span, stored, part_of=wide if is_part else None)
         offers_others = is_part
     else:
         offers_others = wide == span and stretch.is_unknown(*span)
 
     if offers_others:
-        yield from _hits_in(held, stretch, wide, values)
+        yield from _hits_in(target, stretch, wide, values)
 
 
 def _hits_in(
-    held: Held, stretch: Stretch, span: tuple[int, int], values: Mapping[str, str]
+    target: SearchedColumn, stretch: Stretch, span: tuple[int, int], values: Mapping[str, str]
 ) -> Iterator[Hit]:
-    said = stretch.said(*span)
-    for value in alike(said, values)[:_MOST_OFFERED]:
+    words = stretch.said(*span)
+    for value in alike(words, values)[:_MOST_OFFERED]:
         stored = StoredValue(
-            said, held.table.key, held.column.name, value, is_exact=False, is_meant=False
+            words, target.table.key, target.column.name, value, is_exact=False, is_meant=False
         )
         yield Hit(stretch, span, stored)
 
 
-def _meant(said: str, values: Sequence[str], tests: Iterable[Resembles]) -> str | None:
+def _meant(words: str, values: Sequence[str], tests: Iterable[Resembles]) -> str | None:
     """Return the value written so, else the only one that the words may stand for."""
-    if said in values:
-        return said
+    if words in values:
+        return words
 
-    return near_value(said, values, tests)
+    return near_value(words, values, tests)
 
 
 def joined(hits: Sequence[Hit]) -> Iterator[Hit]:
@@ -183,12 +187,12 @@ def _filling(whole: tuple[int, int], parts: Sequence[Hit]) -> list[Hit]:
 
 def longest(hits: Sequence[Hit], stretch: Stretch) -> Iterator[Hit]:
     """Yield the hits that count: meant before similar ones, long ones before those they touch."""
-    taken: list[Hit] = []
+    chosen: list[Hit] = []
     own = [hit for hit in hits if hit.stretch is stretch]
     for hit in sorted(own, key=_rank):
-        fits = all(_may_stand_beside(hit, other) for other in taken)
+        fits = all(_may_stand_beside(hit, other) for other in chosen)
         if fits:
-            taken.append(hit)
+            chosen.append(hit)
             yield hit
 
 

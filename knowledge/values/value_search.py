@@ -26,7 +26,7 @@ from common.ports import Database
 from common.values import Catalog
 from knowledge.index import IndexPart
 from knowledge.values.personal_data import Privacy, privacy_of
-from knowledge.values.value_matching import Held, Hit, Place, hits_in, joined, longest
+from knowledge.values.value_matching import Hit, Place, SearchedColumn, hits_in, joined, longest
 from knowledge.values.value_patterns import (
     Stretch,
     ValuePattern,
@@ -98,9 +98,9 @@ class _Known:
     slow: dict[tuple[str, str], float] = field(default_factory=dict)
 
     def found(self, sql: str) -> _Rows | None:
-        kept = self.results.get(sql)
-        if kept is not None and kept.expires_at > time.monotonic():
-            return kept.rows
+        entry = self.results.get(sql)
+        if entry is not None and entry.expires_at > time.monotonic():
+            return entry.rows
 
         return None
 
@@ -109,8 +109,8 @@ class _Known:
         while len(self.results) > _MOST_KEPT:
             self.results.popitem(last=False)
 
-    def is_slow(self, held: Held) -> bool:
-        return self.slow.get(held.table.key, 0.0) > time.monotonic()
+    def is_slow(self, target: SearchedColumn) -> bool:
+        return self.slow.get(target.table.key, 0.0) > time.monotonic()
 
 
 class _Viewers:
@@ -151,18 +151,18 @@ class ValueSearch:
         return self._timeout_s > 0
 
     async def find(
-        self, wanted: ValueRequest, catalog: Catalog, database: Database
+        self, request: ValueRequest, catalog: Catalog, database: Database
     ) -> tuple[StoredValue, ...]:
         """Return the stored values that are named.
 
         When the time is over or the database fails, these are what was found till then. Cancelling
         it stops the statement in the server.
         """
-        if not wanted.stretches or not self.is_on:
+        if not request.stretches or not self.is_on:
             return ()
 
         seen_before = _VIEWERS.of(catalog).who_see(database.rows_seen)
-        lookup = _Lookup(wanted, catalog, database, seen_before)
+        lookup = _Lookup(request, catalog, database, seen_before)
         try:
             async with asyncio.timeout(self._timeout_s):
                 await lookup.run()
@@ -182,19 +182,21 @@ class _Lookup:
     """The lookups of one question."""
 
     def __init__(
-        self, wanted: ValueRequest, catalog: Catalog, database: Database, known: _Known
+        self, request: ValueRequest, catalog: Catalog, database: Database, known: _Known
     ) -> None:
-        self._wanted = wanted
+        self._request = request
         self._database = database
         self._known = known
-        likely = (held for held in searched(wanted.places(), catalog) if not known.is_slow(held))
+        likely = (
+            target for target in searched(request.places(), catalog) if not known.is_slow(target)
+        )
         self._columns = list(islice(likely, MOST_COLUMNS))
-        self._asked: Sequence[Held] = ()
+        self._asked: Sequence[SearchedColumn] = ()
         self._hits: list[Hit] = []
 
     async def run(self) -> None:
         """Look for values as they are said, then for misspelt ones where nothing was found."""
-        stretches = self._wanted.stretches
+        stretches = self._request.stretches
         await self._search(exact_pattern(stretches), stretches)
         rest = []
         for stretch in stretches:
@@ -211,7 +213,7 @@ class _Lookup:
         hits = [hit for hit in self._hits if hit.part_of is None]
         hits += joined(self._hits)
         chosen: dict[StoredValue, None] = {}
-        for stretch in self._wanted.stretches:
+        for stretch in self._request.stretches:
             for hit in longest(hits, stretch):
                 chosen[hit.value] = None
 
@@ -220,7 +222,7 @@ class _Lookup:
     def give_up(self) -> None:
         """Leave the tables alone for a while that took too long."""
         until = time.monotonic() + _LEFT_ALONE_S
-        self._known.slow |= {held.table.key: until for held in self._asked}
+        self._known.slow |= {target.table.key: until for target in self._asked}
 
     def _explains(self, stretch: Stretch) -> bool:
         """Tell whether all that nothing explained names values that were found."""
@@ -246,10 +248,10 @@ class _Lookup:
 
             self._asked = self._columns[first : first + _AT_ONCE]
             rows = await self._matching(pattern, stretches)
-            for number, held in enumerate(self._asked):
+            for number, target in enumerate(self._asked):
                 values = _values_at(number, rows)
                 if values:
-                    judged = await self._judged(held)
+                    judged = await self._judged(target)
                     self._hits += hits_in(judged, values, stretches)
 
         self._asked = ()
@@ -259,8 +261,8 @@ class _Lookup:
     ) -> Sequence[tuple[int, str]]:
         """Return the values that match in the columns asked, each with its column's number."""
         branches = []
-        for number, held in enumerate(self._asked):
-            branch = await self._branch(number, held, pattern, stretches)
+        for number, target in enumerate(self._asked):
+            branch = await self._branch(number, target, pattern, stretches)
             if branch is not None:
                 branches.append(branch)
 
@@ -270,29 +272,33 @@ class _Lookup:
         return await self._rows(_search_statement(branches, pattern))
 
     async def _branch(
-        self, number: int, held: Held, pattern: ValuePattern, stretches: Sequence[Stretch]
+        self,
+        number: int,
+        target: SearchedColumn,
+        pattern: ValuePattern,
+        stretches: Sequence[Stretch],
     ) -> str | None:
-        is_small = 0 < held.table.row_estimate <= _SURELY_SMALL and held.table.kind == "table"
+        is_small = 0 < target.table.row_estimate <= _SURELY_SMALL and target.table.kind == "table"
         for way, condition in (
-            ("pattern", _matches(held, pattern)),
-            ("folded", _equals_folded(held, stretches)),
-            ("ordered", _equals_ordered(held, stretches)),
-            ("written", _equals_written(held, stretches)),
+            ("pattern", _matches(target, pattern)),
+            ("folded", _equals_folded(target, stretches)),
+            ("ordered", _equals_ordered(target, stretches)),
+            ("written", _equals_written(target, stretches)),
         ):
-            if is_small or await self._is_cheap(held, condition, way):
-                return _branch(number, held, condition, f"LIMIT {_MOST_ROWS}")
+            if is_small or await self._is_cheap(target, condition, way):
+                return _branch(number, target, condition, f"LIMIT {_MOST_ROWS}")
 
         return None
 
-    async def _is_cheap(self, held: Held, condition: str, way: str) -> bool:
+    async def _is_cheap(self, target: SearchedColumn, condition: str, way: str) -> bool:
         """Tell whether the planner finds this way of comparing cheap.
 
         It does when the table is small, or an index serves.
         """
-        kind = (held.place, way)
+        kind = (target.place, way)
         if kind not in self._known.ways:
             # Without a limit: the planner may hope to find that many soon.
-            sql = _search_statement([_branch(0, held, condition)], ValuePattern((), ""))
+            sql = _search_statement([_branch(0, target, condition)], ValuePattern((), ""))
             try:
                 plan = await self._database.explain(sql)
                 self._known.ways[kind] = plan.total_cost <= _CHEAP
@@ -301,19 +307,19 @@ class _Lookup:
 
         return self._known.ways[kind]
 
-    async def _judged(self, held: Held) -> Held:
+    async def _judged(self, target: SearchedColumn) -> SearchedColumn:
         """Return the column with some of its values, which tell whether it is personal."""
-        if held.place not in self._known.samples:
+        if target.place not in self._known.samples:
             rows = await self._rows(
-                f"SELECT 0 AS place, {_column_as_text(held)} AS value FROM {_source(held)}"
-                f" WHERE {_is_there(held)} LIMIT {_SAMPLE_ROWS}"
+                f"SELECT 0 AS place, {_column_as_text(target)} AS value FROM {_source(target)}"
+                f" WHERE {_is_there(target)} LIMIT {_SAMPLE_ROWS}"
             )
             values = {value for _, value in rows if len(value) <= _LONGEST}
-            self._known.samples[held.place] = tuple(sorted(values))
+            self._known.samples[target.place] = tuple(sorted(values))
 
-        sample = (*self._known.samples[held.place], *held.column.values)
-        column = replace(held.column, values=tuple(dict.fromkeys(sample)))
-        return Held(held.table, column)
+        sample = (*self._known.samples[target.place], *target.column.values)
+        column = replace(target.column, values=tuple(dict.fromkeys(sample)))
+        return SearchedColumn(target.table, column)
 
     async def _rows(self, sql: str) -> _Rows:
         rows = self._known.found(sql)
@@ -336,7 +342,7 @@ def _values_at(number: int, rows: Iterable[tuple[int, str]]) -> list[str]:
     return values
 
 
-def searched(places: Iterable[Place], catalog: Catalog) -> Iterator[Held]:
+def searched(places: Iterable[Place], catalog: Catalog) -> Iterator[SearchedColumn]:
     """Yield the columns of text that have more values than are known, and none that look personal.
 
     A search looks into the first `MOST_COLUMNS` of them.
@@ -355,7 +361,7 @@ def searched(places: Iterable[Place], catalog: Catalog) -> Iterator[Held]:
         if is_known or not _IS_TEXT.match(column.type):
             continue
         if privacy_of(table, column) is not Privacy.PRIVATE:
-            yield Held(table, column)
+            yield SearchedColumn(table, column)
 
 
 # ------------------------------------------------------------------------------
@@ -368,20 +374,19 @@ def _search_statement(branches: Sequence[str], pattern: ValuePattern) -> str:
     return f"WITH said(pattern) AS (SELECT {expression}) {united}"
 
 
-def _branch(number: int, held: Held, condition: str, limit: str = "") -> str:
+def _branch(number: int, target: SearchedColumn, condition: str, limit: str = "") -> str:
     """Select the values of one column that meet the condition, each once."""
     # OFFSET 0 keeps the limit from changing how the rows are found.
-    rows = (
-        f"SELECT {_column_as_text(held)} AS value FROM {_source(held)} WHERE {condition} OFFSET 0"
-    )
+    value = _column_as_text(target)
+    rows = f"SELECT {value} AS value FROM {_source(target)} WHERE {condition} OFFSET 0"
     columns = f"{number} AS place, found{number}.value"
     return f"(SELECT DISTINCT {columns} FROM ({rows}) AS found{number} {limit})"
 
 
-def _matches(held: Held, pattern: ValuePattern) -> str:
+def _matches(target: SearchedColumn, pattern: ValuePattern) -> str:
     # With the collation of bytes a pattern needs no locale, and works on columns whose collation
     # allows none. The size is known without reading a long text, which no question names.
-    text = _column_as_text(held)
+    text = _column_as_text(target)
     begins = []
     for size in (1, 2):
         beginnings = [beginning for beginning in pattern.beginnings if len(beginning) == size]
@@ -395,29 +400,29 @@ def _matches(held: Held, pattern: ValuePattern) -> str:
     )
 
 
-def _equals_folded(held: Held, stretches: Sequence[Stretch]) -> str:
+def _equals_folded(target: SearchedColumn, stretches: Sequence[Stretch]) -> str:
     """Compare in such a way that an index on the column in lower case serves."""
     written = writings(stretches, _MOST_WRITINGS)
     lowered = dict.fromkeys(writing.lower() for writing in written)
-    return f"lower({quoted(held.column.name)}) IN {_in_brackets(lowered)}"
+    return f"lower({quoted(target.column.name)}) IN {_in_brackets(lowered)}"
 
 
-def _equals_written(held: Held, stretches: Sequence[Stretch]) -> str:
+def _equals_written(target: SearchedColumn, stretches: Sequence[Stretch]) -> str:
     """Compare with the likeliest writings, so that an index on the column itself serves."""
     written = writings(stretches, _MOST_WRITINGS)
-    return f"{quoted(held.column.name)} IN {_in_brackets(written)}"
+    return f"{quoted(target.column.name)} IN {_in_brackets(written)}"
 
 
-def _equals_ordered(held: Held, stretches: Sequence[Stretch]) -> str:
+def _equals_ordered(target: SearchedColumn, stretches: Sequence[Stretch]) -> str:
     """Compare as `_equals_written`, and with all between lower case and capitals.
 
     In the order of a language, only other cases of the same letters stand there; in that of bytes,
     nothing.
     """
     written = writings(stretches, _MOST_WRITINGS)
-    ranges = dict.fromkeys((one.lower(), one.upper()) for one in written)
-    column = quoted(held.column.name)
-    conditions = [_equals_written(held, stretches)]
+    ranges = dict.fromkeys((writing.lower(), writing.upper()) for writing in written)
+    column = quoted(target.column.name)
+    conditions = [_equals_written(target, stretches)]
     for low, high in islice(ranges, _MOST_RANGES):
         conditions.append(f"{column} BETWEEN {sql_literal(low)} AND {sql_literal(high)}")
 
@@ -429,17 +434,17 @@ def _in_brackets(texts: Iterable[str]) -> str:
     return f"({literals})"
 
 
-def _is_there(held: Held) -> str:
-    column = quoted(held.column.name)
-    return f"{column} IS NOT NULL AND octet_length({_column_as_text(held)}) <= {_MOST_BYTES}"
+def _is_there(target: SearchedColumn) -> str:
+    column = quoted(target.column.name)
+    return f"{column} IS NOT NULL AND octet_length({_column_as_text(target)}) <= {_MOST_BYTES}"
 
 
-def _column_as_text(held: Held) -> str:
-    return f"CAST({quoted(held.column.name)} AS text)"
+def _column_as_text(target: SearchedColumn) -> str:
+    return f"CAST({quoted(target.column.name)} AS text)"
 
 
-def _source(held: Held) -> str:
-    return f"{quoted(held.table.schema)}.{quoted(held.table.name)}"
+def _source(target: SearchedColumn) -> str:
+    return f"{quoted(target.table.schema)}.{quoted(target.table.name)}"
 
 
 def sql_literal(text: str) -> str:

@@ -78,7 +78,7 @@ class ExecuteCurrentSql(Arguments):
 
 
 def virtual_tools(
-    given: ToolAgentContext, scratchpad: Scratchpad, *, samples: bool
+    agent_context: ToolAgentContext, scratchpad: Scratchpad, *, samples: bool
 ) -> tuple[Tool[Any], ...]:
     """Build the tools of one question.
 
@@ -87,33 +87,33 @@ def virtual_tools(
     Args:
         samples: whether a model may be told stored values that it did not select.
     """
-    runners = given.registry.groups(RUN_SQL)
+    runners = agent_context.registry.groups(RUN_SQL)
     return (
-        _query_schema(given, scratchpad),
-        replace(_generate_sql(given, scratchpad), groups=runners),
+        _query_schema(agent_context, scratchpad),
+        replace(_generate_sql(agent_context, scratchpad), groups=runners),
         replace(_execute_current_sql(scratchpad, samples=samples), groups=runners),
     )
 
 
-def _query_schema(given: ToolAgentContext, scratchpad: Scratchpad) -> Tool[QuerySchema]:
+def _query_schema(agent_context: ToolAgentContext, scratchpad: Scratchpad) -> Tool[QuerySchema]:
     """Build the tool upon those that read the catalogue; it takes the right to call both."""
-    actor = given.session.question.actor
-    describe = given.registry.find("describe_table", actor)
-    search = given.registry.find("search_schema", actor)
+    actor = agent_context.session.question.actor
+    describe = agent_context.registry.find("describe_table", actor)
+    search = agent_context.registry.find("search_schema", actor)
 
-    async def run(context: ToolContext, wanted: QuerySchema) -> ToolResult:
-        names = _table_names(wanted)
+    async def run(context: ToolContext, arguments: QuerySchema) -> ToolResult:
+        names = _table_names(arguments)
         calls = [(describe, {"table": name}) for name in names[:_MOST_TABLES]]
-        words = _search_words(wanted, names, context)
+        words = _search_words(arguments, names, context)
         if words:
             calls.append((search, {"words": words}))
 
-        results = await _all_looked_up(calls, given, context)
-        found = [result for result in results if result.error_type is None]
-        if found:
+        results = await _all_looked_up(calls, agent_context, context)
+        succeeded = [result for result in results if result.error_type is None]
+        if succeeded:
             scratchpad.was_shown_tables()
 
-        first = (found or results)[0]
+        first = (succeeded or results)[0]
         return replace(first, text=_joined_texts(results, len(names)))
 
     may_call_both = describe is not None and search is not None
@@ -137,14 +137,14 @@ def _joined_texts(results: Sequence[ToolResult], count: int) -> str:
     return "\n\n".join(texts)
 
 
-def _table_names(wanted: QuerySchema) -> list[str]:
-    names = wanted.tables or ()
+def _table_names(arguments: QuerySchema) -> list[str]:
+    names = arguments.tables or ()
     return [name for name in names if name.strip()]
 
 
-def _search_words(wanted: QuerySchema, names: Sequence[str], context: ToolContext) -> str:
+def _search_words(arguments: QuerySchema, names: Sequence[str], context: ToolContext) -> str:
     """Return the words to search by; without words and names, those of the question."""
-    words = (wanted.words or "").strip()
+    words = (arguments.words or "").strip()
     if words or names:
         return words
 
@@ -153,41 +153,44 @@ def _search_words(wanted: QuerySchema, names: Sequence[str], context: ToolContex
 
 async def _all_looked_up(
     calls: Sequence[tuple[Tool[Any] | None, Mapping[str, Any]]],
-    given: ToolAgentContext,
+    agent_context: ToolAgentContext,
     context: ToolContext,
 ) -> list[ToolResult]:
     results = []
     for tool, arguments in calls:
         if tool is not None:
-            results.append(await _looked_up(tool, arguments, given, context))
+            results.append(await _looked_up(tool, arguments, agent_context, context))
 
     return results
 
 
 async def _looked_up(
-    tool: Tool[Any], asked: Mapping[str, Any], given: ToolAgentContext, context: ToolContext
+    tool: Tool[Any],
+    fields: Mapping[str, Any],
+    agent_context: ToolAgentContext,
+    context: ToolContext,
 ) -> ToolResult:
     try:
-        arguments = await given.registry.transformed(
-            tool, tool.arguments.model_validate(asked), context
+        arguments = await agent_context.registry.transformed(
+            tool, tool.arguments.model_validate(fields), context
         )
         return await tool.run(context, arguments)
     except CituError as error:
         return failed(error)
 
 
-def _generate_sql(given: ToolAgentContext, scratchpad: Scratchpad) -> Tool[GenerateSql]:
+def _generate_sql(agent_context: ToolAgentContext, scratchpad: Scratchpad) -> Tool[GenerateSql]:
     async def run(context: ToolContext, arguments: GenerateSql) -> ToolResult:
         sql = (arguments.sql or "").strip()
         is_written = not sql
         if is_written:
-            written = await _written(arguments.instruction, given, scratchpad)
+            written = await _written(arguments.instruction, agent_context, scratchpad)
             if isinstance(written, ToolResult):
                 return written
 
             sql = written
 
-        given_sql, sql = sql, await _transformed(sql, given, context)
+        given_sql, sql = sql, await _transformed(sql, agent_context, context)
         try:
             plan = await context.database.explain(sql)
         except InvalidSql as error:
@@ -208,19 +211,19 @@ def _generate_sql(given: ToolAgentContext, scratchpad: Scratchpad) -> Tool[Gener
     )
 
 
-async def _transformed(sql: str, given: ToolAgentContext, context: ToolContext) -> str:
+async def _transformed(sql: str, agent_context: ToolAgentContext, context: ToolContext) -> str:
     """Return the statement as transforms change that of `run_sql`, in whose place it is run."""
-    run_sql = given.registry.find(RUN_SQL, context.question.actor)
+    run_sql = agent_context.registry.find(RUN_SQL, context.question.actor)
     assert run_sql is not None, "who may not call it may not call this tool either"
-    changed: RunSql = await given.registry.transformed(run_sql, RunSql(sql=sql), context)
+    changed: RunSql = await agent_context.registry.transformed(run_sql, RunSql(sql=sql), context)
     return changed.sql
 
 
 async def _written(
-    instruction: str, given: ToolAgentContext, scratchpad: Scratchpad
+    instruction: str, agent_context: ToolAgentContext, scratchpad: Scratchpad
 ) -> str | ToolResult:
     """Have the model write the statement; return a result that says why when it writes none."""
-    session = given.session
+    session = agent_context.session
     inquiry = scratchpad.inquiry
     # The answer needs a call of the model as well.
     if session.is_last_model_call or session.limit_before_model() is not None:
@@ -228,7 +231,7 @@ async def _written(
 
     assert inquiry is not None, "the tool is offered once the schema is known"
     try:
-        reply = await given.skills.write_sql(_narrowed(inquiry, instruction))
+        reply = await agent_context.skills.write_sql(_narrowed(inquiry, instruction))
     except ForbiddenStatement as error:
         session.spend(error.usage)
         raise
@@ -238,13 +241,13 @@ async def _written(
 
     session.spend(reply.usage)
     # A statement by rules is not what the model asked for.
-    if given.skills.name == given.rules.name:
+    if agent_context.skills.name == agent_context.rules.name:
         return ToolResult(f"{_FAILED}: write the statement yourself.", _NOT_WRITTEN, _FAILED)
 
     draft = reply.value
     if isinstance(draft, NoSql):
-        told = f"{_NO_SQL}: {draft.reason}: {one_line(draft.prompt, _MOST_EXPLANATION)}"
-        return ToolResult(told, _NOT_WRITTEN, _NO_SQL)
+        explanation = f"{_NO_SQL}: {draft.reason}: {one_line(draft.prompt, _MOST_EXPLANATION)}"
+        return ToolResult(explanation, _NOT_WRITTEN, _NO_SQL)
 
     return draft.text
 

@@ -527,8 +527,8 @@ def _loose_json(reader: _Reader, text: str, depth: int) -> Iterator[FoundSql]:
         except ValueError:
             continue
 
-        for one in _of_value(reader, value, key[1], depth):
-            yield one._replace(start=key.start(), end=end)
+        for sql in _of_value(reader, value, key[1], depth):
+            yield sql._replace(start=key.start(), end=end)
 
 
 # ------------------------------------------------------------------------------

@@ -137,8 +137,10 @@ class SchemaText:
     ) -> tuple[list[str], list[Table]]:
         """Return the texts of the candidates that fit into `room`, and the tables that don't."""
         question_forms = forms(question)
-        held = self._held(question, hints)
-        tried = packed((self._shown(table, question_forms, held) for table in candidates), room)
+        columns_holding = self._held(question, hints)
+        tried = packed(
+            (self._shown(table, question_forms, columns_holding) for table in candidates), room
+        )
         texts: list[str] = []
         left_out: list[Table] = []
         for table, shown in zip_longest(candidates, tried):
@@ -203,22 +205,22 @@ class SchemaText:
 
     def _tellable(self, looked_up: Sequence[StoredValue]) -> Iterator[tuple[str, str]]:
         """Yield the values that the prompt may tell, with their columns in SQL."""
-        for one in looked_up:
-            table = self.catalog.by_key.get(one.table)
-            column = table.column(one.column) if table is not None else None
+        for stored_value in looked_up:
+            table = self.catalog.by_key.get(stored_value.table)
+            column = table.column(stored_value.column) if table is not None else None
             if table is None or column is None:
                 continue
-            if may_be_told(one, table, column):
-                yield self._column_name(table, column), one.value
+            if may_be_told(stored_value, table, column):
+                yield self._column_name(table, column), stored_value.value
 
     def _column_name(self, table: Table, column: Column) -> str:
         return f"{self.name(table)}.{identifier(column.name)}"
 
     def find(self, name: str) -> Table | None:
         """Return the table of that name, qualified or not, in any case."""
-        wanted = name.replace('"', "").lower()
+        folded_name = name.replace('"', "").lower()
         for table in self.catalog.tables:
-            if wanted in (table.name.lower(), f"{table.schema}.{table.name}".lower()):
+            if folded_name in (table.name.lower(), f"{table.schema}.{table.name}".lower()):
                 return table
 
         return None
@@ -241,14 +243,14 @@ class SchemaText:
 
     def _held(self, question: str, hints: Hints) -> Mapping[TableKey, Collection[str]]:
         """Return columns with a value that the question names, by their tables."""
-        held: defaultdict[TableKey, set[str]] = defaultdict(set)
+        columns: defaultdict[TableKey, set[str]] = defaultdict(set)
         for named in self._values.find(question):
-            held[named.table.key].add(named.column.name)
+            columns[named.table.key].add(named.column.name)
 
         for key, column in hints.held:
-            held[key].add(column)
+            columns[key].add(column)
 
-        return held
+        return columns
 
     def _with_names(self, shown: Sequence[str], left_out: Sequence[Table], budget: int) -> str:
         """Return the texts, and a line that names and counts the tables left out."""
@@ -271,11 +273,14 @@ class SchemaText:
         return [self.catalog.by_key[key] for key in keys]
 
     def _shown(
-        self, table: Table, asked: Mapping[str, Form], held: Mapping[TableKey, Collection[str]]
+        self,
+        table: Table,
+        asked: Mapping[str, Form],
+        columns_holding: Mapping[TableKey, Collection[str]],
     ) -> Shown:
         """Return the table; its columns are chosen by their relevance to the question."""
         columns = informative_columns(
-            table, self._ranking.joining(table.key), asked, held.get(table.key, ())
+            table, self._ranking.joining(table.key), asked, columns_holding.get(table.key, ())
         )
         return Shown(self._text_of(table), columns)
 
@@ -367,20 +372,20 @@ class SchemaText:
 
         called = values_called(column.meaning)
         if column.allowed:
-            shown = list(filter(_is_showable, column.allowed))[:_MAX_ALLOWED]
+            values = list(filter(_is_showable, column.allowed))[:_MAX_ALLOWED]
             plain = _are_numbers(column, column.allowed)
-            is_cut = len(shown) < len(column.allowed)
-            return _value_list("one of", _literals(shown, called, plain=plain), is_cut)
+            is_cut = len(values) < len(column.allowed)
+            return _value_list("one of", _literals(values, called, plain=plain), is_cut)
 
         stored = self._stored(table, column)
         if column.period and stored is not None:
             return f" [from {column.period[0]} to {column.period[1]}]"
 
         named = list(filter(_is_showable, called))[:_MAX_ALLOWED]
-        shown = list(dict.fromkeys((*named, *(stored or ()))))
-        plain = _are_numbers(column, shown)
+        values = list(dict.fromkeys((*named, *(stored or ()))))
+        plain = _are_numbers(column, values)
         is_cut = stored is None or len(stored) < len(column.values)
-        return _value_list("values", _literals(shown, called, plain=plain), is_cut)
+        return _value_list("values", _literals(values, called, plain=plain), is_cut)
 
     def _stored(self, table: Table, column: Column) -> Sequence[str] | None:
         """Return the few stored values that may be shown; None when none may."""
