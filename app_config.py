@@ -20,6 +20,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from common.loopback import is_safe_address
 
 _API_KEYS = "api_keys.json"
+_MOST_TURNS = 50  # that a question may look back on
 
 
 class ConfigurationError(Exception):
@@ -271,10 +272,10 @@ def _time_zone(text: str) -> str:
     return text
 
 
-def _turns(text: str) -> int:
+def _turn_count(text: str) -> int:
     value: int = _positive(int)(text)
-    if value > 50:
-        raise ValueError("at most 50")
+    if value > _MOST_TURNS:
+        raise ValueError(f"at most {_MOST_TURNS}")
 
     return value
 
@@ -969,7 +970,7 @@ class Settings:
     history_turns: int = setting(
         10,
         "earlier turns a question looks back on, at most 50",
-        parse=_turns,
+        parse=_turn_count,
     )
     history_tokens: int = setting(
         0,

@@ -191,7 +191,7 @@ def _operation_json(operation: Operation, parts: dict[str, Any]) -> dict[str, An
         described["requestBody"] = _body(operation, parts)
 
     replies = {str(reply.status): _reply(reply, operation, parts) for reply in operation.replies}
-    errors = {str(status): _error(status, operation) for status in operation.errors}
+    errors = {str(status): _error_reference(status, operation) for status in operation.errors}
     described["responses"] = {**replies, **errors}
     return described
 
@@ -269,7 +269,8 @@ def _content(reply: OperationReply, media: str) -> dict[str, Any]:
     return {"schema": {"type": "string"} if media.startswith("text/") else _BYTES}
 
 
-def _error(status: int, operation: Operation) -> dict[str, str]:
+def _error_reference(status: int, operation: Operation) -> dict[str, str]:
+    """Return a reference to the description of an error that several operations share."""
     kind = {401: "Unauthorized", 429: "RateLimited"}.get(status, "Error")
     # Answers to Vanna's clients carry chunks beside the envelope; a handshake's do not.
     if operation.tag == "vanna" and operation.method == "post":

@@ -128,16 +128,16 @@ class Datasources:
         before = self._shared
         shared = {}
         for name, datasource in datasources.items():
-            known = before.get(name)
-            if known is None or known.datasource is not datasource:
-                known = _Shared(datasource, self._prepare, self._span)
+            entry = before.get(name)
+            if entry is None or entry.datasource is not datasource:
+                entry = _Shared(datasource, self._prepare, self._span)
 
-            shared[name] = known
+            shared[name] = entry
 
         self._shared = shared
-        for name, left in before.items():
-            if shared.get(name) is not left:
-                left.inner.close()
+        for name, entry in before.items():
+            if shared.get(name) is not entry:
+                entry.inner.close()
 
     def names(self, actor: Actor) -> tuple[str, ...]:
         """Return the names of the databases that the actor may ask."""

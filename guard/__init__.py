@@ -244,9 +244,8 @@ class Guard:
 
     def inspect(self, sql: str) -> Inspection:
         """Return what the query uses; raises what `check` raises."""
-        verdicts = (
-            self._verdicts
-        )  # if another thread learns new facts now, this verdict goes with the old ones
+        # If another thread learns new facts now, this verdict goes with the old ones.
+        verdicts = self._verdicts
         verdict = verdicts.get(sql)
         if verdict is None:
             verdict = self._judge(sql)

@@ -168,6 +168,7 @@ def _has_constant_side(marks: list[str], place: int) -> bool:
 
 
 def _is_constant(mark: str) -> bool:
+    """Tell whether a token of a JSON path is a literal or a variable: `$` alone is the document."""
     if mark in _JSON_WORDS:
         return True
 

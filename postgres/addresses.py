@@ -21,10 +21,10 @@ def described_address(dsn: str) -> str:
     Raises:
         psycopg2.ProgrammingError: it is no connection string.
     """
-    known = {name: value for name, value in parse_dsn(dsn).items() if value}
-    host = known.get("host", known.get("hostaddr", "this machine"))
-    database = known.get("dbname", known.get("user", "postgres"))
-    port = known.get("port", "")
+    parameters = {name: value for name, value in parse_dsn(dsn).items() if value}
+    host = parameters.get("host", parameters.get("hostaddr", "this machine"))
+    database = parameters.get("dbname", parameters.get("user", "postgres"))
+    port = parameters.get("port", "")
     is_socket_folder = host.startswith("/")
     if port.isdigit() and not is_socket_folder:
         host = f"{host}:{port}"

@@ -310,6 +310,7 @@ class ConnectionLoop(ThreadWorker):  # type: ignore[misc]  # gunicorn has no typ
             return False
 
         request = conn.parser.mesg
+        # Making the environment would send the client the 100 that it expects.
         expects, request._expected_100_continue = request._expected_100_continue, False
         try:
             _, environ = wsgi.create(request, conn.sock, conn.client, conn.server, self.cfg)

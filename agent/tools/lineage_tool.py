@@ -48,7 +48,7 @@ def lineage_tool(views_of: ViewsOf, drafts_of: DraftsOf) -> Tool[TableLineageArg
         column = arguments.column
         place = drafted_place(arguments.table, column, drafted)
         if place is None:
-            place = _place(arguments.table, column, catalog)
+            place = _qualified_table(arguments.table, column, catalog)
 
         views = await views_of(question)
         # What transforms and the rights of this very call leave of the catalogue decides.
@@ -82,7 +82,7 @@ def lineage_tool(views_of: ViewsOf, drafts_of: DraftsOf) -> Tool[TableLineageArg
     )
 
 
-def _place(name: str, column: str | None, catalog: Catalog) -> str:
+def _qualified_table(name: str, column: str | None, catalog: Catalog) -> str:
     """Return the full name of a table that has the column.
 
     Raises:

@@ -348,6 +348,7 @@ def _within(column: BoundColumn, day: Any) -> tuple[RowTest, ...]:
 
 
 def _until(column: BoundColumn, value: Any) -> BoundCondition:
+    """Return the condition that a value is at most `value`; a day counts to its end."""
     if is_day(value):
         return BoundCondition(column, "<", next_day(value))
 

@@ -154,10 +154,11 @@ def _replaced(value: Any, others: set[str], answer: str) -> Any:
 
 def means_the_same(one: BoundIntent, other: BoundIntent) -> bool:
     """Tell whether two intents mean the same rows, whatever their columns and steps are called."""
-    return _meaning(one) == _meaning(other)
+    return _comparable_parts(one) == _comparable_parts(other)
 
 
-def _meaning(intent: BoundIntent) -> list[str]:
+def _comparable_parts(intent: BoundIntent) -> list[str]:
+    """Return what intents that mean the same rows have in common, in a fixed order."""
     tables = sorted(f"{source.table.schema}.{source.table.name}" for source in intent.sources)
     steps = sorted(repr(_nameless(step)) for step in intent.steps)
     return [*tables, *steps, intent.time_zone, intent.target.mode]

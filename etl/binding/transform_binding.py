@@ -65,7 +65,11 @@ class TransformBinding:
         zh, en = f"名称 {name} 已被使用。", f"the name {name} is taken."
         require(name not in known, field, zh, en)
 
-    def _table(self, parameters: TransformParameters, order: int) -> str | None:
+    def _source_name(self, parameters: TransformParameters, order: int) -> str | None:
+        """Return the name of the source that the step is about.
+
+        None where it names none, and behind an aggregate, whose result has no tables.
+        """
         if parameters.table is None or self._scope.result is not None:
             return None
 
@@ -89,7 +93,7 @@ class TransformBinding:
     def _compute(self, parameters: TransformParameters, operation: CheckedOperation) -> None:
         order = operation.order
         parsed = parse_expression(parameters.expression or "")
-        table = self._table(parameters, order)
+        table = self._source_name(parameters, order)
         bound = self._scope.bind_expression(parsed, order, table)
         try:
             type_ = type_of(bound, self._scope.type_in_tree)
@@ -121,7 +125,7 @@ class TransformBinding:
         if self._scope.result is not None:
             column = BoundColumn("", self._scope.result_name(text, order))
         else:
-            column = self._scope.column(text, order, table=self._table(parameters, order))
+            column = self._scope.column(text, order, table=self._source_name(parameters, order))
 
         stored_type = self._scope.type_of(column)
         mapping = []
@@ -167,7 +171,7 @@ class TransformBinding:
             )
 
         rates = self._rates(rate.table, order)
-        table = self._table(parameters, order)
+        table = self._source_name(parameters, order)
         amount = self._scope.column(parameters.amount or "", order, table=table)
         self._check_number(amount, f"{operation.field}.amount")
         owner = amount.source or self._state.tree.base

@@ -129,7 +129,7 @@ def _column_names(node: EtlNode) -> list[str]:
 
 
 def adopted_plan(plan: ArchitecturePlan, rules: Draft) -> ArchitecturePlan:
-    """Return the plan with the rules' target, which the request decides.
+    """Return a model's plan with the rules' target, which the request decides.
 
     Where all nodes are as in the rules' plan, it is that one.
     """
@@ -137,28 +137,29 @@ def adopted_plan(plan: ArchitecturePlan, rules: Draft) -> ArchitecturePlan:
     if shapes == [_shape(node) for node in rules.plan.nodes]:
         return rules.plan
 
-    known: set[int] = set()
+    requested: set[int] = set()
     for node in rules.plan.nodes:
-        known.update(node.operations)
+        requested.update(node.operations)
 
-    *before, last = [_with_known(node, known) for node in plan.nodes]
+    *before, last = [_with_requested(node, requested) for node in plan.nodes]
     changes = {"inputs": last.inputs, "operations": last.operations}
     target = rules.target.node.model_copy(update=changes)
     return ArchitecturePlan(pattern=plan.pattern, nodes=[*before, target], target=plan.target)
 
 
 def _shape(node: EtlNode) -> tuple[str, Sequence[str], Sequence[str]]:
+    """Return what two nodes have in common that are the same to a plan."""
     return node.name, node.inputs, _column_names(node)
 
 
-def _with_known(node: EtlNode, operations: Collection[int]) -> EtlNode:
+def _with_requested(node: EtlNode, operations: Collection[int]) -> EtlNode:
     """Return the node with those of its operations that the request has."""
-    known = []
+    requested = []
     for order in node.operations:
         if order in operations:
-            known.append(order)
+            requested.append(order)
 
-    return node.model_copy(update={"operations": known})
+    return node.model_copy(update={"operations": requested})
 
 
 def planned_draft(plan: ArchitecturePlan, rules: Draft) -> Draft:

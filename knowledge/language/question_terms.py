@@ -45,8 +45,8 @@ def _joined(*tables: _Said) -> _Said:
     return entries
 
 
-_OF_ENGLISH = _joined(EN_TO_EN, EN_TO_ZH, EVENTS_OF_VERBS, TRANSLATED_EN)
-_OF_CHINESE = _joined(ZH_TO_EN, ZH_TO_ZH, EVENTS_OF_VERBS, TRANSLATED_ZH)
+_ENGLISH_SYNONYMS = _joined(EN_TO_EN, EN_TO_ZH, EVENTS_OF_VERBS, TRANSLATED_EN)
+_CHINESE_SYNONYMS = _joined(ZH_TO_EN, ZH_TO_ZH, EVENTS_OF_VERBS, TRANSLATED_ZH)
 _TRANSLATED = _joined(ZH_TO_EN, TRANSLATED_ZH)
 _NAMED_IN_CHINESE = frozenset(EN_TO_ZH) | frozenset(TRANSLATED_EN)
 _FAINT = frozenset(
@@ -139,9 +139,9 @@ def has_translation(identifier: str) -> bool:
 @lru_cache(maxsize=20_000)
 def _other_terms(phrase: str, first_term: str) -> tuple[tuple[str, Form], ...]:
     """Return the terms of synonyms and translations of a phrase of the word lists."""
-    synonyms = _OF_ENGLISH
+    synonyms = _ENGLISH_SYNONYMS
     if is_han(phrase):
-        synonyms = _OF_CHINESE
+        synonyms = _CHINESE_SYNONYMS
 
     form_by_term: dict[str, Form] = {}
     for synonym in synonyms[phrase]:
@@ -198,7 +198,7 @@ def _chinese_phrases(question: str) -> Iterator[tuple[str, str]]:
         last = min(len(text), start + _LONGEST_SYNONYM)
         for end in range(start + 1, last + 1):
             phrase = text[start:end]
-            if phrase in _OF_CHINESE:
+            if phrase in _CHINESE_SYNONYMS:
                 yield phrase, phrase[:2]
 
 
@@ -212,5 +212,5 @@ def _english_phrases(words: Iterable[str]) -> Iterator[tuple[str, str]]:
     for count in range(_LONGEST_PHRASE, 0, -1):
         for start in range(len(stems) - count + 1):
             phrase = " ".join(stems[start : start + count])
-            if phrase in _OF_ENGLISH:
+            if phrase in _ENGLISH_SYNONYMS:
                 yield phrase, latin[start]

@@ -391,7 +391,10 @@ def _of_changes(labels: list[str], output_columns: Sequence[OutputColumn], lang:
 def _by_own_names(
     labels: list[str], output_columns: Sequence[OutputColumn], lang: Lang
 ) -> list[str]:
-    """Write the query's own names behind labels of several columns, and of parts of the rows."""
+    """Write the query's own names behind labels that don't tell columns apart.
+
+    These are labels of several columns, and of figures over a part of the rows.
+    """
     often = Counter(labels)
     named = []
     for label, output in zip(labels, output_columns, strict=True):

@@ -109,10 +109,10 @@ class OperatedFile:
     def _open_one(self, proposal_id: str) -> SemanticProposal:
         proposal = self._use(lambda store: store.proposals.find(self.datasource, proposal_id))
         if proposal is None or proposal.state != "open":
-            state = (
+            problem = (
                 "There is no proposal" if proposal is None else f"It is {proposal.state} already:"
             )
-            raise ProposalRefused(f"{state} {proposal_id}.")
+            raise ProposalRefused(f"{problem} {proposal_id}.")
 
         return proposal
 

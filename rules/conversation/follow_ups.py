@@ -20,7 +20,7 @@ from rules.linking.marks import marks_of
 from rules.query.pending import NOTHING_SETTLED, Settled
 from rules.query.query import AGGREGATES, Figure, Function
 from rules.query.refusals import Refusal, refuse_too_long, unknown_parts, unknown_words
-from rules.query.years import dated, this_year
+from rules.query.years import this_year, with_missing_years
 from rules.reading import comparing, grouping
 from rules.reading.cover import readings
 from rules.reading.inclusions import Inclusion, without_inclusion
@@ -101,7 +101,7 @@ def read_change(
     is_chinese = language_of(without_courtesy(question)) == "zh"
     marks = marks_of(text, lexicon, FOLLOW_UP_INTENTS)
     refuse_too_long(question, marks)
-    marks = dated(marks, settled.year or year, is_chinese)
+    marks = with_missing_years(marks, settled.year or year, is_chinese)
     marks, inclusion = without_inclusion(marks)
     nouns = nouns_of(marks, lexicon, hint, context)
     read = QuestionWords(marks, nouns, lexicon, is_chinese=is_chinese, settled=settled)

@@ -67,7 +67,7 @@ def year_of_period(period: Period, is_chinese: bool) -> str:
     return next(iter(_words(is_chinese).get(f"dates.years.{years_ago}")), "")
 
 
-def dated(marks: Iterable[Mark], year: str, is_chinese: bool) -> tuple[Mark, ...]:
+def with_missing_years(marks: Iterable[Mark], year: str, is_chinese: bool) -> tuple[Mark, ...]:
     """Return the marks; months, days and quarters without their year are those of `year`."""
     if not year:
         return tuple(marks)

@@ -69,7 +69,12 @@ def span(match: Match) -> Parts | None:
 def _follows_date(match: Match) -> bool:
     """Tell whether the period belongs to the date before it: "born before 1960 were admitted"."""
     before = match.question.word_at(match.start - 1)
-    return before is not None and "dcol" in before.senses and "tab" not in before.senses
+    if before is None:
+        return False
+
+    names_date = "dcol" in before.senses
+    names_table = "tab" in before.senses
+    return names_date and not names_table
 
 
 def _bounded_periods(match: Match, item: MatchedItem) -> tuple[Period, ...]:

@@ -48,8 +48,8 @@ class Repair:
         return {"repair_sql": dict(self.prompt_parts)}
 
     @property
-    def happened(self) -> str:
-        """Return the entry for it in `execution_path`."""
+    def path_entry(self) -> str:
+        """Return the entry for the repair in `execution_path`."""
         if self.error is None:
             return SUCCESS
         if isinstance(self.error, ForbiddenStatement | ForbiddenObject):

@@ -41,7 +41,7 @@ class RolePrompts:
         self, name: str, state: EtlState, catalog: Catalog, **data: Any
     ) -> list[Message]:
         """Return the prompt of that name, for the request in words; `data` is JSON."""
-        parts = await self._known(state, catalog)
+        parts = await self._request_parts(state, catalog)
         today = str(state["options"]["today"])
         return prompt(name, state["lang"], today=today, **parts, **_texts(data))
 
@@ -54,15 +54,18 @@ class RolePrompts:
         **data: Any,
     ) -> list[Message]:
         """Return the prompt of that name, for an intent over these tables; `data` is JSON."""
-        knowledge = await self._known(state, catalog)
+        parts = await self._request_parts(state, catalog)
         described = await self._reader.described(catalog)
         own = [catalog.by_key[table.key] for table in tables if table.key in catalog.by_key]
         schema, _ = await asyncio.to_thread(described.some, own, state["question"], _SCHEMA_TOKENS)
-        learnt = {key: knowledge[key] for key in ("examples", "lessons")}
+        learnt = {key: parts[key] for key in ("examples", "lessons")}
         return prompt(name, state["lang"], schema=schema, **learnt, **_texts(data))
 
-    async def _known(self, state: EtlState, catalog: Catalog) -> dict[str, str]:
-        """Return the parts about the request in words: schema, what was learnt, stored values."""
+    async def _request_parts(self, state: EtlState, catalog: Catalog) -> dict[str, str]:
+        """Return the parts about the request in words: schema, what was learnt, stored values.
+
+        The conversation before is not among them.
+        """
         inquiry = Inquiry(state["question"], state["lang"], catalog)
         experience = await self._recollection.recalled(inquiry)
         within = await self._parts.within(replace(inquiry, experience=experience))

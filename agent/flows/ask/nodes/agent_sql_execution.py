@@ -175,7 +175,7 @@ async def _run_repaired(
         if repair.plan is not None:
             update["plan"] = repair.plan
 
-    update["execution_path"] += [repair.happened]
+    update["execution_path"] += [repair.path_entry]
     return update
 
 

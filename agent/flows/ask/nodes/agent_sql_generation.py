@@ -96,9 +96,9 @@ async def _repair(
     if repair.error is None:
         update = _accepted_update(Sql(repair.sql), repair.plan)
         update["sql_repair_applied"] = True
-        update["execution_path"] += [repair.happened]
+        update["execution_path"] += [repair.path_entry]
     else:
-        update = _rejected_update(repair.error, repair.sql, repair.happened)
+        update = _rejected_update(repair.error, repair.sql, repair.path_entry)
 
     return {
         **update,
@@ -144,15 +144,15 @@ async def _not_written(draft: NoSql, inquiry: Inquiry, context: AskContext) -> A
 
 
 def _rejected_update(
-    error: StatementRejected, sql: str | None = None, happened: str = NOT_VALID
+    error: StatementRejected, sql: str | None = None, path_entry: str = NOT_VALID
 ) -> AskUpdate:
     if isinstance(error, ForbiddenStatement | ForbiddenObject):
-        happened = FORBIDDEN
+        path_entry = FORBIDDEN
 
     update: AskUpdate = {
         "sql_generation_success": False,
         "error": error,
-        "execution_path": ["agent_sql_generation", happened],
+        "execution_path": ["agent_sql_generation", path_entry],
     }
     if sql is not None:
         update["sql"] = sql

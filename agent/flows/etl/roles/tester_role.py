@@ -38,8 +38,8 @@ class SubmitTestCases(Arguments):
 class Casework:
     """The cases that a model submits, split by whether the interpreter agrees."""
 
-    def __init__(self, worlds: ProposedCases) -> None:
-        self._worlds = worlds
+    def __init__(self, proposed: ProposedCases) -> None:
+        self._proposed = proposed
         self.is_done = False
         self.agreed: list[World] = []
         self.disagreed: list[str] = []
@@ -55,7 +55,9 @@ class Casework:
         for case in given.cases:
             name = one_line(case.name, _MOST_NAME)
             try:
-                world = await asyncio.to_thread(self._worlds.agreed, name, case.given, case.expect)
+                world = await asyncio.to_thread(
+                    self._proposed.agreed, name, case.given, case.expect
+                )
             except CaseRefused as refused:
                 raise invalid_submission(f"{name}: {refused}") from refused
 
