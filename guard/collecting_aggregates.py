@@ -218,8 +218,11 @@ def _sum_of(
 
 
 def _size_expression(measured: str, names: Sequence[str], scale: str) -> str:
-    if measured is _ARRAY_BYTES:
-        size = measured.format(*[names[0]] * 3)
+    """Return SQL for the scaled bytes of one row's values; `measured` is one of `…_BYTES`."""
+    is_array = measured is _ARRAY_BYTES
+    if is_array:  # of one value, which its template names three times
+        value = names[0]
+        size = measured.format(value, value, value)
     else:
         size = measured.format(", ".join(names))
 

@@ -632,8 +632,8 @@ def _table_of(columns: tuple[OutputColumn, ...]) -> Table | None:
 
 def _renamed(columns: tuple[OutputColumn, ...], names: Sequence[str]) -> tuple[OutputColumn, ...]:
     renamed = []
-    for one, name in zip(columns, names, strict=False):
-        renamed.append(replace(one, name=name, is_named=True))
+    for column, name in zip(columns, names, strict=False):
+        renamed.append(replace(column, name=name, is_named=True))
 
     return (*renamed, *columns[len(renamed) :])
 

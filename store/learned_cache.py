@@ -79,7 +79,7 @@ class LearnedCache:
         if changed:
             read = await self._record_sets.read(list(changed.values()))
             for number, found in zip(changed, read, strict=True):
-                parts[number] = await _part(found)
+                parts[number] = await _part_of(found)
 
         return tuple(parts)
 
@@ -124,7 +124,8 @@ def _held(before: _Held | None, parts: tuple[_Part, ...]) -> _Held:
     return _Held(parts, learned)
 
 
-async def _part(record_set: RecordSet) -> _Part:
+async def _part_of(record_set: RecordSet) -> _Part:
+    """Return the items of a record set with its revision; many are read in a thread."""
     if len(record_set.records) > _MANY:
         items = await asyncio.to_thread(_items, record_set)
     else:

@@ -76,8 +76,8 @@ class MetricsObserver:
     def _observe_span(
         self, recorded: _Recorded, attributes: Mapping[str, Any], seconds: float, outcome: str
     ) -> None:
-        known = {**attributes, "outcome": outcome, "provider": self._provider}
-        self._metrics.observe(recorded.metric, seconds, _labels(recorded, known))
+        all_attributes = {**attributes, "outcome": outcome, "provider": self._provider}
+        self._metrics.observe(recorded.metric, seconds, _labels(recorded, all_attributes))
 
     def metric(self, name: str, value: float, attributes: Mapping[str, Any]) -> None:
         counted = _COUNTS.get(name)

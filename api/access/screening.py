@@ -31,11 +31,12 @@ class Screening:
     def __call__(self, environ: dict[str, Any], _start: Callable[..., Any]) -> Iterable[bytes]:
         """Judge the request of this environment, whose body is not read."""
         with self._app.request_context(environ):
-            environ[SCREENED] = self._is_decided()
+            environ[SCREENED] = self._is_decided_by_head()
 
         return ()
 
-    def _is_decided(self) -> bool:
+    def _is_decided_by_head(self) -> bool:
+        """Tell whether the request will be refused, or its body is not needed to answer it."""
         try:
             caller = self._admission.identify(may_wait=False)
         except WaitNeeded:

@@ -80,7 +80,8 @@ class BindingState:
 
     def is_before_join(self, source: str) -> bool:
         """Tell whether a step that comes now works on one source alone."""
-        if source != self.tree.base:
+        is_base = source == self.tree.base
+        if not is_base:
             return source not in self.tree.joined
 
         return not any(is_of_rows(step) for step in self.steps)

@@ -167,7 +167,7 @@ class JoinPlanner:
         if parameters.how is None:
             self._assume_left(left, right, order)
         if parameters.on is None:
-            return self._take_joins(self._find_joins(left, right, how, order))
+            return self._with_noted(self._find_joins(left, right, how, order))
 
         on = self._given_pairs(parameters.on, left, right, operation)
         for one, _ in on:
@@ -175,7 +175,7 @@ class JoinPlanner:
                 self._check_seen(one.source, "left", order)
 
         is_looked_up = self._is_looked_up(left)
-        return self._take_joins([PlannedJoin(order, left, right, how, on, is_looked_up)])
+        return self._with_noted([PlannedJoin(order, left, right, how, on, is_looked_up)])
 
     def plan_unsaid(self, right: str) -> list[PlannedJoin]:
         """Return the joins that bring in a source that no operation joins.
@@ -185,9 +185,10 @@ class JoinPlanner:
         """
         left = self._joined[0]
         self._assume_left(left, right, 0)
-        return self._take_joins(self._find_joins(left, right, "left", 0))
+        return self._with_noted(self._find_joins(left, right, "left", 0))
 
-    def _take_joins(self, planned: list[PlannedJoin]) -> list[PlannedJoin]:
+    def _with_noted(self, planned: list[PlannedJoin]) -> list[PlannedJoin]:
+        """Note that these joins are planned, and return them."""
         self._taken.extend(planned)
         self._joined.extend(join.right for join in planned)
         return planned

@@ -40,12 +40,12 @@ def _statement(table: BoundTable, place: int) -> str:
 
 
 def source_of(table: BoundTable) -> Node:
-    """Return the table itself, under the name that its predicates call it by."""
+    """Return the table as an item of FROM, under the name that its predicates call it by."""
     schema, name = table.key
     named = {
         "schemaname": schema,
         "relname": name,
-        "inh": True,
+        "inh": True,  # with the tables that inherit from it
         "relpersistence": "p",
         "alias": {"aliasname": table.row},
     }

@@ -197,6 +197,7 @@ def longest(hits: Sequence[Hit], stretch: Stretch) -> Iterator[Hit]:
 
 
 def _may_stand_beside(hit: Hit, other: Hit) -> bool:
+    """Tell whether neither hides the other: they share no word, or are equally good readings."""
     if hit.is_apart(other):
         return True
 

@@ -305,6 +305,7 @@ def _names_little(words: _Words) -> bool:
 
 
 def _follow_up_verdict(inquiry: Inquiry, words: _Words) -> Classification:
+    """Say how surely a question that continues the one before it is about data."""
     is_sure = not words.signs and is_understood(inquiry)
     if not is_sure:
         return _data(inquiry, _LIKELY, "rule_based_follow_up", _FOLLOWS)

@@ -28,7 +28,7 @@ from rules.query.refusals import (
     not_connected,
     refuse_too_long,
 )
-from rules.query.years import dated
+from rules.query.years import with_missing_years
 from rules.reading import costs
 from rules.reading.cover import readings
 from rules.reading.inclusions import Inclusion, without_inclusion
@@ -136,7 +136,7 @@ def _read(
 ) -> Understanding:
     """Understand marks; where tables can't be joined, try without the columns of the figures."""
     is_chinese = language_of(without_courtesy(inquiry.question)) == "zh"
-    marks = dated(marks, settled.year, is_chinese)
+    marks = with_missing_years(marks, settled.year, is_chinese)
 
     def best_of(marks: tuple[Mark, ...]) -> Understanding:
         nouns = nouns_of(marks, lexicon, inquiry.table)

@@ -158,6 +158,7 @@ def _hints(kind: type) -> dict[str, Any]:
 
 
 def _plain(kind: Any, data: Any) -> Any:
+    """Read a value that is no list and no dataclass; a `TypeError` if it is not of this type."""
     if kind is datetime.date:
         return datetime.date.fromisoformat(data["day"])
     if kind is Decimal:

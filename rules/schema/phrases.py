@@ -105,9 +105,8 @@ def column_phrases(table: Table, column: Column) -> Phrases:
     """
     penalty = _penalty(table)
     yield from _phrases_of_names(table, column, bare_names(table, column), penalty)
-    if kind_of(column) in ("date", "timestamp") and is_birth_date(
-        column
-    ):  # says the age, where no column does
+    is_dated = kind_of(column) in ("date", "timestamp")
+    if is_dated and is_birth_date(column):  # says the age, where no column does
         for phrase in _AGES:
             yield phrase, _link(table, column, 0.75 - penalty, phrase, "age")
 

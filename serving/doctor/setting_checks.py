@@ -33,7 +33,7 @@ _OTHER_NAMES = {
 }
 # What may stand in .env without being a setting: libraries and shells read it.
 # Their names begin so.
-_FOREIGN = ("PG", "LC_", "SSL_", "GUNICORN_", "CITU_", "LANG", "OTEL_")
+_OTHERS_PREFIXES = ("PG", "LC_", "SSL_", "GUNICORN_", "CITU_", "LANG", "OTEL_")
 # By any of these, LangGraph sends traces of its own to LangSmith.
 _GRAPH_TRACING = (
     "LANGSMITH_TRACING",
@@ -41,8 +41,8 @@ _GRAPH_TRACING = (
     "LANGCHAIN_TRACING",
     "LANGCHAIN_TRACING_V2",
 )
-_FOREIGN_NAMES = ("TZ", "PATH", "WEB_CONCURRENCY")
-_FOREIGN_ENDING = "_PROXY"
+_OTHERS_NAMES = ("TZ", "PATH", "WEB_CONCURRENCY")
+_OTHERS_ENDING = "_PROXY"
 # A worker that computes, or that the machine holds up, gives no sign for about so long.
 _SHORTEST_LEASE_S = 2.0
 _MOST_BYTES_OF_A_CHARACTER = 4
@@ -80,7 +80,7 @@ def unknown_variables(environ: Iterable[str], in_file: Iterable[str]) -> Iterato
                 Text(f"{name} 不是 Citu 的配置项。", f"{name} is no setting."),
                 Text(f"是否想写 {meant}？", f"Did you mean {meant}?"),
             )
-        elif name in written and not _is_foreign(name):
+        elif name in written and not _is_of_other_program(name):
             yield warned(
                 "settings.unknown",
                 Text(f".env 中的 {name} 不是 Citu 的配置项。", f"{name} in .env is no setting."),
@@ -121,18 +121,19 @@ def unread_lines(path: Path) -> Iterator[CheckResult]:
                 lines[binding.key] = number
 
 
-def _is_foreign(name: str) -> bool:
+def _is_of_other_program(name: str) -> bool:
+    """Tell whether an environment variable is meant for PostgreSQL, gunicorn or the system."""
     upper = name.upper()
-    if upper in _FOREIGN_NAMES or upper.endswith(_FOREIGN_ENDING):
+    if upper in _OTHERS_NAMES or upper.endswith(_OTHERS_ENDING):
         return True
 
-    return upper.startswith(_FOREIGN)
+    return upper.startswith(_OTHERS_PREFIXES)
 
 
 def _meant(name: str, likeness: float) -> str | None:
     if name in _OTHER_NAMES:
         return _OTHER_NAMES[name]
-    if _is_foreign(name):
+    if _is_of_other_program(name):
         return None
 
     return next(iter(get_close_matches(name, _NAMES, 1, likeness)), None)

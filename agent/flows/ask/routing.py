@@ -24,7 +24,9 @@ _NO_MODEL = Text(
 )
 
 
-def _direct(question_type: QuestionType) -> Classify:
+def _always(question_type: QuestionType) -> Classify:
+    """Return a classifier that gives this type, whatever is asked."""
+
     async def classify(inquiry: Inquiry, _context: AskContext) -> SkillResult[Classification]:
         reason = _DIRECT[question_type].to(inquiry.lang)
         return SkillResult(Classification(question_type, 1.0, "direct", reason))
@@ -52,8 +54,8 @@ async def _llm_only(inquiry: Inquiry, context: AskContext) -> SkillResult[Classi
 ROUTING_MODES: dict[str, Classify] = {
     "hybrid": _hybrid,
     "llm_only": _llm_only,
-    "database_direct": _direct("DATABASE"),
-    "chat_direct": _direct("CHAT"),
+    "database_direct": _always("DATABASE"),
+    "chat_direct": _always("CHAT"),
 }
 
 SETTLED_BY_EXAMPLES = frozenset({"hybrid"})

@@ -75,6 +75,7 @@ def _intent_of(state: EtlState) -> Json | None:
 
 
 async def _bind(intent: Json | None, state: EtlState, context: EtlContext) -> BindingResult:
+    """Bind the intent to the catalogue; None: the one that the rules read in the question."""
     catalog = await context.database.catalog()
     options = binding_options(state, context)
     if intent is None:

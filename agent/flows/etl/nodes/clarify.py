@@ -14,15 +14,15 @@ async def clarify(state: EtlState, runtime: EtlRuntime) -> EtlUpdate:  # noqa: A
     ambiguities = [
         Ambiguity.model_validate(ambiguity) for ambiguity in state["analysis"]["ambiguities"]
     ]
-    given: dict[str, str] = ask_user(clarify_question(ambiguities, state["lang"]))
-    asked = [_clarification(ambiguity, given) for ambiguity in ambiguities[:MOST_AT_ONCE]]
+    answers: dict[str, str] = ask_user(clarify_question(ambiguities, state["lang"]))
+    asked = [_clarification(ambiguity, answers) for ambiguity in ambiguities[:MOST_AT_ONCE]]
     attempts = state.get("attempts", {})
     update: EtlUpdate = {
         "clarifications": [*state.get("clarifications", []), *asked],
         "attempts": {**attempts, "clarify": attempts.get("clarify", 0) + 1},
         "execution_path": ["clarify"],
     }
-    if CANCEL in given.values():
+    if CANCEL in answers.values():
         update["status"] = "cancelled_by_user"
 
     return update
