@@ -49,9 +49,10 @@ def _fenced(sql: str) -> str:
 
 def _behind_other_figures(data: Mapping[str, Any]) -> Iterator[str]:
     """Yield the statements that figures of the text come from, but for that of the shown rows."""
-    named = {figure["call_id"] for figure in data.get("figures") or ()}
+    calls = {figure["call_id"] for figure in data.get("figures") or ()}
     for source in data.get("sources") or ():
-        if source["call_id"] in named and source["sql"] != data.get("sql"):
+        is_shown = source["sql"] == data.get("sql")
+        if source["call_id"] in calls and not is_shown:
             yield source["sql"]
 
 

@@ -307,20 +307,26 @@ def _beside(table: Roles, y: ResultColumn) -> list[ResultColumn]:
     """Return the figures that belong on one axis with y: of its kind, unit and size."""
     further = []
     for measure in table.measures:
-        is_alike = measure is not y and _is_same_kind(measure, y) and not measure.output.is_computed
-        if is_alike and _is_of_size(table, measure, y):
+        if measure is y or measure.output.is_computed:
+            continue
+        if _is_same_kind(measure, y) and _is_of_size(table, measure, y):
             further.append(measure)
 
     return further if len(further) < _MOST_BESIDE else []
 
 
 def _is_same_kind(one: ResultColumn, other: ResultColumn) -> bool:
+    """Tell whether one axis suits both figures: the same unit, and the same function or levels of
+    one column.
+    """
     first, second = one.output, other.output
     if one.unit != other.unit or first.is_percent != second.is_percent:
         return False
     if first.is_share and second.is_share:
         return True
-    if not first.function or first.is_share or second.is_share or second.is_computed:
+    if first.is_share or second.is_share:
+        return False
+    if not first.function or second.is_computed:
         return False
 
     is_same_column = first.column is not None and first.column == second.column

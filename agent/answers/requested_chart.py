@@ -246,13 +246,13 @@ def _group(table: Roles) -> ResultColumn | None:
 
 def _scatter(table: Roles, x: ResultColumn | None, y: ResultColumn | None) -> _ChartColumns | None:
     unused = iter([measure for measure in table.measures if measure is not x and measure is not y])
-    chosen = _pair(x or next(unused, None), y or next(unused, None))
-    if chosen is None or table.count <= 1:
+    axes = _pair(x or next(unused, None), y or next(unused, None))
+    if axes is None or table.count <= 1:
         return None
-    if not table.holds_figures(chosen[0]):
+    if not table.holds_figures(axes[0]):
         return None
 
-    return _ChartColumns(*chosen)
+    return _ChartColumns(*axes)
 
 
 _CHECKS: dict[ChartType, _Check] = {

@@ -216,8 +216,11 @@ class LiveRun:
         Another worker then goes on with it and loses nothing.
         """
         is_cancelled = event.type == "error" and event.code == Cancelled.code
-        is_known = self.head.request is not None and self._kept > 0
-        return (self._is_resumed or is_known) and is_cancelled and runtime.is_ending()
+        if not is_cancelled or not runtime.is_ending():
+            return False
+
+        is_stored = self.head.request is not None and self._kept > 0
+        return self._is_resumed or is_stored
 
     def _take_event(self, event: Event) -> None:
         if event.is_last:

@@ -7,9 +7,9 @@ import psycopg2
 from psycopg.pq import Conninfo, ConninfoOption
 from psycopg2.extensions import parse_dsn
 
-_SAID = ("user", "dbname", "host", "port")  # every URL of the server names them
+_IN_EVERY_URL = ("user", "dbname", "host", "port")  # every URL of the server names them
 # The name of a service has no neutral value: one that is not defined refuses every connection.
-_LEFT = ("service", *_SAID)
+_NOT_UNDONE = ("service", *_IN_EVERY_URL)
 _NUMBERS = {"connect_timeout": "0"}
 
 
@@ -18,7 +18,7 @@ def undoing_parameters() -> dict[str, str]:
     parameters = {}
     for option in Conninfo.get_defaults():
         name = option.keyword.decode()
-        if _is_set(option) and name not in _LEFT and _is_known(name):
+        if _is_set(option) and name not in _NOT_UNDONE and _is_known(name):
             parameters[name] = (option.compiled or b"").decode() or _NUMBERS.get(name, "")
 
     return parameters

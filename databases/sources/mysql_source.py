@@ -377,9 +377,12 @@ def _ranges(
 
 def _ranged_key(database: _Database, table: Table) -> str | None:
     """Return the first column of the table's primary key, if it holds whole numbers."""
-    primary = next((one.primary for one in database.keys if one.table == table.key), ())
+    primary = next((keys.primary for keys in database.keys if keys.table == table.key), ())
     column = table.column(primary[0]) if primary else None
-    return column.name if column is not None and column.type in _RANGED_TYPES else None
+    if column is None or column.type not in _RANGED_TYPES:
+        return None
+
+    return column.name
 
 
 def _keys_of(table: str, schema: str, rows: Iterable[tuple[Any, ...]]) -> NotedKeys:

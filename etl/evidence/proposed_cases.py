@@ -135,9 +135,10 @@ def _check_key(table: Table, key: Sequence[str], rows: Sequence[Row]) -> None:
     """Refuse rows that a key of the table doesn't allow: drafts rely on keys."""
     values = [tuple(row[name] for name in key) for row in rows]
     complete = list(filterfalse(has_null, values))
-    lacks_value = len(complete) < len(values)
     is_repeated = len(set(complete)) < len(complete)
-    if is_repeated or (lacks_value and key == table.primary_key):
+    lacks_value = len(complete) < len(values)
+    is_broken = lacks_value and key == table.primary_key  # other keys may hold NULL
+    if is_repeated or is_broken:
         raise CaseRefused(f"{', '.join(key)} is a key of {table.name}")
 
 

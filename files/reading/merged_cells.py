@@ -38,6 +38,7 @@ class MergedRows:
         return self._filled_in(rows)
 
     def _filled_in(self, rows: Iterable[Row]) -> Iterator[Row]:
+        """Yield the rows with a merged cell's value in each of the rows that it covers."""
         # By column: the last row that has the value, and the value.
         values: dict[int, tuple[int, str]] = {}
         for number, row in enumerate(rows):
@@ -49,7 +50,7 @@ class MergedRows:
                     values[cells.left] = (cells.bottom, value)
 
     def _with(self, values: dict[int, tuple[int, str]], number: int, row: Row) -> Row:
-        found = row
+        filled = row
         for place, (_, value) in values.items():
             if place < len(row) and row[place].strip():
                 continue
@@ -58,10 +59,11 @@ class MergedRows:
                 continue
 
             self.filled.add(number + 1)
-            found = [*found, *[""] * (place + 1 - len(found))]
-            found[place] = value
+            missing = place + 1 - len(filled)
+            filled = [*filled, *[""] * missing]
+            filled[place] = value
 
-        return found
+        return filled
 
 
 def _is_number(value: str) -> bool:

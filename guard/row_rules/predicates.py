@@ -184,6 +184,7 @@ def _name_parameters(tree: Node, placeholders: Sequence[str]) -> set[str]:
 
 
 def _list_operands(tree: Node) -> Iterator[Node]:
+    """Yield the parameters of a condition that stand for a list: in `= ANY ($1)`, `$1::text[]`."""
     for kind, node in nodes(tree):
         operand: Node = {}
         if kind == "A_Expr" and node.get("kind") in _LISTING:

@@ -115,8 +115,10 @@ def _open_beginnings(text: str) -> Iterator[str]:
         if end[0].isspace():
             continue
 
-        is_word_start = start == 0 or not text[start - 1].isalnum() or has_han(text[start - 1])
-        if has_han(end[0]) or (is_word_start and len(end) >= _LEAST_LETTERS):
+        before = text[start - 1 : start]
+        is_word_start = not before.isalnum() or has_han(before)
+        is_long_word = is_word_start and len(end) >= _LEAST_LETTERS
+        if has_han(end[0]) or is_long_word:
             yield end
 
 

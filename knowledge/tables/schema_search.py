@@ -161,8 +161,13 @@ def _called_so_first(matches: list[TableMatch], asked: Mapping[str, Form]) -> li
 
 
 def _is_called(match: TableMatch, words: Set[str]) -> bool:
-    names = (word for word in match.words if word.kind == "name" and word.column is None)
-    return any(name.is_literal and words <= set(name.words) for name in names)
+    """Tell whether one of the table's own names says all the words literally."""
+    for reason in match.words:
+        is_table_name = reason.kind == "name" and reason.column is None
+        if is_table_name and reason.is_literal and words <= set(reason.words):
+            return True
+
+    return False
 
 
 def _alike(asked: Mapping[str, Form], examples: Iterable[Example]) -> tuple[Example, ...]:
