@@ -60,6 +60,7 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
 
 def _cause(error: BaseException) -> BaseException | None:
+    """Return the exception that a traceback would show before this one."""
     if error.__cause__ is not None:
         return error.__cause__
     if error.__suppress_context__:

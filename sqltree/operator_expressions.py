@@ -76,9 +76,8 @@ def expression(text: str) -> Expression:
             follows them in a statement would be lost.
     """
     text = text.strip()
-    alone = _only_value(text, "", "")
-    begin = len("SELECT ")
-    # As it stands in a statement: `ALL x`, `x;` and the like are no operands.
+    value = _only_value(text, "", "")
+    # In brackets, too, as it stands in a statement: `ALL x`, `x;` and the like are no operands.
     _only_value(text, "(", ")")
     kinds = token_names(scan(text).tokens)
     if not COMMENTS.isdisjoint(kinds):
@@ -87,7 +86,7 @@ def expression(text: str) -> Expression:
     data = f"SELECT {text}".encode()
     columns: dict[int, str] = {}
     calls = False
-    for kind, node in nodes(alone):
+    for kind, node in nodes(value):
         if kind in _REFUSED:
             raise NotAnExpression(_REFUSED[kind])
         if kind == "FuncCall" and "over" in node:
@@ -96,12 +95,12 @@ def expression(text: str) -> Expression:
             calls = True
         if kind == "ColumnRef":
             before = data[: node.get("location", 0)].decode("utf-8", "replace")
-            place = len(before) - begin
+            place = len(before) - len("SELECT ")
             columns[place] = _column_name(node)
 
     ordered = sorted(columns)
     names = tuple(dict.fromkeys(columns[place] for place in ordered))
-    return Expression(text, names, calls, tuple(ordered), _plain_call(alone))
+    return Expression(text, names, calls, tuple(ordered), _plain_call(value))
 
 
 def _plain_call(node: Node) -> str | None:

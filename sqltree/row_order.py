@@ -26,7 +26,7 @@ def row_order(select: Node, columns: Sequence[str]) -> RowOrder:
     """Return the order of the rows of a SELECT, whose result's columns are `columns`."""
     keys = select.get("sortClause", [])
     if not keys:
-        return RowOrder(None, not any(_sorts(select)))
+        return RowOrder(None, not any(_order_clauses(select)))
 
     key = keys[0].get("SortBy", {}).get("node", {})
     targets = [target.get("ResTarget", {}) for target in select.get("targetList", ())]
@@ -52,10 +52,10 @@ def _place_of(key: Node, targets: Sequence[Node], columns: Sequence[str]) -> int
     return None
 
 
-def _sorts(node: Node) -> Iterator[bool]:
-    """Yield what may give rows an order, in any part of the statement."""
+def _order_clauses(node: Node) -> Iterator[bool]:
+    """Yield True for each ORDER BY, in any part of the statement."""
     for field, child in children_of(node):
         if field in ("sortClause", "orderClause"):
             yield True
 
-        yield from _sorts(child)
+        yield from _order_clauses(child)

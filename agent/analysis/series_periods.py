@@ -166,7 +166,9 @@ def _start(text: str, unit: PeriodUnit) -> datetime:
 def fitting_unit(
     first: datetime, last: datetime, aligned: Sequence[bool], most: int
 ) -> PeriodUnit | None:
-    """Return the longest unit that all times begin; a longer one where there would be `most`.
+    """Return the longest unit that every time is the beginning of.
+
+    Where the series would have `most` periods of it, return the next longer unit that fits.
 
     Args:
         aligned: per unit of `ALIGNED` whether all times begin one.

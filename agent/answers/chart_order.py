@@ -110,18 +110,18 @@ def _largest_first(rows: Iterable[tuple[Any, float]]) -> list[Any]:
 
 def natural_key(column: ResultColumn, values: Iterable[Any]) -> _Key | None:
     """Return what sorts values that have an order of their own: times, numbers, weekdays, steps."""
-    found = list(values)
-    if all(isinstance(value, int | float | Decimal) for value in found):
-        return None if all(isinstance(value, bool) for value in found) else _itself
+    values = list(values)
+    if all(isinstance(value, int | float | Decimal) for value in values):
+        return None if all(isinstance(value, bool) for value in values) else _itself
     if column.role == "time":
         return str
 
-    names = {value: str(value).strip().lower() for value in found}
+    names = {value: str(value).strip().lower() for value in values}
     for ranks in _SCALES:
         if ranks.keys() >= set(names.values()):
             return lambda value: ranks[names[value]]
 
-    if all(isinstance(value, str) and _is_step(value) for value in found):
+    if all(isinstance(value, str) and _is_step(value) for value in values):
         return _step_key
 
     return None
@@ -132,12 +132,14 @@ def _itself(value: Any) -> Any:
 
 
 def _is_step(text: str) -> bool:
-    numbers = _NUMBER.findall(_GROUPED.sub("", text))
-    if _STEP.match(_GROUPED.sub("", text)) is None:
+    """Tell whether a value is a step of a scale: `18-25`, "over 60", "Q3"."""
+    plain = _GROUPED.sub("", text)
+    if _STEP.match(plain) is None:
         return False
 
     is_named = _STEP_NAME.match(text) is not None
-    return len(numbers) <= (1 if is_named else _MOST_NUMBERS)
+    most = 1 if is_named else _MOST_NUMBERS
+    return len(_NUMBER.findall(plain)) <= most
 
 
 def _step_key(text: str) -> tuple[float, int]:

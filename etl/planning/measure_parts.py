@@ -110,6 +110,7 @@ def _deciding_columns(step: Step) -> Iterator[BoundColumn]:
 
 
 def _columns_of_measure(measure: BoundMeasure) -> Iterator[BoundColumn]:
+    """Yield the columns that a figure needs, and its source, as a column without a name."""
     yield BoundColumn(measure.source, "")
     for test in measure.tests:
         yield from columns_of_test(test)

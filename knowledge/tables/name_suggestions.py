@@ -306,6 +306,7 @@ def _likeness(wanted: str, name: str) -> float:
 
 
 def _is_part(one: str, other: str) -> bool:
+    """Tell whether one name is within the other, and long enough to mean something."""
     shorter, longer = sorted((one, other), key=len)
     if shorter not in longer:
         return False

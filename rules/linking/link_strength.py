@@ -17,6 +17,12 @@ _OF_COLUMN = 0.9  # of a table or a value, which tell more of what a question is
 
 
 def link_strength(link: Link, tables: Mapping[TableKey, Table], *, is_han: bool) -> float:
+    """Return how strongly a word means what it is linked to, 0 to 1.
+
+    Args:
+        is_han: whether the word is Chinese; a translation counts in full where the thing has no
+            name in the word's own language.
+    """
     quality = link.quality
     table = tables[link.table]
     thing: Table | Column = table

@@ -18,18 +18,18 @@ class ToolGraphContext:
     """The services that LangGraph hands to the nodes beside the state.
 
     Attributes:
-        given: the services of every flow with tools.
+        agent_context: the services of every flow with tools.
         registry: the tools of this question: without `run_sql`, with the virtual ones.
     """
 
-    given: ToolAgentContext
+    agent_context: ToolAgentContext
     registry: ToolRegistry
     scratchpad: Scratchpad
 
     @property
     def session(self) -> ToolSession:
         """Return the limits and the results of the question's calls."""
-        return self.given.session
+        return self.agent_context.session
 
     def offered(self) -> tuple[Tool[Any], ...]:
         """Return the tools that the actor may call at this point of the question."""

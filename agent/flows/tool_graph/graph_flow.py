@@ -58,11 +58,13 @@ class ToolGraphFlow:
         return {"lang": question.answer_lang, "execution_path": ["start"]}
 
     def context(self, question: Question, write: Write) -> ToolGraphContext:
-        given = self._new_context(question, write)
+        agent_context = self._new_context(question, write)
         scratchpad = Scratchpad()
-        virtual = virtual_tools(given, scratchpad, samples=self._samples)
+        own_tools = virtual_tools(agent_context, scratchpad, samples=self._samples)
         return ToolGraphContext(
-            given, given.registry.changed(without={RUN_SQL}, more=virtual), scratchpad
+            agent_context,
+            agent_context.registry.changed(without={RUN_SQL}, more=own_tools),
+            scratchpad,
         )
 
     def summary(self, state: Mapping[str, Any]) -> dict[str, Any]:

@@ -53,7 +53,7 @@ async def initialize(
         DatabaseUnavailable, QueryTimeout: the catalogue can't be read.
     """
     context = runtime.context
-    beginning = await begun(context.given)
+    beginning = await begun(context.agent_context)
     update: ToolGraphUpdate = {
         "inquiry": beginning.inquiry,
         "warnings": list(beginning.warnings),
@@ -69,9 +69,9 @@ async def memory_search(state: ToolGraphState, runtime: GraphRuntime) -> ToolGra
     A schema that it shows whole is known from here on; of a larger one it shows the part that the
     question is about, and the model has to look the tables up that it wants to query.
     """
-    given, scratchpad = runtime.context.given, runtime.context.scratchpad
-    inquiry = await remembered(state["inquiry"], given)
-    prompt = await given.first_prompts.write(inquiry, FLOW)
+    agent_context, scratchpad = runtime.context.agent_context, runtime.context.scratchpad
+    inquiry = await remembered(state["inquiry"], agent_context)
+    prompt = await agent_context.first_prompts.write(inquiry, FLOW)
     scratchpad.inquiry = inquiry
     if prompt.has_whole_schema:
         scratchpad.was_shown_tables()
@@ -99,7 +99,9 @@ async def think(state: ToolGraphState, runtime: GraphRuntime) -> ToolGraphUpdate
 
     done, offer = ToolGraphUpdate(execution_path=["think"]), _offer(context)
     try:
-        replied = await reply_to(_so_far(state), context.session, offer, context.given.write)
+        replied = await reply_to(
+            _so_far(state), context.session, offer, context.agent_context.write
+        )
     except LimitReached as reached:
         return {**done, "limit": reached.text}
     except PromptTooLong:
@@ -231,7 +233,7 @@ async def _answered(
     context = runtime.context
     offered = state["offered"] & {tool.name for tool in context.offered()}
     return await context.session.call(
-        call, context.registry, context.given.write, offered, depends_on
+        call, context.registry, context.agent_context.write, offered, depends_on
     )
 
 
@@ -305,8 +307,8 @@ async def finalize(state: ToolGraphState, runtime: GraphRuntime) -> ToolGraphUpd
     if "limit" in state:
         session.leave_out(state.get("pending", ()), context.registry)
         warnings = [limit_warning(state["limit"], inquiry.lang), *warnings]
-        with emitting(session.question.stream_tokens, context.given.write) as emit:
-            text = await found_so_far(inquiry, session, context.given.rules, text, emit)
+        with emitting(session.question.stream_tokens, context.agent_context.write) as emit:
+            text = await found_so_far(inquiry, session, context.agent_context.rules, text, emit)
     else:
         await _keep_candidates(context)
 
