@@ -146,7 +146,7 @@ def growth_of(
 
     Args:
         text: the text of the statement.
-        found: in it.
+        findings: what the guard found in it.
         builtins: names of the built-in functions; others may do what they like.
 
     Raises:

@@ -29,6 +29,7 @@ def quoted_list(names: Iterable[str]) -> str:
 
 
 def _is_plain(name: str) -> bool:
+    """Tell whether PostgreSQL takes the name without quotation marks, as it is."""
     if not _PLAIN.fullmatch(name) or name in _UNITS_OF_TIME:
         return False
 

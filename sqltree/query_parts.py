@@ -195,6 +195,7 @@ class _Reading:
         return write(value, operands)
 
     def _column(self, value: Node) -> str:
+        """Return the name of a column as written, with its table in the place of an alias."""
         names = [_field_name(field) for field in value["fields"]]
         if len(names) > 1:
             names[0] = self._tables_by_alias.get(names[0], names[0])

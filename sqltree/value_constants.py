@@ -73,6 +73,7 @@ def _may_be_stored(constant: Constant) -> bool:
 
 
 def _is_unit(text: Constant) -> bool:
+    """Tell whether a text names the unit of a function of time: `date_trunc('month', …)`."""
     is_argument = text.operator in _UNIT_FUNCTIONS
     is_named_so = _UNITS.fullmatch(text.value) is not None
     return is_argument and is_named_so

@@ -99,7 +99,7 @@ class LearnedRepository:
     async def _keep_once(self, learning: Learning) -> Applied:
         feedback, datasource = learning.feedback, learning.datasource
         note = note_key(feedback.user_id, feedback.run_id)
-        there = dict(await self._record_sets.find([note, *_brought(learning)]))
+        there = dict(await self._record_sets.find([note, *_item_keys(learning)]))
         before = there.pop(note, None)
         of_examples, of_lessons = OWN_KINDS[learning.topic]
         own_examples = own_set(datasource, of_examples, feedback.user_id)
@@ -404,8 +404,8 @@ def _decidable_item(
     return item
 
 
-def _brought(learning: Learning) -> list[bytes]:
-    """Return the keys of what is learnt."""
+def _item_keys(learning: Learning) -> list[bytes]:
+    """Return the keys of the example and the lesson that are learnt."""
     items = (learning.example, learning.lesson)
     return [item_key(item_id(item)) for item in items if item is not None]
 

@@ -128,7 +128,7 @@ def _problems(row_problems: Collection[Collection[object] | None]) -> dict[str, 
     """Return `ok` or `degraded` with the number of problems of what the operator set up.
 
     Args:
-        found: the problems of each database; None: nothing is set up there.
+        row_problems: the problems of each database; None: nothing is set up there.
     """
     set_up = [problems for problems in row_problems if problems is not None]
     if not set_up:

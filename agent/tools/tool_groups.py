@@ -31,10 +31,10 @@ def regrouped(
     """Return the tools with the groups that `groups` names; the others keep theirs.
 
     Args:
-        known: names of all tools there may be, also of those that other settings switch off.
+        tool_names: names of all tools there may be, also of those that other settings switch off.
 
     Raises:
-        InvalidToolGroups: `groups` names none of `known`.
+        InvalidToolGroups: `groups` names none of `tool_names`.
     """
     unknown = sorted(groups.keys() - set(tool_names))
     if unknown:

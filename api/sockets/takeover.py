@@ -74,6 +74,7 @@ class Takeover(Response):
         return ClosingIterator(self._body(), self.close)
 
     def _body(self) -> Iterator[bytes]:
+        """Yield the body, which is empty, and take the connection over behind the head."""
         yield b""  # makes the server send the headers
         moved = _moved(self._connection)  # fails when there are no descriptors left
         self._is_settled = True

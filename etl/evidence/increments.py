@@ -15,51 +15,51 @@ from etl.rendering.select_rendering import Naming, render_condition, render_sele
 from postgres.identifiers import quoted, quoted_list
 
 
-def increment_query(model: DraftModel, stage: BuildStage, there: str) -> str:
+def increment_query(model: DraftModel, stage: BuildStage, target: str) -> str:
     """Return the query for the rows that are computed again.
 
     Args:
-        there: the relation that holds the target as it is.
+        target: the relation that holds the model's rows as they are.
     """
-    query = render_select(model.select, _naming(model, stage, there), jinja=False)
-    condition = _increment(model, stage, there)
+    query = render_select(model.select, _naming(model, stage, target), jinja=False)
+    condition = _increment(model, stage, target)
     if condition is None:
         return query
 
     return f"{query}\nWHERE {condition}"
 
 
-def _increment(model: DraftModel, stage: BuildStage, there: str) -> str | None:
+def _increment(model: DraftModel, stage: BuildStage, target: str) -> str | None:
     """Return the condition of the rows that are computed again; None for all."""
     if model.increment is None:
         return None
 
-    return render_condition(model.increment, _naming(model, stage, there), jinja=False)
+    return render_condition(model.increment, _naming(model, stage, target), jinja=False)
 
 
-def _naming(model: DraftModel, stage: BuildStage, there: str) -> Naming:
+def _naming(model: DraftModel, stage: BuildStage, target: str) -> Naming:
     def naming(table: exp.Table) -> str:
         is_own = not table.db and table.name == model.name
         if is_own:
-            return there
+            return target
 
         return stage.relation(table)
 
     return naming
 
 
-def built_again(model: DraftModel, stage: BuildStage, there: str) -> str:
+def built_again(model: DraftModel, stage: BuildStage, target: str) -> str:
     """Return the query for the rows of the target after it is built again."""
     listed = quoted_list(model.types)
-    kept = f"SELECT {listed} FROM {there}"
+    kept = f"SELECT {listed} FROM {target}"
     if model.merge_key is not None:
         key = quoted(model.merge_key)
         kept = f"{kept} WHERE {key} NOT IN (SELECT {key} FROM etl_again)"
-        condition = _increment(model, stage, there)
+        condition = _increment(model, stage, target)
         if condition is not None:
             kept = f"{kept} AND ({condition}) IS NOT TRUE"
 
-    again = increment_query(model, stage, there)
+    again = increment_query(model, stage, target)
     return (
         f"WITH etl_again AS MATERIALIZED ({again}) {kept} UNION ALL SELECT {listed} FROM etl_again"
     )

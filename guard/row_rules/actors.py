@@ -63,7 +63,7 @@ class ActorRows:
 
         Args:
             statement: proven by the guard to be one query.
-            known: what the server has, as it was read for everybody.
+            server: what the server has, as it was read for everybody.
             qualify: what that guard changes before a statement is sent, `Guard.qualify`.
 
         Raises:

@@ -84,9 +84,9 @@ def signs_of_talk(question: str) -> int:
     """
     text = without_courtesy(question)
     bare = _OURS.sub(" ", _FRAMES.sub(" ", text))
-    signs = sum(bool(form.search(text)) for form in _SIGNS)
-    signs += bool(_ONESELF.search(bare)) + bool(_YOURSELF.search(bare))
+    found = [form.search(text) for form in _SIGNS]
+    found += [_ONESELF.search(bare), _YOURSELF.search(bare)]
     if language_of(text) == "en":
-        signs += bool(_STATEMENT.search(_FRAMES.sub("show ", text))) + bool(_WHETHER.search(text))
+        found += [_STATEMENT.search(_FRAMES.sub("show ", text)), _WHETHER.search(text)]
 
-    return signs
+    return sum(match is not None for match in found)

@@ -221,7 +221,7 @@ async def analysed(state: EtlState, context: EtlContext) -> AnalysisResult:
     if not _is_read_by_rules(own.analysis):
         return _by_model(reading, state)
 
-    is_other = _is_other(own, reading.result)
+    is_other = _mean_different_rows(own, reading.result)
     if is_other and reading.intent is not None:
         said = one_line(_steps(reading.intent), MOST_LINE)
         context.roles.model.warn(filled(READ_OTHERWISE, Text(said, said)))
@@ -244,7 +244,7 @@ def _is_read_by_rules(analysis: AnalysisResult) -> bool:
     return analysis.intent is not None and not analysis.impossible
 
 
-def _is_other(own: BindingResult, read: BindingResult) -> bool:
+def _mean_different_rows(own: BindingResult, read: BindingResult) -> bool:
     if own.bound is None or read.bound is None:
         return False
 
