@@ -129,6 +129,8 @@ _IMPORT_OF_TESTS = re.compile(
     r"^\s*from tests\b[\w.]* import (?:\([^)]*\)|.*)|^\s*import tests\b.*", re.MULTILINE
 )
 _TEST_MODULE = re.compile(r"\btest_\w+")
+_ARGS = re.compile(r"^Args:\n(.*?)(?:^\w|\Z)", re.MULTILINE | re.DOTALL)
+_ARG = re.compile(r"^    (\w+(?:, \w+)*):", re.MULTILINE)
 
 
 def _tree(path: Path) -> ast.Module:
@@ -290,6 +292,37 @@ def test_enumerations_stand_in_one_order() -> None:
                 listed = words if isinstance(words, tuple) else (words,)
                 orders[frozenset(listed)].add(listed)
     assert [order for order in orders.values() if len(order) > 1] == []
+
+
+def _parameters(node: ast.AST) -> set[str]:
+    """The names that a function takes, or of a class, its constructor and its fields."""
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        return {inner.arg for inner in ast.walk(node.args) if isinstance(inner, ast.arg)}
+    names: set[str] = set()
+    for inner in ast.iter_child_nodes(node):
+        if isinstance(inner, ast.FunctionDef) and inner.name == "__init__":
+            names |= _parameters(inner)
+        elif isinstance(inner, ast.AnnAssign):
+            names.add(ast.unparse(inner.target))
+    return names
+
+
+def test_docstrings_explain_parameters_that_there_are() -> None:
+    strangers = []
+    for path in PATHS.values():
+        if "    Args:\n" not in path.read_text("utf-8"):
+            continue
+        for node in ast.walk(_tree(path)):
+            if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                continue
+            explained = _ARGS.search(ast.get_docstring(node) or "")
+            for names in _ARG.findall(explained[1] if explained else ""):
+                strangers += [
+                    (str(path.relative_to(ROOT)), node.name, name)
+                    for name in names.split(", ")
+                    if name not in _parameters(node)
+                ]
+    assert strangers == []
 
 
 def test_rules_stay_on_few_floors() -> None:
