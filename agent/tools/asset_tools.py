@@ -81,9 +81,9 @@ def search_assets_tool(reader: SchemaReader, drafts_of: DraftsOf) -> Tool[Search
         few = drafts[: max(1, most // _SHARE_OF_DRAFTS)]
         tables = [_asset(match, catalog) for match in matches[: most - len(few)]]
         entries = [*metrics, *few, *tables][:most]
-        told = entry_lines(entries, "Nothing has to do with these words.")
+        text = entry_lines(entries, "Nothing has to do with these words.")
         count = len(entries)
-        return ToolResult(told, Text(f"找到 {count} 项", f"{count} assets found"))
+        return ToolResult(text, Text(f"找到 {count} 项", f"{count} assets found"))
 
     return Tool(
         "search_assets",
@@ -107,9 +107,9 @@ def join_hints_tool(views_of: ViewsOf) -> Tool[JoinHints]:
         joins = await asyncio.to_thread(view_joins, views, catalog)
         hints = await asyncio.to_thread(join_hints, tables, catalog, joins)
         entries = [hint.model_dump(mode="json") for hint in hints]
-        told = entry_lines(entries, "Nothing is known of joins between these tables.")
+        text = entry_lines(entries, "Nothing is known of joins between these tables.")
         count = len(hints)
-        return ToolResult(told, Text(f"{count} 种关联方式", f"{count} ways to join"))
+        return ToolResult(text, Text(f"{count} 种关联方式", f"{count} ways to join"))
 
     return Tool(
         "kg_join_hints",
@@ -134,9 +134,9 @@ def quality_rules_tool(*, samples: bool) -> Tool[QualityRules]:
         table = table_named(arguments.table, catalog)
         rules = quality_rules(table, catalog, samples=samples)
         entries = [rule.model_dump(mode="json") for rule in rules]
-        told = entry_lines(entries, "No rule of this table is known.")
+        text = entry_lines(entries, "No rule of this table is known.")
         count = len(rules)
-        return ToolResult(told, Text(f"{count} 条规则", f"{count} rules"))
+        return ToolResult(text, Text(f"{count} 条规则", f"{count} rules"))
 
     return Tool(
         "kg_quality_rules",
@@ -177,11 +177,11 @@ def _word_reason_text(reason: WordReason) -> str:
 
 
 def _link_reason_text(link: LinkReason, catalog: Catalog) -> str:
-    other = short_name(catalog.by_key[link.table.key], catalog)
+    other_table = short_name(catalog.by_key[link.table.key], catalog)
     if link.points_to_it:
-        return f"refers to {other}"
+        return f"refers to {other_table}"
 
-    return f"referred to by {other}"
+    return f"referred to by {other_table}"
 
 
 async def _artefacts(query: str, drafts_of: DraftsOf, context: ToolContext) -> list[dict[str, Any]]:
@@ -189,7 +189,7 @@ async def _artefacts(query: str, drafts_of: DraftsOf, context: ToolContext) -> l
     question = context.question
     drafts = drafts_of(question.actor, question.database)
     words = terms_with_roots(query)
-    named = [one for one in await drafts.trusted() if _is_said(one.target, words)]
+    named = [trusted for trusted in await drafts.trusted() if _is_said(trusted.target, words)]
     alike = await drafts.recalled(query, await context.database.catalog())
     similar = [example for example in alike.examples if isinstance(example, EtlExample)]
     artefacts: dict[str, dict[str, Any]] = {}

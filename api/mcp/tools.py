@@ -68,7 +68,7 @@ class McpTool:
 
     def definition(self, name: str) -> Json:
         """Return the definition of the protocol."""
-        shown = {"_meta": {"ui": {"resourceUri": answer_view.URI}}} if self.has_rows else {}
+        meta = {"_meta": {"ui": {"resourceUri": answer_view.URI}}} if self.has_rows else {}
         return {
             "name": name,
             "title": self.title,
@@ -81,7 +81,7 @@ class McpTool:
             },
             "outputSchema": {"type": "object", "properties": dict(self.result)},
             "annotations": {"readOnlyHint": True, "openWorldHint": False},
-            **shown,
+            **meta,
         }
 
 
@@ -119,12 +119,12 @@ def _language(call: McpCall) -> Lang:
 def _question(services: McpServices, call: McpCall) -> Question:
     body = {name: value for name, value in call.arguments.items() if name != "answer_to"}
     if body.get("agent") == ETL:
-        given = parse_etl_ask(body, services.max_question_chars)
+        asked = parse_etl_ask(body, services.max_question_chars)
     else:
-        given = parse_ask(body, services.max_question_chars, services.agents)
+        asked = parse_ask(body, services.max_question_chars, services.agents)
 
     question = replace(
-        given.question,
+        asked.question,
         actor=call.caller.actor,
         is_credible=call.caller.is_credible,
         stream_tokens=False,
@@ -137,8 +137,8 @@ def _question(services: McpServices, call: McpCall) -> Question:
 
 def _waiting(call: McpCall) -> WaitingRun | None:
     """Return the run whose question a call answers; None: it asks one itself."""
-    given = call.state if call.state is not None else call.arguments
-    text = given.get("answer_to")
+    fields = call.state if call.state is not None else call.arguments
+    text = fields.get("answer_to")
     return None if text is None else WaitingRun.parse(str(text))
 
 
@@ -205,15 +205,15 @@ async def _describe_table(services: McpServices, call: McpCall) -> Json:
 async def _run_sql(services: McpServices, call: McpCall) -> Json:
     fields = SqlBody.read(dict(call.arguments))
     caller = call.caller
-    given = GivenSql(fields.sql, caller.lang, caller.actor, database=fields.database)
-    answer = await services.databases.of(given.database, given.actor).sql.run(given)
-    kept = answer_fields({"response_type": "DATABASE", **answer})
-    return _result(kept, rows_text(answer["query_result"], caller.lang))
+    statement = GivenSql(fields.sql, caller.lang, caller.actor, database=fields.database)
+    answer = await services.databases.of(statement.database, statement.actor).sql.run(statement)
+    fields_kept = answer_fields({"response_type": "DATABASE", **answer})
+    return _result(fields_kept, rows_text(answer["query_result"], caller.lang))
 
 
 async def _statistics(services: McpServices, call: McpCall) -> Json:
-    given = {name: value for name, value in call.arguments.items() if name != "run_id"}
-    fields = AnalyzeBody.read(given)
+    arguments = {name: value for name, value in call.arguments.items() if name != "run_id"}
+    fields = AnalyzeBody.read(arguments)
     request = AnalysisRequest(
         lang=fields.lang or call.caller.lang,
         what=fields.what,
@@ -221,18 +221,18 @@ async def _statistics(services: McpServices, call: McpCall) -> Json:
         by=fields.by,
         horizon=fields.horizon,
     )
-    wanted = WantedAnalysis(_run_id(call), call.caller.actor, request)
-    analysis = await services.analyses.analyze(wanted)
-    said = "\n".join(finding["text"] for finding in analysis.get("findings", ()))
-    return _result(analysis, said or None)
+    wanted_analysis = WantedAnalysis(_run_id(call), call.caller.actor, request)
+    analysis = await services.analyses.analyze(wanted_analysis)
+    text = "\n".join(finding["text"] for finding in analysis.get("findings", ()))
+    return _result(analysis, text or None)
 
 
 async def _export(services: McpServices, call: McpCall) -> Json:
     run_id = _run_id(call)
     file_format = ExportQuery.read({"format": call.arguments.get("format", "csv")}).format
     # Opened to learn whether there are rows, which whoever fetches the file reads.
-    wanted = WantedRows(run_id, call.caller.actor)
-    opened = await services.exports.open(wanted, call.caller.lang, with_names=False)
+    rows = WantedRows(run_id, call.caller.actor)
+    opened = await services.exports.open(rows, call.caller.lang, with_names=False)
     await opened.content.rows.aclose()
     url = f"{call.caller.address}/api/v0/runs/{run_id}/export?format={file_format}"
     return _result({"url": url, "max_rows": services.exports.max_rows}, url)

@@ -106,10 +106,10 @@ class ChatService:
                 asked, chat_caller.lang, self._reply_to_rating(asked, asked.said, chat_caller)
             )
 
-        said = asked.said
+        answer = asked.said
         return ChatReply(
             lambda on_end: _visibly(
-                asked, chat_caller.lang, self._resumed(asked, said, chat_caller, on_end)
+                asked, chat_caller.lang, self._resumed(asked, answer, chat_caller, on_end)
             )
         )
 
@@ -176,14 +176,14 @@ class ChatService:
     async def _resumed(
         self,
         asked: ChatRequest,
-        said: ChatAnswer,
+        answer: ChatAnswer,
         chat_caller: ChatCaller,
         on_end: Callable[[], None],
     ) -> Chunks:
         """Give the user's answer to the run that waits for it, and go on with that run."""
         try:
-            view = await self._service.look(chat_caller.actor.owner, said.run_id)
-            after = await self._answered(view, said, chat_caller.actor, on_end)
+            view = await self._service.look(chat_caller.actor.owner, answer.run_id)
+            after = await self._answered(view, answer, chat_caller.actor, on_end)
         except BaseException:
             on_end()
             raise
@@ -193,15 +193,15 @@ class ChatService:
                 yield chunk
 
     async def _answered(
-        self, view: RunView, said: ChatAnswer, actor: Actor, on_end: Callable[[], None]
+        self, view: RunView, answer: ChatAnswer, actor: Actor, on_end: Callable[[], None]
     ) -> int:
         """Give the answer to the run, and return the number of the last frame before it.
 
         It is 0 when the run had the answer already, because the client repeats its request.
         """
-        given = {"interrupt_id": said.interrupt_id, "answer": _answer_of(view, said.text)}
+        fields = {"interrupt_id": answer.interrupt_id, "answer": _answer_of(view, answer.text)}
         try:
-            await self._service.resume(actor, said.run_id, *parse_answer(given), on_end=on_end)
+            await self._service.resume(actor, answer.run_id, *parse_answer(fields), on_end=on_end)
         except Conflict:
             if view.record.state == "waiting":
                 raise
@@ -234,7 +234,7 @@ class ChatService:
     async def _reply_to_rating(
         self, asked: ChatRequest, rated: ChatRating, chat_caller: ChatCaller
     ) -> Chunks:
-        given = GivenFeedback(
+        feedback = GivenFeedback(
             run_id=rated.run_id,
             rating="satisfied" if rated.is_good else "unsatisfied",
             actor=chat_caller.actor,
@@ -242,9 +242,9 @@ class ChatService:
             conversation_id=asked.kept_conversation_id,
             is_credible=chat_caller.is_credible,
         )
-        warnings: list[str] = (await self._feedback.take(given))["warnings"]
-        said = [_THANKS.to(chat_caller.lang), *warnings]
-        for chunk in said_chunks(_envelope(asked), asked.kept_request_id, said, chat_caller.lang):
+        warnings: list[str] = (await self._feedback.take(feedback))["warnings"]
+        lines = [_THANKS.to(chat_caller.lang), *warnings]
+        for chunk in said_chunks(_envelope(asked), asked.kept_request_id, lines, chat_caller.lang):
             yield chunk
 
 

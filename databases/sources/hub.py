@@ -102,9 +102,9 @@ class Hub:
         try:
             self._connection: extensions.connection = psycopg2.connect(url, connect_timeout=10)
         except psycopg2.Error as error:
-            said = first_line(error, "no answer")
+            message = first_line(error, "no answer")
             raise SourceError(
-                f"无法连接枢纽：{said}", f"The hub can't be reached: {said}"
+                f"无法连接枢纽：{message}", f"The hub can't be reached: {message}"
             ) from error
 
     def close(self) -> None:
@@ -271,22 +271,22 @@ class Hub:
         with self._transaction() as cursor:
             create_mysql_server(cursor, name, address, note.reader)
             prove_mysql_read_only(cursor, name)
-            made = self._make_mysql(cursor, name, replace(note, schemas=named))
-            if not made.digests:
+            new_note = self._make_mysql(cursor, name, replace(note, schemas=named))
+            if not new_note.digests:
                 raise SourceError(
                     f"用户 {address.role} 不能读取 {name} 的任何表。",
                     f"The user {address.role} may read no table of {name}.",
                 )
 
-        self._say_attached(name, len(made.digests))
+        self._say_attached(name, len(new_note.digests))
 
     def _refresh_mysql(self, source: AttachedSource) -> None:
         with self._transaction() as cursor:
             limit_sessions(cursor, source.name)
             prove_mysql_read_only(cursor, source.name)
-            made = self._make_mysql(cursor, source.name, source.note)
+            new_note = self._make_mysql(cursor, source.name, source.note)
 
-        self._say_refreshed(source.name, len(made.digests), len(made.digests))
+        self._say_refreshed(source.name, len(new_note.digests), len(new_note.digests))
 
     def _check_mysql(self, source: AttachedSource) -> None:
         with self._transaction() as cursor:
@@ -299,13 +299,13 @@ class Hub:
         if note.digests:
             self._drop_mysql(cursor, note)
 
-        made, left_out = make_mysql_tables(cursor, name, note, comments)
+        new_note, left_out = make_mysql_tables(cursor, name, note, comments)
         for column in left_out:
             self._say_left_out(name, column)
 
-        self._grant(cursor, made.reader, made.schemas)
-        self._note(cursor, name, made)
-        return made
+        self._grant(cursor, new_note.reader, new_note.schemas)
+        self._note(cursor, name, new_note)
+        return new_note
 
     def _drop_mysql(self, cursor: extensions.cursor, note: SourceNote) -> None:
         for schema, table in note.digests:

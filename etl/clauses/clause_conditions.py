@@ -210,8 +210,8 @@ class ConditionReader:
             return None
 
         name = self._figure_name(token, after)
-        known = [measure["as"] for measure in self._measures]
-        if name not in known:
+        figures = [measure["as"] for measure in self._measures]
+        if name not in figures:
             return None
 
         self._at += 2
@@ -252,19 +252,19 @@ class ConditionReader:
 
     def _unknown_value(self) -> list[Json] | None:
         """Return the condition for a word that is no stored value: the user is asked for one."""
-        said = self._text_run()
+        text = self._text_run()
         coded = self._names.coded_columns()
         if not coded:
-            self._uncovered.append(said)
+            self._uncovered.append(text)
             return None
 
         named: NamedColumn | None = coded[0]
         if len(coded) > 1:
-            named = self._names.choose("column", said, coded, self._order)
+            named = self._names.choose("column", text, coded, self._order)
         if named is None:
             return None
 
-        value = self._asked_value(named, said)
+        value = self._asked_value(named, text)
         if value is None:
             return None
 
@@ -430,28 +430,28 @@ class ConditionReader:
                 self._at += 1
                 return link.value
 
-        said = self._text_run()
-        if not said:
+        text = self._text_run()
+        if not text:
             return None
 
         for value in named.column.values:
-            if key_of(value) == key_of(said):
+            if key_of(value) == key_of(text):
                 return value
 
         if named.column.allowed or named.column.values:
-            return self._asked_value(named, said)
+            return self._asked_value(named, text)
 
-        return said
+        return text
 
-    def _asked_value(self, named: NamedColumn, said: str) -> str | None:
-        known = named.column.allowed or named.column.values
+    def _asked_value(self, named: NamedColumn, text: str) -> str | None:
+        stored = named.column.allowed or named.column.values
         choices = []
-        for value in known[:_MOST_CHOICES]:
+        for value in stored[:_MOST_CHOICES]:
             choices.append(Choice(value=value, label=value))
 
         label = self._names.label(named.table, named.column)
-        prompt = Text(f"“{said}”指 {label} 的哪个值？", f"Which value of {label} is “{said}”?")
-        return self._names.ask("filter_value", said, prompt, choices, self._order)
+        prompt = Text(f"“{text}”指 {label} 的哪个值？", f"Which value of {label} is “{text}”?")
+        return self._names.ask("filter_value", text, prompt, choices, self._order)
 
     def _text_run(self) -> str:
         """Return the text that stands here as an operand and move behind it."""
@@ -460,25 +460,25 @@ class ConditionReader:
             self._at += 1
             return token.mark.literal
 
-        said = ""
-        while not self._ends_text(token, said):
-            if said and token.is_apart:
-                said += " "
+        text = ""
+        while not self._ends_text(token, text):
+            if text and token.is_apart:
+                text += " "
 
-            said += token.text
+            text += token.text
             self._at += 1
             token = self._token()
 
-        return said.strip()
+        return text.strip()
 
-    def _ends_text(self, token: Token, said: str) -> bool:
+    def _ends_text(self, token: Token, text: str) -> bool:
         """Tell whether the word is no part of the text that is said so far."""
         if token is NO_TOKEN or token.is_break:
             return True
         if token.means("and", "or", "of"):
             return True
 
-        is_first = not said
+        is_first = not text
         return not is_first and not self._is_text(token)
 
     def _is_text(self, token: Token) -> bool:
@@ -592,12 +592,12 @@ class ConditionReader:
 
     def _texts(self, column: str, operator: str) -> list[Json] | None:
         self._skip_noise()
-        said = self._text_run()
-        if not said:
+        text = self._text_run()
+        if not text:
             self._uncovered.append(column)
             return None
 
-        return [condition(column, operator, said)]
+        return [condition(column, operator, text)]
 
     def _dated(
         self, named: NamedColumn | None, bound: str = "", ties: Sequence[str] = _UNTIL
@@ -649,11 +649,11 @@ class ConditionReader:
 
         return period
 
-    def _bound_here(self, known: str) -> str:
+    def _bound_here(self, default: str) -> str:
         """Return the bound that is said here and move behind it; the known one without any."""
         token = self._token()
         if not token.means("range"):
-            return known
+            return default
 
         self._at += 1
         return token.arg
@@ -673,19 +673,19 @@ class ConditionReader:
 
         return named
 
-    def _only_date(self, said: str) -> NamedColumn | None:
+    def _only_date(self, phrase: str) -> NamedColumn | None:
         """Return the request's date column; of several the user is asked."""
         dates = self._names.dates()
         if self._names.date_in_use is not None:  # which the user may not have said: it is noted
-            return self._names.only("date_column", said, dates, self._order)
+            return self._names.only("date_column", phrase, dates, self._order)
         if not dates:
-            self._uncovered.append(said)
+            self._uncovered.append(phrase)
             return None
 
         if len(dates) == 1:
             return dates[0]
 
-        return self._names.choose("date_column", said, dates, self._order)
+        return self._names.choose("date_column", phrase, dates, self._order)
 
     # --------------------------------------------------------------------------
     # moving on
@@ -795,18 +795,18 @@ def _operator(token: Token) -> str | None:
     return None
 
 
-def _opposites(one: Json) -> list[Json] | None:
+def _opposites(comparison: Json) -> list[Json] | None:
     """Return alternatives of which one holds for a value that does not fulfil the condition."""
-    column, operator = one["column"], one["operator"]
+    column, operator = comparison["column"], comparison["operator"]
     if operator == "between":
-        low, high = one["value"]
+        low, high = comparison["value"]
         return [condition(column, "<", low), condition(column, ">", high)]
 
     opposite = _OPPOSITE.get(operator)
     if opposite is None:
         return None
 
-    return [{**one, "operator": opposite}]
+    return [{**comparison, "operator": opposite}]
 
 
 def _none_of(conditions: list[Json], *, keeps_null: bool) -> list[Json] | None:
@@ -836,7 +836,7 @@ def _none_of(conditions: list[Json], *, keeps_null: bool) -> list[Json] | None:
 
 def _any_says_null(conditions: Sequence[Json]) -> bool:
     """Tell whether conditions keep NULL, or are those of an exclusion that names it."""
-    return any(one["operator"] in _SAYS_NULL for one in conditions)
+    return any(comparison["operator"] in _SAYS_NULL for comparison in conditions)
 
 
 def _number(token: Token) -> int | float | str:

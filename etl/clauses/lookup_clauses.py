@@ -93,7 +93,7 @@ class _Lookup:
     @property
     def compares(self) -> bool:
         """Tell whether stored values or days say which rows are looked up."""
-        return any(one.is_value_or_date for one in self.objects)
+        return any(token.is_value_or_date for token in self.objects)
 
     @property
     def says_which(self) -> bool:
@@ -162,8 +162,8 @@ class LookupClauses(ClauseReader):
             if token.table != base.key:
                 self._reading.refuse_word(token.text)
 
-        found = self._reading.conditions(lookup.own)
-        self._keep(lookup, found.conditions)
+        reading = self._reading.conditions(lookup.own)
+        self._keep(lookup, reading.conditions)
 
     def _keep(self, lookup: _Lookup, conditions: Sequence[Json]) -> None:
         """Add conditions on rows that are selected; of those that go, nothing says how they tie."""
@@ -192,7 +192,7 @@ class LookupClauses(ClauseReader):
         possible: list[Table] = []
         for table in self._reading.joined():
             named = self._tables_of(lookup, table)
-            lookup.tables = [one for one in named if one.key not in joined]
+            lookup.tables = [named_table for named_table in named if named_table.key not in joined]
             is_possible = bool(lookup.tables) and self._is_meant(lookup, table)
             if is_possible:
                 possible.append(table)
@@ -319,11 +319,11 @@ class LookupClauses(ClauseReader):
         return False
 
     def _refuse(self, lookup: _Lookup, base: Table) -> None:
-        one = self._names.label(base)
-        others = ", ".join(self._names.label(table) for table in lookup.tables)
+        base_label = self._names.label(base)
+        other_labels = ", ".join(self._names.label(table) for table in lookup.tables)
         text = Text(
-            f"{one} 与 {others} 之间没有最多三步的已声明关联。",
-            f"No way of three declared joins at most leads from {one} to {others}.",
+            f"{base_label} 与 {other_labels} 之间没有最多三步的已声明关联。",
+            f"No way of three declared joins at most leads from {base_label} to {other_labels}.",
         )
         self._reading.findings.refuse("no_join_path", text)
 
@@ -404,18 +404,18 @@ class LookupClauses(ClauseReader):
         own = {self._names.name_of(self._names.table_by_key(key)) for key in self._names.sources}
         for name in own.intersection(self._reading.lookups):
             table = self._reading.lookups.pop(name)
-            other = free_name(name, {*own, *self._reading.lookups})
-            self._reading.lookups[other] = table
-            self._rename(name, other)
+            free = free_name(name, {*own, *self._reading.lookups})
+            self._reading.lookups[free] = table
+            self._rename(name, free)
 
-    def _rename(self, name: str, other: str) -> None:
+    def _rename(self, name: str, new_name: str) -> None:
         for action, parameters in self._draft.operations:
             if action == "join" and parameters["how"] in ("semi", "anti"):
-                renamed = {side: other for side in _SIDES if parameters[side] == name}
+                renamed = {side: new_name for side in _SIDES if parameters[side] == name}
                 parameters.update(renamed)
             elif action == "filter" and parameters.get("table") == name:
-                parameters["table"] = other
-                _rename_columns(parameters["conditions"], name, other)
+                parameters["table"] = new_name
+                _rename_columns(parameters["conditions"], name, new_name)
 
     def _free_name(self, table: Table) -> str:
         """Return a name for a table that is looked up, other than those of the request's tables."""
@@ -435,10 +435,10 @@ class LookupClauses(ClauseReader):
             called = condition(names.reference(table, column), "=", lookup.thing.text)
             by_table[names.name_of(table)] = [called]
 
-        for one in reading.conditions:
-            owner = _owner(one)
+        for comparison in reading.conditions:
+            owner = _owner(comparison)
             if owner is not None:
-                by_table.setdefault(owner, []).append(one)
+                by_table.setdefault(owner, []).append(comparison)
             else:
                 self._reading.refuse_word(said(tokens))
 
@@ -453,38 +453,40 @@ class LookupClauses(ClauseReader):
         """
         either = names.with_table(base)
         own: list[Json] = []
-        for one in self._reading.conditions(lookup.adverbs, names=either).conditions:
-            owner = _owner(one)
+        for comparison in self._reading.conditions(lookup.adverbs, names=either).conditions:
+            owner = _owner(comparison)
             if owner is None or owner == either.name_of(base):
-                own.append(one)
+                own.append(comparison)
             else:
-                by_table.setdefault(owner, []).append(one)
+                by_table.setdefault(owner, []).append(comparison)
 
         self._keep(lookup, own)
 
     def _assume(self, lookup: _Lookup, base: Table, far: Table) -> None:
         """Note as an assumption which rows are kept, and what a verb is taken for."""
-        meant = Text("", "")
+        beginning = Text("", "")
         if lookup.verbs:
             verb = said(lookup.verbs)
-            meant = Text(f"“{verb}”理解为", f"“{verb}” is taken as ")
+            beginning = Text(f"“{verb}”理解为", f"“{verb}” is taken as ")
 
-        self._assume_looked_up(meant, _ROWS_WITHOUT if lookup.is_negated else _ROWS_WITH, base, far)
+        self._assume_looked_up(
+            beginning, _ROWS_WITHOUT if lookup.is_negated else _ROWS_WITH, base, far
+        )
 
-    def _assume_looked_up(self, meant: Text, form: Text, base: Table, far: Table) -> None:
+    def _assume_looked_up(self, beginning: Text, form: Text, base: Table, far: Table) -> None:
         labels = {"one": self._names.label(base), "other": self._names.label(far)}
         text = Text(
-            f"{meant.zh}{form.zh.format(**labels)}。",
-            f"{meant.en}{form.en.format(**labels)}.",
+            f"{beginning.zh}{form.zh.format(**labels)}。",
+            f"{beginning.en}{form.en.format(**labels)}.",
         )
         order = len(self._draft.operations)
         decides = DroppedRows(order, self._names.name_of(base))
         self._reading.findings.assume("looked_up", text, order, decides=decides)
 
 
-def _owner(one: Json) -> str | None:
+def _owner(row_condition: Json) -> str | None:
     """Return the table that a condition is about; None of alternatives about several."""
-    owners = set(tables_in([one]))
+    owners = set(tables_in([row_condition]))
     if len(owners) == 1:
         return owners.pop()
 
@@ -550,12 +552,12 @@ def _place_of_relation(tokens: Sequence[Token]) -> int | None:
     return place_of(tokens, "exclude")
 
 
-def _rename_columns(conditions: Iterable[Json], name: str, other: str) -> None:
+def _rename_columns(conditions: Iterable[Json], name: str, new_name: str) -> None:
     """Let conditions on columns of a table use its new name."""
     for named in conditions:
         for compared in alternatives_in(named):
             column = compared["column"].removeprefix(f"{name}.")
-            compared["column"] = f"{other}.{column}"
+            compared["column"] = f"{new_name}.{column}"
 
 
 def _words_before(

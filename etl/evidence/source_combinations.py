@@ -60,13 +60,16 @@ class SourceCombinations:
 
     # columns
 
-    def value(self, wanted: BoundColumn) -> TypedValue:
+    def value(self, bound_column: BoundColumn) -> TypedValue:
         """Return a column of a source, or one that a step makes."""
-        if wanted.source:
-            return self._stored_value(wanted.source, wanted.name)
+        if bound_column.source:
+            return self._stored_value(bound_column.source, bound_column.name)
 
         for step in self._bound.steps:
-            if isinstance(step, ExpressionStep | MapStep | RateStep) and step.name == wanted.name:
+            if (
+                isinstance(step, ExpressionStep | MapStep | RateStep)
+                and step.name == bound_column.name
+            ):
                 return self._computed_value(step)
 
         raise NotReconcilable
@@ -95,13 +98,13 @@ class SourceCombinations:
 
     def _rated(self, step: RateStep) -> TypedValue:
         """Return the converted amount; the rates are read under their own name."""
-        known = {}
+        rate_columns = {}
         names = [step.rate, step.rate_currency, step.rate_day, step.target_currency]
         for name in filter(None, names):
             type_ = self._stored_value(step.rates, name).type
-            known[BoundColumn(step.rates, name)] = (name, type_)
+            rate_columns[BoundColumn(step.rates, name)] = (name, type_)
 
-        rows = InputRows(_RATES, known)
+        rows = InputRows(_RATES, rate_columns)
         value = rated_value(step, self.value, rows, self._bound.time_zone)
         tree = value.tree()
         for read in tree.find_all(exp.Table):
@@ -119,12 +122,12 @@ class SourceCombinations:
         value = self.value(key.column)
         return in_period(value, key.unit, self._bound.time_zone)
 
-    def origins(self, wanted: BoundColumn) -> set[str]:
+    def origins(self, bound_column: BoundColumn) -> set[str]:
         """Return the sources whose columns a column is made of."""
-        if wanted.source:
-            return {wanted.source}
+        if bound_column.source:
+            return {bound_column.source}
 
-        value = self.value(wanted).expression
+        value = self.value(bound_column).expression
         return {node.table for node in value.find_all(exp.Column)} - {_RATES}
 
     # which rows there are
@@ -159,18 +162,18 @@ class SourceCombinations:
         Args:
             source: whose rows are joined as well.
         """
-        wanted = {step.right for step in self._joins if step.how != "left"}
+        sources = {step.right for step in self._joins if step.how != "left"}
         if source is not None:
-            wanted.add(source)
+            sources.add(source)
 
         for test in [*self._row_tests(), *tests]:
-            wanted |= self._all_origins(columns_of_test(test))
+            sources |= self._all_origins(columns_of_test(test))
 
         needed: list[JoinSourceStep] = []
         for step in reversed(self._joins):
-            if step.right in wanted:
+            if step.right in sources:
                 needed.append(step)
-                wanted |= self._all_origins(left for left, _ in step.on)
+                sources |= self._all_origins(left for left, _ in step.on)
 
         return needed[::-1]
 
@@ -189,15 +192,15 @@ class SourceCombinations:
     ) -> exp.Select:
         """Return a SELECT over the combinations; with `joins` only over these."""
         rows = selection(outputs, self._read(self.base))
-        kept = [*self._of_table(self.base)]
+        holding = [*self._of_table(self.base)]
         for step in self._joins if joins is None else joins:
             if step.how in ("left", "inner"):
                 rows.append("joins", self._join(step))
             else:
-                kept.append(self._membership(step))
+                holding.append(self._membership(step))
 
-        kept += self._conditions([*self._row_tests(), *tests])
-        condition_of_all = all_of(kept)
+        holding += self._conditions([*self._row_tests(), *tests])
+        condition_of_all = all_of(holding)
         if condition_of_all:
             return rows.where(condition_of_all, copy=False)
 
@@ -211,11 +214,11 @@ class SourceCombinations:
         if not key:
             raise NotReconcilable
 
-        held = self.select(_one(), self.needed_joins(tests, source), tests)
-        held.where(all_of(_equal(key, source, "etl_member")), copy=False)
+        combined = self.select(_one(), self.needed_joins(tests, source), tests)
+        combined.where(all_of(_equal(key, source, "etl_member")), copy=False)
         renamed = [(name, _read_from("etl_member", source, value)) for name, value in outputs]
         members = self._read(source, "etl_member")
-        return selection(renamed, members).where(exp.Exists(this=held))
+        return selection(renamed, members).where(exp.Exists(this=combined))
 
     def _row_tests(self) -> list[RowTest]:
         tests: list[RowTest] = []
@@ -253,8 +256,10 @@ class SourceCombinations:
         """Return what holds for the rows of the right source that the join takes."""
         holding: list[exp.Expr] = []
         for left, right in step.on:
-            one, other = aligned(self.value(left), self.value(right), self._bound.time_zone)
-            holding.append(exp.EQ(this=one, expression=other))
+            left_value, right_value = aligned(
+                self.value(left), self.value(right), self._bound.time_zone
+            )
+            holding.append(exp.EQ(this=left_value, expression=right_value))
 
         holding += self._of_table(step.right)
         return holding
@@ -307,7 +312,7 @@ class SourceCombinations:
             ours = self._stored_value(source, name).tree()
             theirs = self._stored_value(source, name, "etl_other").tree()
             way = _is_ahead(theirs, ours, direction)
-            ways.append(exp.and_(*[one.copy() for one in equal], way) if equal else way)
+            ways.append(exp.and_(*[equality.copy() for equality in equal], way) if equal else way)
             equal.append(exp.NullSafeEQ(this=theirs.copy(), expression=ours.copy()))
 
         return any_of(ways)
@@ -334,8 +339,8 @@ def _equal(names: Iterable[str], one: str, other: str) -> list[exp.Expr]:
 
 def _exists(read: exp.Table, holding: Sequence[exp.Expr]) -> exp.Exists:
     """Return whether the table has a row for which all of it holds."""
-    one = selection(_one(), read)
-    return exp.Exists(this=one.where(all_of(holding), copy=False))
+    selected = selection(_one(), read)
+    return exp.Exists(this=selected.where(all_of(holding), copy=False))
 
 
 def _read_from(alias: str, source: str, value: exp.Expr) -> exp.Expr:

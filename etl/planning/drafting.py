@@ -94,7 +94,7 @@ class _Drafting:
 
     def _source_model(self, source: BoundSource) -> InputRows:
         """Write the model that reads a source: types are adapted, nothing else."""
-        stored = {one.name: one for one in source.table.columns}
+        stored = {source_column.name: source_column for source_column in source.table.columns}
         names = UniqueNames()
         outputs: list[tuple[str, exp.Expr]] = []
         columns: list[NodeColumn] = []
@@ -128,8 +128,10 @@ class _Drafting:
             columns=columns,
         )
         select = selection(outputs, table(source.table.name, source.table.schema))
-        meant = [(output, one) for one, (output, _) in output_by_column.items()]
-        meaning = self._meaning(meant, [], [source])
+        selected = [
+            (output, source_column) for source_column, (output, _) in output_by_column.items()
+        ]
+        meaning = self._meaning(selected, [], [source])
         self._models.append(DraftModel(node, select, node.name, meaning=meaning))
         return InputRows(node.name, output_by_column)
 
@@ -217,15 +219,15 @@ class _Drafting:
 
         GroupQuery(step, rows, group_parts, self._bound.time_zone).apply()
         self._operations.append(step.order)
-        self._steps = [one for one in self._bound.steps if _stage(one) == "rows"]
+        self._steps = [row_step for row_step in self._bound.steps if _stage(row_step) == "rows"]
         self._steps.append(step)
         return self._windowed(step, rows)
 
     def _windowed(self, step: AggregateStep, rows: RowQuery) -> RowQuery:
         """Return the groups after the steps on them; windows are worked out over a model."""
         before, windowed = self._result_steps()
-        for one in before:
-            self._apply(one, rows)
+        for result_step in before:
+            self._apply(result_step, rows)
 
         if windowed:
             outputs = [(column.name, column) for column in rows.columns]
@@ -233,19 +235,19 @@ class _Drafting:
             stored = self._write("DWS", [self._bound.target.model], rows, outputs, grain, "table")
             rows = RowQuery(stored, self._bound.time_zone)
 
-        for one in windowed:
-            self._apply(one, rows)
+        for result_step in windowed:
+            self._apply(result_step, rows)
 
         return rows
 
     def _joined_model(self, rows: RowQuery, step: AggregateStep, part: MeasurePart) -> RowQuery:
         own = replace(step, measures=part.measures)
-        wanted = columns_of_aggregate(own, part.joined)
+        measured = columns_of_aggregate(own, part.joined)
         telling = part.joined.repeating
         keys = [key for name in telling for key in self._identity(name)]
         names = UniqueNames()
-        columns = dict.fromkeys([*keys, *wanted])
-        outputs = [(names.column(one.name, one.source), one) for one in columns]
+        columns = dict.fromkeys([*keys, *measured])
+        outputs = [(names.column(needed.name, needed.source), needed) for needed in columns]
         grain = self._grain_of(telling, outputs)
         sources = part.joined.names[:_MOST_NAMED_SOURCES]
         stored = self._write("DWD", sources, rows, outputs, grain, "table")
@@ -259,13 +261,13 @@ class _Drafting:
             grain = self._grain_of(self._joined.repeating, outputs)
             sources = self._joined.names[:_MOST_NAMED_SOURCES]
             stored = self._write("DWD", sources, rows, outputs, grain, "table")
-            named = {BoundColumn("", name): stored.columns[one] for name, one in outputs}
+            named = {BoundColumn("", name): stored.columns[value] for name, value in outputs}
             rows = RowQuery(InputRows(stored.name, named), self._bound.time_zone)
         else:
             rows.keep_columns(outputs)
 
-        for one in [*before, *windowed]:
-            self._apply(one, rows)
+        for result_step in [*before, *windowed]:
+            self._apply(result_step, rows)
 
         return rows
 
@@ -288,15 +290,15 @@ class _Drafting:
         if not key and ROW in self._needed[name]:
             key = (ROW,)
 
-        return [BoundColumn(name, one) for one in key]
+        return [BoundColumn(name, key_column) for key_column in key]
 
     def _grain_of(self, sources: Iterable[str], outputs: Outputs) -> list[str]:
         """Return the columns that tell rows apart; empty when they are not all there."""
-        named: dict[BoundColumn, str] = {one: name for name, one in reversed(outputs)}
+        named: dict[BoundColumn, str] = {key_column: name for name, key_column in reversed(outputs)}
         grain: list[str] = []
         for source in sources:
             key = self._identity(source)
-            names = [named[one] for one in key if one in named]
+            names = [named[key_column] for key_column in key if key_column in named]
             if not key or len(names) < len(key):
                 return []
 
@@ -429,8 +431,8 @@ class _Drafting:
         meaning = self._meaning_so_far(outputs)
         self._models.append(DraftModel(node, select, node.name, meaning=meaning))
         columns = {}
-        for (output, one), type_ in zip(outputs, types, strict=True):
-            columns[one] = (output, type_)
+        for (output, result_column), type_ in zip(outputs, types, strict=True):
+            columns[result_column] = (output, type_)
 
         return InputRows(node.name, columns)
 
@@ -479,27 +481,27 @@ class _Drafting:
     def _meaning_alone(self, name: str, outputs: Outputs) -> BoundIntent:
         """Return the intent of a source's rows, with the sources in which they are looked up."""
         names = [name]
-        for one in names:  # which grows meanwhile
-            for step in self._table_steps(one):
+        for looked_up in names:  # which grows meanwhile
+            for step in self._table_steps(looked_up):
                 if isinstance(step, JoinSourceStep) and step.right not in names:
                     names.append(step.right)
 
-        steps = [step for one in names for step in self._table_steps(one)]
+        steps = [step for looked_up in names for step in self._table_steps(looked_up)]
         in_order = []
         for step in self._bound.steps:
             if step in steps:
                 in_order.append(step)
 
-        return self._meaning(outputs, in_order, [self._bound.source(one) for one in names])
+        return self._meaning(outputs, in_order, list(map(self._bound.source, names)))
 
     def _meaning(
         self, outputs: Outputs, steps: Sequence[Step], sources: Sequence[BoundSource]
     ) -> BoundIntent:
         """Return an intent of these steps, with these columns as its result."""
         selected = []
-        for name, one in outputs:
-            if one.name != ROW:
-                selected.append(BoundOutput(name, one))
+        for name, result_column in outputs:
+            if result_column.name != ROW:
+                selected.append(BoundOutput(name, result_column))
 
         columns = tuple(output.name for output in selected)
         is_grouped = any(isinstance(step, AggregateStep) for step in steps)
@@ -562,7 +564,8 @@ def _number_rows(rows: RowQuery, source: str) -> None:
     columns = rows.columns
     rows.settle(columns)
     number = exp.Window(
-        this=exp.RowNumber(), order=rows.ordering([(one, "asc") for one in columns])
+        this=exp.RowNumber(),
+        order=rows.ordering([(sorting_column, "asc") for sorting_column in columns]),
     )
     value = TypedValue(number, "bigint")
     rows.compute(BoundColumn(source, ROW), value, is_window=True)

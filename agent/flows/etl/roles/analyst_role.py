@@ -122,29 +122,31 @@ class ModelReading:
     def is_done(self) -> bool:
         return self.result is not None
 
-    async def take(self, given: SubmitAnalysis) -> str:
+    async def take(self, submission: SubmitAnalysis) -> str:
         """Bind a model's analysis and keep it.
 
         Raises:
             InvalidRequest: the intent is wrong, or what it wants is not possible.
         """
-        if len(json.dumps(given.intent).encode()) > _MOST_INTENT_BYTES:
+        if len(json.dumps(submission.intent).encode()) > _MOST_INTENT_BYTES:
             raise invalid_submission("the intent is too large")
 
-        proposed = read_model(UserIntent, given.intent, "intent")
+        proposed = read_model(UserIntent, submission.intent, "intent")
         intent = with_declared_joins(proposed, self._catalog)
         result = await self._bound(intent)
-        if given.further is not None:
-            self.further = _checked_step(given.further, intent)
+        if submission.further is not None:
+            self.further = _checked_step(submission.further, intent)
             intent = without_target(intent)
             result = await self._bound(intent)
 
         self.intent, self.result = intent, result
-        asked = [_ambiguity_of(entry, number) for number, entry in enumerate(given.ambiguities)]
+        asked = [
+            _ambiguity_of(entry, number) for number, entry in enumerate(submission.ambiguities)
+        ]
         decidable = [ambiguity for ambiguity in asked if is_decidable(ambiguity, intent)]
         self.ambiguities = decidable[:_MOST_KEPT]
         self.assumptions = [
-            one_line(assumption.text, MOST_LINE) for assumption in given.assumptions
+            one_line(assumption.text, MOST_LINE) for assumption in submission.assumptions
         ]
         return "Accepted."
 
@@ -158,12 +160,14 @@ class ModelReading:
             bind_intent, intent, self._catalog, self._answers, self._options
         )
         if result.analysis.impossible:
-            raise invalid_submission(" ".join(one.text for one in result.analysis.impossible))
+            raise invalid_submission(
+                " ".join(problem.text for problem in result.analysis.impossible)
+            )
 
         return result
 
 
-def _checked_step(given: StatedStep, intent: UserIntent) -> FurtherStep:
+def _checked_step(stated: StatedStep, intent: UserIntent) -> FurtherStep:
     """Return the step, with the name of the target that the intent was checked with.
 
     Raises:
@@ -175,13 +179,13 @@ def _checked_step(given: StatedStep, intent: UserIntent) -> FurtherStep:
             type=column.type,
             description=one_line(column.description, MOST_LINE) if column.description else None,
         )
-        for column in given.columns
+        for column in stated.columns
     ]
     step = FurtherStep(
-        description=one_line(given.description, MOST_LINE),
+        description=one_line(stated.description, MOST_LINE),
         table_name=intent.data_target.table_name,
         columns=columns,
-        grain=given.grain,
+        grain=stated.grain,
     )
     problems = further_problems(step, intent)
     if problems:
@@ -190,18 +194,18 @@ def _checked_step(given: StatedStep, intent: UserIntent) -> FurtherStep:
     return step
 
 
-def _ambiguity_of(given: AskedAmbiguity, number: int) -> Ambiguity:
+def _ambiguity_of(submitted: AskedAmbiguity, number: int) -> Ambiguity:
     """Return a model's ambiguity as the flow asks it, with an id of its own."""
     choices = [
         Choice(value=choice.value, label=one_line(choice.label, MOST_LINE))
-        for choice in given.choices
+        for choice in submitted.choices
     ]
     return Ambiguity(
-        id=f"{given.kind}_{_FIRST_NUMBER + number}",
-        kind=given.kind,
-        prompt=one_line(given.prompt, MOST_LINE),
+        id=f"{submitted.kind}_{_FIRST_NUMBER + number}",
+        kind=submitted.kind,
+        prompt=one_line(submitted.prompt, MOST_LINE),
         choices=choices,
-        operation=given.operation,
+        operation=submitted.operation,
     )
 
 
@@ -223,8 +227,8 @@ async def analysed(state: EtlState, context: EtlContext) -> AnalysisResult:
 
     is_other = _mean_different_rows(own, reading.result)
     if is_other and reading.intent is not None:
-        said = one_line(_steps(reading.intent), MOST_LINE)
-        context.roles.model.warn(filled(READ_OTHERWISE, Text(said, said)))
+        steps = one_line(_steps(reading.intent), MOST_LINE)
+        context.roles.model.warn(filled(READ_OTHERWISE, Text(steps, steps)))
 
     return own.analysis
 
@@ -233,7 +237,7 @@ def _is_settled(analysis: AnalysisResult, state: EtlState) -> bool:
     """Tell whether nothing is left for a model to read."""
     if state["given_intent"] is not None:
         return True
-    if any(one.kind in _FINAL for one in analysis.impossible):
+    if any(problem.kind in _FINAL for problem in analysis.impossible):
         return True
 
     # The model has read the same words before the user was asked.
@@ -290,8 +294,8 @@ def _by_model(reading: ModelReading, state: EtlState) -> AnalysisResult:
     read_by_model = filled(READ_BY_MODEL, Text(steps, steps)).to(state["lang"])
     texts = [read_by_model, *reading.assumptions]
     if reading.further is not None:
-        said = FURTHER.to(state["lang"]).format(step=reading.further.description)
-        texts.insert(1, said)
+        further_step = FURTHER.to(state["lang"]).format(step=reading.further.description)
+        texts.insert(1, further_step)
 
     return AnalysisResult(
         intent=reading.intent,
@@ -313,14 +317,14 @@ async def _decided(before: AnalysisResult, state: EtlState, context: EtlContext)
 
     changed = before.model_copy(update={"intent": intent})
     now: EtlState = {**state, "analysis": changed.model_dump(mode="json")}
-    found = (await binding_of(now, context)).analysis
+    analysis = (await binding_of(now, context)).analysis
     kept = [assumption for assumption in before.assumptions if assumption.id.startswith(_PREFIX)]
     changes = {
-        "assumptions": [*kept, *found.assumptions],
+        "assumptions": [*kept, *analysis.assumptions],
         "method": "llm",
         "further": before.further,
     }
-    return found.model_copy(update=changes)
+    return analysis.model_copy(update=changes)
 
 
 _PREFIX = "model"
@@ -335,9 +339,9 @@ def _assumptions(texts: Sequence[str]) -> list[Assumption]:
 
 def _steps(intent: UserIntent) -> str:
     """Return the operations of an intent as people can check them."""
-    said = []
+    lines = []
     for operation in intent.operations[:_MOST_STEPS]:
         parameters = json.dumps(operation.parameters, ensure_ascii=False)
-        said.append(one_line(f"{operation.order}. {operation.action} {parameters}", _MOST_STEP))
+        lines.append(one_line(f"{operation.order}. {operation.action} {parameters}", _MOST_STEP))
 
-    return " ".join(said)
+    return " ".join(lines)
