@@ -13,6 +13,7 @@ export function analysis(runId, conversationId) {
     whileDisabled(button, async () => {
       place.replaceChildren(label("analyzing", {}, "p"));
       place.replaceChildren(...(await found(runId, conversationId, show)));
+      place.scrollIntoView({ block: "nearest" });
     });
   button.addEventListener("click", show);
   return { button, place };

@@ -20,6 +20,7 @@ const NOTHING_SAID = { conversation_id: undefined, context_type: undefined };
  * Shows turns in `place`. `onChange()` is called when a question begins or ends and when turns come or go, `onAsk(question)`
  * when the reader chooses one that an answer offers, `onUnknown()` when the conversation to be shown does not exist,
  * `onUnsent(question)` when the server does not take a question as it is, because it is too long for example.
+ * `onAgain()` when a failed one is asked again.
  */
 export class Conversation {
   #place;
@@ -31,15 +32,17 @@ export class Conversation {
   #lastTurn = null;
   #title = null;
   #onUnsent;
+  #onAgain;
   #onRunSql = (sql, database, place) => this.runSql(sql, database, place);
   #opening = 0; // counts openings, so that a late answer to an earlier one is ignored
 
-  constructor(place, { onChange, onAsk, onUnknown, onUnsent }) {
+  constructor(place, { onChange, onAsk, onUnknown, onUnsent, onAgain }) {
     this.#place = place;
     this.#onChange = onChange;
     this.#onAsk = onAsk;
     this.#onUnknown = onUnknown;
     this.#onUnsent = onUnsent;
+    this.#onAgain = onAgain;
   }
 
   /** Its id, or null before its first answer. */
@@ -189,6 +192,7 @@ export class Conversation {
     const isSame = UNKNOWN_END.has(failure);
     const again = isSame ? { body, key, run_id: null } : { body: bodyOf(body, this.#said), key: newKey(), run_id: null };
     this.#follow(again, place);
+    this.#onAgain(); // the button that had the focus is gone
   }
 
   #continueWith(data) {

@@ -22,7 +22,8 @@ export function feedback({ run_id: runId, conversation_id: conversationId, sql }
   const right = rateButton("up", "feedback_right", () => give("satisfied"));
   const wrong = rateButton("down", "feedback_wrong", () => {
     if (!place.querySelector("form")) place.append(correction(sql, give));
-    place.querySelector("textarea").focus();
+    place.querySelector("textarea").focus({ preventScroll: true });
+    place.scrollIntoView({ block: "nearest" });
   });
   place.append(right, wrong);
   return place;

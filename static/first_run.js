@@ -7,13 +7,17 @@ import { label } from "./texts.js";
 
 const DISMISSED = "no_model_dismissed";
 
-/** Shows the hint in `place` while no model is connected, until a reader has dismissed it on this device. */
-export async function hintAtModels(place) {
+/**
+ * Shows the hint in `place` while no model is connected, until a reader has dismissed it on this device; `onDismissed()` is
+ * called then.
+ */
+export async function hintAtModels(place, onDismissed) {
   if (onThisDevice.recall(DISMISSED) || !(await isWithoutModel())) return;
   const button = element("button", { type: "button", class: "quiet" }, label("no_model_dismiss"));
   button.addEventListener("click", () => {
     onThisDevice.remember(DISMISSED, "1");
     place.hidden = true;
+    onDismissed();
   });
   const how = element("details", {}, element("summary", {}, label("no_model_how")), label("no_model_settings", {}, "p"));
   place.replaceChildren(element("div", {}, label("no_model", {}, "p"), how), button);

@@ -182,7 +182,7 @@ export class History {
       event.preventDefault();
       this.#rename(item, conversation, field.value.trim());
     });
-    onEscape(form, () => this.#showLine(item, conversation));
+    onEscape(form, () => this.#leave(item, conversation));
     item.replaceChildren(form);
     field.focus();
     field.select();
@@ -206,7 +206,7 @@ export class History {
       event.preventDefault();
       this.#delete(item, conversation);
     });
-    onEscape(form, () => this.#showLine(item, conversation));
+    onEscape(form, () => this.#leave(item, conversation));
     item.replaceChildren(form);
     remove.focus();
   }
@@ -238,11 +238,14 @@ export class History {
 
   #backButton(item, conversation) {
     const button = element("button", { type: "button", class: "secondary" }, label("cancel"));
-    button.addEventListener("click", () => {
-      this.#showLine(item, conversation);
-      item.querySelector("button").focus();
-    });
+    button.addEventListener("click", () => this.#leave(item, conversation));
     return button;
+  }
+
+  /** Closes the form of a conversation without doing anything. */
+  #leave(item, conversation) {
+    this.#showLine(item, conversation);
+    item.querySelector("button").focus();
   }
 }
 

@@ -36,7 +36,7 @@ const page = {
   signOut: byId("sign-out"),
 };
 
-const conversation = new Conversation(byId("turns"), { onChange: showState, onAsk: askOffered, onUnknown: sayUnknown, onUnsent: giveBack });
+const conversation = new Conversation(byId("turns"), { onChange: showState, onAsk: askOffered, onUnknown: sayUnknown, onUnsent: giveBack, onAgain: focusQuestion });
 const databases = new Databases(byId("database-row"), byId("database"), () => examples.show(language()));
 const inDatabase = (path) => databases.path(path);
 const examples = new Examples(byId("examples-block"), byId("examples"), askOffered, inDatabase);
@@ -312,5 +312,5 @@ listen();
 showKey();
 conversation.restore();
 if (failedLogin !== null) notify(`login_${failedLogin}`);
-if (conversation.isEmpty) void import("./first_run.js").then(({ hintAtModels }) => hintAtModels(byId("first-run")));
+if (conversation.isEmpty) void import("./first_run.js").then(({ hintAtModels }) => hintAtModels(byId("first-run"), focusQuestion));
 focusQuestion();

@@ -8,6 +8,7 @@ import { failureBox } from "./failure.js";
 import "./semantic_texts.js";
 import { label } from "./texts.js";
 
+const SECTIONS = new Set(["tables", "metrics", "reports"]); // those that have a name in both languages
 const ENTRY = /^ {2}[^\s#][^:]*:/; // of tables, metrics or reports
 const SECTION = /^[^\s#][^:]*:/;
 const MOST_NOTE = 500;
@@ -102,7 +103,8 @@ class SemanticDrawer {
   #entry({ section, name, lines }) {
     const text = lines.join("\n");
     const called = name === null ? label("semantic_head") : element("code", {}, name);
-    const where = section === null ? null : element("span", { class: "semantic-section" }, section);
+    const said = SECTIONS.has(section) ? label(`semantic_section_${section}`) : section;
+    const where = section === null ? null : element("span", { class: "semantic-section" }, said);
     const shown = element("pre", { tabindex: "0" }, element("code", {}, text));
     const place = element("div", {}, shown);
     const edit = element("button", { type: "button", class: "secondary" }, glyph("rename"), label("semantic_edit"));

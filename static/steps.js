@@ -70,6 +70,7 @@ export class Steps {
   end(status, milliseconds) {
     clearInterval(this.#clock);
     this.#time.remove();
+    this.element.hidden = this.#rows.size + this.#tools.size === 0;
     setLabel(this.#state, `turn_${status}`, { seconds: writtenSeconds(milliseconds) });
     for (const row of [...this.#rows.values(), ...this.#tools.values()]) row.end(status);
   }

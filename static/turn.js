@@ -59,6 +59,7 @@ export class Turn {
       this.#outcome,
       this.#sql,
     );
+    this.#steps.say("turn_running"); // before the server has said anything
   }
 
   /** Shows one envelope; ignores unknown types, which are for newer pages. */

@@ -1,6 +1,6 @@
 /** What a run asks its reader, and the controls to answer it. */
 
-import { element, setTranslatedAttribute } from "./dom.js";
+import { element, isFocusLost, setTranslatedAttribute } from "./dom.js";
 import { stringifyExact } from "./exact_json.js";
 import { isObjectSchema, schemaForm, shownAnswer } from "./schema_form.js";
 import { label } from "./texts.js";
@@ -24,7 +24,7 @@ export class UserQuestion {
     this.#controls = this.#controlsFor(data);
     this.#prompt = element("p", { class: "asked-prompt", dir: "auto" }, String(data.prompt ?? ""));
     this.#prompt.classList.toggle("visually-hidden", isSaidByFields(data));
-    this.element = element("section", { class: "asked" }, this.#prompt, this.#controls, this.#failure);
+    this.element = element("section", { class: "asked", tabindex: "-1" }, this.#prompt, this.#controls, this.#failure);
     setTranslatedAttribute(this.element, "aria-label", "asked");
   }
 
@@ -76,9 +76,11 @@ export class UserQuestion {
   }
 
   async #send(answer) {
+    const focused = this.element.contains(document.activeElement) ? document.activeElement : null;
     this.#setDisabled(true);
     this.#failure.textContent = "";
     const refusal = await this.#onAnswer(answer);
+    if (focused && isFocusLost()) this.element.focus({ preventScroll: true }); // a disabled control loses it
     if (refusal === null) {
       this.close();
       this.#prompt.classList.remove("visually-hidden");
@@ -87,6 +89,7 @@ export class UserQuestion {
     }
     this.#failure.replaceChildren(...said(refusal));
     this.#setDisabled(false);
+    if (document.activeElement === this.element) focused.focus({ preventScroll: true });
   }
 
   #shown(answer) {

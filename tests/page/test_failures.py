@@ -116,3 +116,4 @@ def test_an_unreachable_server_is_said(page: Page) -> None:
     turn = ask(page, RANKING)
 
     expect(turn.get_by_role("alert")).to_contain_text("无法连接服务器")
+    expect(turn.locator(".steps")).to_be_hidden()

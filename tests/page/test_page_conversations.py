@@ -151,6 +151,7 @@ def test_what_ended_early_says_so_and_can_be_asked_again(
     if state == "failed":
         past.get_by_role("button", name="重试").click()
         expect(page.locator(".turn .question")).to_have_text(["问", "问"])
+        expect(page.locator("#question")).to_be_focused()
 
 
 def test_a_conversation_is_given_a_name(page: Page) -> None:
@@ -163,6 +164,7 @@ def test_a_conversation_is_given_a_name(page: Page) -> None:
     field.fill("不要了")
     field.press("Escape")
     expect(chats.locator(".chat-title").first).to_have_text("各路段有多少个服务区")
+    expect(chats.locator(".chat-open").first).to_be_focused()
 
     chats.get_by_role("button", name="重命名").first.click()
     field.fill("  <b>路段</b>  ")

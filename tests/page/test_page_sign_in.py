@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.conftest import alone, shared_data_dir
 from tests.page.browsing import (
@@ -58,6 +58,15 @@ def page(browser: Browser, address: str, issuer: TokenIssuer) -> Iterator[Page]:
     issuer.person, issuer.refuses = {"sub": "ann"}, ""
 
 
+def _press_tab_until(page: Page, wanted: Locator) -> None:
+    expect(wanted).to_be_visible()
+    for _ in range(60):
+        if wanted.evaluate("one => one === document.activeElement"):
+            return
+        page.keyboard.press("Tab")
+    raise AssertionError("it is not reached by the keyboard")
+
+
 def test_a_question_is_answered_once_its_reader_has_signed_in(
     page: Page, issuer: TokenIssuer
 ) -> None:
@@ -69,15 +78,19 @@ def test_a_question_is_answered_once_its_reader_has_signed_in(
     expect(dialog.get_by_label("API 密钥", exact=True)).to_be_visible()
     load_axe(page)
     assert axe_violations(page) == []
-    dialog.get_by_role("button", name="登录", exact=True).click()
+    sign_in = dialog.get_by_role("button", name="登录", exact=True)
+    _press_tab_until(page, sign_in)
+    page.keyboard.press("Enter")
 
     expect(page.locator(".turn")).to_have_count(1)
     expect_state(page.locator(".turn"), "done")
     assert page.evaluate("document.cookie") == "", "scripts can't read the session"
-    page.get_by_text("设置", exact=True).click()
+    _press_tab_until(page, page.locator("#settings > summary"))
+    page.keyboard.press("Enter")
     expect(page.locator("#key-row")).to_contain_text("已登录： <b>王芳</b>")
 
-    page.get_by_role("button", name="退出").click()
+    _press_tab_until(page, page.get_by_role("button", name="退出"))
+    page.keyboard.press("Enter")
     page.wait_for_url(f"{issuer.url}/logout*")
     page.go_back()
     page.reload()

@@ -64,12 +64,14 @@ def test_choices_are_buttons_and_a_schema_is_a_field(
         field.fill("9")
         field.press("Enter")
         expect(turn.locator(".asked-failure")).to_contain_text("9")
+        expect(field).to_be_focused()
         field.fill("2")
         field.press("Enter")
 
         expect(turn.locator(".answer")).to_have_text("gauge 1, gauge 2", timeout=DEADLINE_MS)
         expect_state(turn, "done")
         expect(turn.locator(".asked-answer")).to_have_text(["name", "2"])
+        expect(turn.locator(".asked").last).to_be_focused()
         expect(turn.locator(".asked button, .asked input")).to_have_count(0)
 
 
