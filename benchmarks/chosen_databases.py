@@ -66,21 +66,24 @@ def run(data_dir: Path, *, shows: bool = False) -> Iterator[str]:
         yield f"{len(entries)} databases, {_AT_ONCE} to a caller"
         yield from asyncio.run(_measured(services, groups, shows=shows))
 
-    yield from run_trades(data_dir, shows=shows)
+    for cluster in (trades.FIRST, trades.SECOND):
+        yield from run_trades(data_dir, cluster, shows=shows)
 
 
-def run_trades(data_dir: Path, *, shows: bool = False, count: int = _MADE) -> Iterator[str]:
+def run_trades(
+    data_dir: Path, cluster: trades.Cluster, *, shows: bool = False, count: int = _MADE
+) -> Iterator[str]:
     """Yield the lines of the report about five databases of 200 tables each.
 
     Args:
         shows: whether the questions that may be studied and were not right are listed.
         count: of the questions that are made in each language, of each group.
     """
-    kept = trades.trades()
+    kept = trades.trades(cluster)
     with ExitStack() as stack:
         server = stack.enter_context(_server(data_dir))
         entries: dict[str, dict[str, Any]] = {}
-        for trade in trades.TRADES:
+        for trade in kept.things:
             file = data_dir / f"{trade}.sql"
             file.write_text(f"{trades.ddl(kept, trade)};{trades.references(kept, trade)}", "utf-8")
             entries[trade] = {"url": stack.enter_context(database_of(server, file))}
@@ -93,18 +96,25 @@ def run_trades(data_dir: Path, *, shows: bool = False, count: int = _MADE) -> It
         path = data_dir / "trades.yaml"
         path.write_text(json.dumps({"databases": entries}), "utf-8")
         services = stack.enter_context(_services(path, data_dir))
-        yield f"{len(entries)} databases of {len(kept.things['shop'])} tables each"
-        groups = {"written": trades.hand_written()}
-        for is_held_out in (False, True):
-            kind = "held out" if is_held_out else "studied"
-            for lang in trades.LANGUAGES:
-                made = trades.made_questions(kept, lang, count, held_out=is_held_out)
-                foreign = [one for one in made if trades.is_foreign(one, lang)]
-                groups[f"{kind}, {lang}"] = [one for one in made if one not in foreign]
-                if foreign:
-                    groups[f"{kind}, {lang}, of names in another language"] = foreign
-
+        size = len(next(iter(kept.things.values())))
+        yield f"{len(entries)} databases of {size} tables each ({', '.join(entries)})"
+        groups = _trade_groups(kept, count)
         yield from asyncio.run(_measured_trades(services, groups, shows=shows))
+
+
+def _trade_groups(kept: trades.Trades, count: int) -> dict[str, list[trades.TradeQuestion]]:
+    groups = {"written": trades.hand_written(kept.cluster)}
+    for is_held_out in (False, True):
+        kind = "studied"
+        if is_held_out:
+            kind = "held out" if kept.cluster == trades.FIRST else "studied, other sentences"
+        for lang in trades.LANGUAGES:
+            made = trades.made_questions(kept, lang, count, held_out=is_held_out)
+            foreign = [one for one in made if trades.is_foreign(kept, one, lang)]
+            groups[f"{kind}, {lang}"] = [one for one in made if one not in foreign]
+            groups[f"{kind}, {lang}, of names in another language"] = foreign
+
+    return {name: questions for name, questions in groups.items() if questions}
 
 
 async def _measured_trades(

@@ -1,10 +1,13 @@
 """Five databases of one size, each of another trade, and questions that fit one or several of them.
 
-`trades/*.txt` say what each trade keeps, in English and Chinese: a thing on each line, its columns,
-`#` for numbers, `@` for dates, `=` before values, `>` before the things that it refers to. Things
-that every trade has get further tables (`facets.txt`), until a database has its size. Tables are
-called as in real databases, another way in each: in the plural, with a prefix, with comments in one
-language or both, or without any, but a semantic file.
+`<cluster>/*.txt` say what each trade keeps, in English and Chinese: a thing on each line, its
+columns, `#` for numbers, `@` for dates, `=` before values, `>` before the things that it refers to.
+Things that every trade has get further tables (`facets.txt`), until a database has its size. Tables
+are called as in real databases, another way in each (`_Style`): in the plural, with a prefix, with
+comments in one language or both, or without any, but a semantic file.
+
+The questions about the first cluster are divided into those that may be studied and those that are
+held out; all those about the second may be studied.
 
 A question names a thing, perhaps a column, a value or another thing. It fits each database that has
 the thing, with that column, of it or of what it refers to. So what fits is known from what the
@@ -19,18 +22,66 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-TRADES = ("shop", "hospital", "freight", "factory", "university")
-_FOLDER = Path(__file__).parent / "trades"
 _TABLES = 200
 _ROWS = 40
 _SHARES = (0.4, 0.4, 0.2)  # of questions: about what one trade has, several have, further tables
 _TYPES = {"#": "numeric(12,2)", "@": "date"}
-_PREFIX = {"factory": "mfg_", "freight": "t_"}
-_COMMENT = {"shop": "{1}", "hospital": "{1}", "freight": "{0}", "factory": "{0} / {1}"}
 
 Lang = Literal["en", "zh"]
 LANGUAGES: tuple[Lang, ...] = ("en", "zh")
-_ONLY_ENGLISH = frozenset({"freight"})
+Form = Literal["singular", "plural", "camel", "chinese"]
+
+
+@dataclass(frozen=True)
+class _Style:
+    """How the tables and columns of a database are called.
+
+    Attributes:
+        comment: made of the English and the Chinese name.
+        meanings: whether a semantic file says the Chinese names.
+        only: the language in which it has names, if it has none in the other.
+    """
+
+    form: Form = "singular"
+    prefix: str = ""
+    comment: str | None = None
+    meanings: bool = False
+    only: Lang | None = None
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Databases that one caller may ask: the folder that says what they keep, and their styles."""
+
+    folder: str
+    styles: Mapping[str, _Style]
+
+    @property
+    def path(self) -> Path:
+        """Return the folder."""
+        return Path(__file__).parent / self.folder
+
+
+FIRST = Cluster(
+    "trades",
+    {
+        "shop": _Style("plural", comment="{1}"),
+        "hospital": _Style(comment="{1}"),
+        "freight": _Style(prefix="t_", comment="{0}", only="en"),
+        "factory": _Style(prefix="mfg_", comment="{0} / {1}"),
+        "university": _Style(meanings=True),
+    },
+)
+SECOND = Cluster(
+    "more_trades",
+    {
+        "bank": _Style("camel", comment="{1}"),
+        "hotel": _Style(only="en"),
+        "insurer": _Style(prefix="tb_", comment="{1}({0})"),
+        "farm": _Style("chinese", only="zh"),
+        "library": _Style("plural", meanings=True),
+    },
+)
 
 
 @dataclass(frozen=True)
@@ -57,17 +108,18 @@ class TradeQuestion:
 
 @dataclass
 class Trades:
-    """What the trades keep: things by their English names, by trade."""
+    """What the trades of a cluster keep: things by their English names, by trade."""
 
+    cluster: Cluster
     things: dict[str, dict[str, _Thing]] = field(default_factory=dict)
 
 
-def trades() -> Trades:
-    """Return the five trades, each with as many things as its database has tables."""
-    facets = list(_things("facets"))
-    found = Trades()
-    for trade in TRADES:
-        kept = {one.said[0]: one for one in _things(trade)}
+def trades(cluster: Cluster) -> Trades:
+    """Return the trades, each with as many things as its database has tables."""
+    facets = list(_things(cluster, "facets"))
+    found = Trades(cluster)
+    for trade in cluster.styles:
+        kept = {one.said[0]: one for one in _things(cluster, trade)}
         more = [(one, facet) for one in kept.values() for facet in facets]
         more.sort(key=lambda pair: zlib.crc32(f"{trade} {pair[0].said} {pair[1].said}".encode()))
         for thing, facet in more[: _TABLES - len(kept)]:
@@ -78,8 +130,8 @@ def trades() -> Trades:
     return found
 
 
-def _things(name: str) -> Iterator[_Thing]:
-    for line in (_FOLDER / f"{name}.txt").read_text("utf-8").splitlines():
+def _things(cluster: Cluster, name: str) -> Iterator[_Thing]:
+    for line in (cluster.path / f"{name}.txt").read_text("utf-8").splitlines():
         left, *references = (part.strip() for part in line.split(" > "))
         thing, *columns = (part.strip() for part in left.split("|"))
         refers_to = tuple(one.replace("_", " ") for one in references)
@@ -104,22 +156,22 @@ def _column(text: str) -> _Column:
 def ddl(kept: Trades, trade: str) -> str:
     """Return the statements that make the database of a trade, with rows."""
     things = kept.things[trade]
-    return ";".join(part for thing in things.values() for part in _table(trade, thing))
+    style = kept.cluster.styles[trade]
+    return ";".join(part for thing in things.values() for part in _table(style, thing, things))
 
 
-def _table(trade: str, thing: _Thing) -> Iterator[str]:
-    table = _table_name(trade, thing.said[0])
+def _table(style: _Style, thing: _Thing, things: Mapping[str, _Thing]) -> Iterator[str]:
+    table = _table_name(style, thing.said)
     columns = ["id bigint PRIMARY KEY"]
-    columns += [f"{_snake(one)}_id bigint" for one in thing.refers_to]
-    columns += [f"{_snake(one.said[0])} {one.type}" for one in thing.columns]
+    columns += [f"{_reference(style, things[one].said)} bigint" for one in thing.refers_to]
+    columns += [f"{_column_name(style, one.said)} {one.type}" for one in thing.columns]
     yield f"CREATE TABLE {table} ({', '.join(columns)})"
     yield f"INSERT INTO {table} SELECT {', '.join(_row(thing))} FROM generate_series(1, {_ROWS}) n"
-    comment = _COMMENT.get(trade)
-    if comment is not None:
-        yield f"COMMENT ON TABLE {table} IS '{comment.format(*thing.said)}'"
+    if style.comment is not None:
+        yield f"COMMENT ON TABLE {table} IS '{style.comment.format(*thing.said)}'"
         for one in thing.columns:
-            said = comment.format(*one.said)
-            yield f"COMMENT ON COLUMN {table}.{_snake(one.said[0])} IS '{said}'"
+            said = style.comment.format(*one.said)
+            yield f"COMMENT ON COLUMN {table}.{_column_name(style, one.said)} IS '{said}'"
 
 
 def _row(thing: _Thing) -> Iterator[str]:
@@ -139,29 +191,64 @@ def _row(thing: _Thing) -> Iterator[str]:
 
 def references(kept: Trades, trade: str) -> str:
     """Return the statements that make the foreign keys of a trade."""
+    style = kept.cluster.styles[trade]
+    things = kept.things[trade]
     return ";".join(
-        f"ALTER TABLE {_table_name(trade, thing.said[0])} ADD FOREIGN KEY ({_snake(other)}_id)"
-        f" REFERENCES {_table_name(trade, other)} (id)"
-        for thing in kept.things[trade].values()
+        f"ALTER TABLE {_table_name(style, thing.said)}"
+        f" ADD FOREIGN KEY ({_reference(style, things[other].said)})"
+        f" REFERENCES {_table_name(style, things[other].said)} (id)"
+        for thing in things.values()
         for other in thing.refers_to
     )
 
 
 def semantic_file(kept: Trades, trade: str) -> dict[str, Any] | None:
-    """Return what a semantic file says of a trade's tables; None: its comments say it."""
-    if trade in _COMMENT:
+    """Return what a semantic file says of a trade's tables; None: there is none."""
+    style = kept.cluster.styles[trade]
+    if not style.meanings:
         return None
 
     tables = {}
-    for name, thing in kept.things[trade].items():
-        columns = {_snake(one.said[0]): {"names": {"zh": one.said[1]}} for one in thing.columns}
-        tables[_table_name(trade, name)] = {"names": {"zh": thing.said[1]}, "columns": columns}
+    for thing in kept.things[trade].values():
+        columns = {
+            _column_name(style, one.said): {"names": {"zh": one.said[1]}} for one in thing.columns
+        }
+        name = _table_name(style, thing.said)
+        tables[name] = {"names": {"zh": thing.said[1]}, "columns": columns}
     return {"version": 1, "tables": tables}
 
 
-def _table_name(trade: str, said: str) -> str:
-    called = _many(said) if trade == "shop" else said
-    return _PREFIX.get(trade, "") + _snake(called)
+def _table_name(style: _Style, said: tuple[str, str]) -> str:
+    if style.form == "plural":
+        return style.prefix + _snake(_many(said[0]))
+    if style.form == "camel":
+        return f'"{_camel(said[0])}"'
+
+    return style.prefix + _column_name(style, said)
+
+
+def _column_name(style: _Style, said: tuple[str, str]) -> str:
+    if style.form == "chinese":
+        return said[1]
+    if style.form == "camel":
+        called = _camel(said[0])
+        return f'"{called[0].lower()}{called[1:]}"'
+
+    return _snake(said[0])
+
+
+def _reference(style: _Style, said: tuple[str, str]) -> str:
+    name = _column_name(style, said)
+    if style.form == "chinese":
+        return f"{name}编号"
+    if style.form == "camel":
+        return f'{name[:-1]}Id"'
+
+    return f"{name}_id"
+
+
+def _camel(said: str) -> str:
+    return "".join(word.capitalize() for word in said.split())
 
 
 def _snake(said: str) -> str:
@@ -182,22 +269,24 @@ def _many(said: str) -> str:
     return said + "s"
 
 
-def hand_written() -> list[TradeQuestion]:
+def hand_written(cluster: Cluster) -> list[TradeQuestion]:
     """Return the questions that a person has written, without a look at the rules."""
-    lines = (_FOLDER / "questions.txt").read_text("utf-8").splitlines()
+    path = cluster.path / "questions.txt"
+    lines = path.read_text("utf-8").splitlines() if path.exists() else []
     parts = (line.partition(": ") for line in lines)
     return [TradeQuestion(text, frozenset(fits.split())) for fits, _, text in parts]
 
 
-def is_foreign(asked: TradeQuestion, lang: Lang) -> bool:
-    """Tell whether a question fits only a database that has no names in its language."""
-    return lang == "zh" and asked.fits <= _ONLY_ENGLISH
+def is_foreign(kept: Trades, asked: TradeQuestion, lang: Lang) -> bool:
+    """Tell whether a question fits only databases that have no names in its language."""
+    styles = kept.cluster.styles
+    return all(styles[trade].only not in (None, lang) for trade in asked.fits)
 
 
 def made_questions(kept: Trades, lang: Lang, count: int, *, held_out: bool) -> list[TradeQuestion]:
     """Return questions made of the things of all trades, another choice where held out."""
     drawn = random.Random(f"{lang} {held_out}")
-    ways = tomllib.loads((_FOLDER / "sentences.toml").read_text("utf-8"))[lang]
+    ways = tomllib.loads((kept.cluster.path / "sentences.toml").read_text("utf-8"))[lang]
     sorts = _sorts(kept)
     found: dict[str, TradeQuestion] = {}
     while len(found) < count:
@@ -214,7 +303,7 @@ def made_questions(kept: Trades, lang: Lang, count: int, *, held_out: bool) -> l
 
 def _sorts(kept: Trades) -> tuple[list[tuple[str, _Thing]], ...]:
     """Return what only one trade has, what several have, and the further tables of all."""
-    facets = {facet.said[0] for facet in _things("facets")}
+    facets = {facet.said[0] for facet in _things(kept.cluster, "facets")}
     alone, shared, further = [], [], []
     for trade, things in kept.things.items():
         for name, thing in things.items():
@@ -257,7 +346,9 @@ def _asked(
     }
     named = column.said[at] if column is not None and "{column}" in way else None
     fits = frozenset(
-        one for one in TRADES if _fits(kept.things[one], thing.said[at], named, value, other, at)
+        one
+        for one in kept.things
+        if _fits(kept.things[one], thing.said[at], named, value, other, at)
     )
     return TradeQuestion(way.format(**words), fits)
 
@@ -272,7 +363,7 @@ def _suits(column: _Column, way: str, lang: Lang) -> bool:
         sign in way for sign in ("average", "total", "highest", "Top 5", "平均", "最高", "合计")
     ):
         return column.type.startswith("numeric")
-    if "前五" in way:
+    if any(sign in way for sign in ("前五", "最大")):
         return column.type.startswith("numeric")
 
     return bool(column.values)

@@ -3,10 +3,11 @@
 Other words are synonyms and translations, in both languages.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+from knowledge.language.cutting import has_han
 from knowledge.language.inflection import root, stem
 from knowledge.language.spoken_names import english_words
 from knowledge.language.terms import has_root, is_han, terms
@@ -48,7 +49,7 @@ def _joined(*tables: _Said) -> _Said:
 _ENGLISH_SYNONYMS = _joined(EN_TO_EN, EN_TO_ZH, EVENTS_OF_VERBS, TRANSLATED_EN)
 _CHINESE_SYNONYMS = _joined(ZH_TO_EN, ZH_TO_ZH, EVENTS_OF_VERBS, TRANSLATED_ZH)
 _TRANSLATED = _joined(ZH_TO_EN, TRANSLATED_ZH)
-_NAMED_IN_CHINESE = frozenset(EN_TO_ZH) | frozenset(TRANSLATED_EN)
+_IN_CHINESE = _joined(EN_TO_ZH, TRANSLATED_EN)
 _FAINT = frozenset(
     term for phrase in WORDS.both("relevance.faint") for term in (phrase, *terms(phrase))
 )
@@ -93,47 +94,66 @@ def forms(question: str) -> dict[str, Form]:
     return wanted
 
 
-def is_translated(text: str) -> bool:
-    """Tell whether a Chinese text consists of words that have translations."""
+def is_translated(words: Sequence[str]) -> bool:
+    """Tell whether Chinese characters, or English words, are phrases that have translations."""
     reached = {0}
-    for start in range(len(text)):
+    for start in range(len(words)):
         if start in reached:
-            ends = range(start + 1, min(len(text), start + _LONGEST_SYNONYM) + 1)
-            reached.update(end for end in ends if text[start:end] in _TRANSLATED)
+            reached.update(end for end, _ in _phrases_from(words, start))
 
-    return len(text) in reached
+    return len(words) in reached
 
 
-def translations_in(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield English phrases for stretches of a Chinese text, each with its start and end.
+def translations_in(words: Sequence[str]) -> Iterator[tuple[int, int, str]]:
+    """Yield what stretches of a text are called in the other language, with their start and end.
 
     A stretch of several words, such as `付款审批`, is translated word by word.
+
+    Args:
+        words: English words, or Chinese characters.
     """
-    for start in range(len(text)):
-        yield from _translations_from(text, start, start, (), _MOST_PARTS)
+    for start in range(len(words)):
+        yield from _translations_from(words, start, start, "", _MOST_PARTS)
 
 
 def _translations_from(
-    text: str, start: int, at: int, before: tuple[str, ...], most: int
+    words: Sequence[str], start: int, at: int, before: str, most: int
 ) -> Iterator[tuple[int, int, str]]:
-    """Yield the phrases of stretches from `start`, of which the words up to `at` are translated."""
-    last = min(len(text), at + _LONGEST_SYNONYM)
-    for end in range(at + 1, last + 1):
-        for phrase in _TRANSLATED.get(text[at:end], ())[:_MOST_TRANSLATIONS]:
-            said = (*before, phrase)
-            yield start, end, " ".join(said)
+    """Yield the phrases of stretches from `start`, of which those up to `at` are translated."""
+    for end, phrases in _phrases_from(words, at):
+        for phrase in phrases[:_MOST_TRANSLATIONS]:
+            said = f"{before}{phrase}" if is_han(phrase) else f"{before} {phrase}".lstrip()
+            yield start, end, said
             if most > 1:
-                yield from _translations_from(text, start, end, said, most - 1)
+                yield from _translations_from(words, start, end, said, most - 1)
+
+
+def _phrases_from(words: Sequence[str], start: int) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """Yield the end and the translations of each phrase that begins at a place."""
+    if start >= len(words):
+        return
+
+    if is_han(words[start]):
+        translations, longest, between = _TRANSLATED, _LONGEST_SYNONYM, ""
+        said = list(words[start : start + longest])
+    else:
+        translations, longest, between = _IN_CHINESE, _LONGEST_PHRASE, " "
+        said = [stem(word.lower()) for word in words[start : start + longest]]
+
+    for count in range(1, len(said) + 1):
+        found = translations.get(between.join(said[:count]))
+        if found is not None:
+            yield start + count, found
 
 
 @lru_cache(maxsize=20_000)
 def has_translation(identifier: str) -> bool:
-    """Tell whether an English name, as a whole or word by word, has a translation."""
-    words = [stem(word) for word in english_words(identifier) if len(word) > _SHORT]
-    if " ".join(words) in _NAMED_IN_CHINESE:
-        return True
+    """Tell whether a name, as a whole or word by word, has a translation."""
+    if has_han(identifier):
+        return is_translated("".join(filter(is_han, identifier)))
 
-    return all(word in _NAMED_IN_CHINESE for word in words)
+    words = [word for word in english_words(identifier) if len(word) > _SHORT]
+    return is_translated(words)
 
 
 @lru_cache(maxsize=20_000)

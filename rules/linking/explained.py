@@ -1,7 +1,8 @@
 """How well the names and values of a catalogue explain a question, to compare catalogues by."""
 
+import itertools
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from common.cpu_clock import within
@@ -9,11 +10,12 @@ from common.inquiry import Inquiry
 from common.meanings import TableKey
 from common.values import Table
 from knowledge.language.cutting import has_han
+from knowledge.language.question_terms import is_translated
 from knowledge.tables.question_coverage import telling_words
 from rules.linking.foreign_names import (
     hidden_kinds,
     is_foreign,
-    strengths_by_translation,
+    names_by_translation,
     untranslated,
 )
 from rules.linking.link_strength import NameKind, link_strength, name_kind
@@ -37,6 +39,7 @@ class ExplainedWords:
     Attributes:
         how_well: how well each is explained, from 0 to 1, by its place in the question.
         sizes: what each place of the question counts.
+        words: the word or Chinese character at each place.
         kinds: what each place names, if something.
         unknown: the places of words that say what is asked for, and that nothing explains.
         translated: of a catalogue without names in the question's language, the places of words
@@ -50,6 +53,7 @@ class ExplainedWords:
 
     how_well: Mapping[int, float] = field(default_factory=dict)
     sizes: Mapping[int, float] = field(default_factory=dict)
+    words: Mapping[int, str] = field(default_factory=dict)
     kinds: Mapping[int, Collection[NameKind]] = field(default_factory=dict)
     unknown: frozenset[int] = frozenset()
     translated: frozenset[int] = frozenset()
@@ -93,17 +97,25 @@ class ExplainedWords:
             if how_well >= least and self.how_well.get(place, 0.0) < part * how_well
         ]
         # A part of such a name may be read as a word that asks.
-        named = [place for place in lacking if not self._only_asks(place)]
-        return bool(named) and all(self._may_hide(place, other) for place in named)
+        stretches = [one for one in _stretches(lacking) if not all(map(self._only_asks, one))]
+        return bool(stretches) and all(self._may_hide(one, other) for one in stretches)
 
-    def _may_hide(self, place: int, other: "ExplainedWords") -> bool:
-        if place not in self.untranslated:
+    def _may_hide(self, stretch: Sequence[int], other: "ExplainedWords") -> bool:
+        """Tell whether it may know by another name what `other` knows at these places."""
+        kinds = {kind for place in stretch for kind in other.kinds[place]}
+        if self.hidden_kinds.isdisjoint(kinds):
             return False
 
-        return not self.hidden_kinds.isdisjoint(other.kinds[place])
+        return not is_translated([self.words.get(place, "") for place in stretch])
 
     def _only_asks(self, place: int) -> bool:
         return place in self.sizes and place not in self.how_well and place not in self.unknown
+
+
+def _stretches(places: Sequence[int]) -> Iterator[list[int]]:
+    """Yield places that stand one after the other."""
+    for _, group in itertools.groupby(enumerate(sorted(places)), lambda one: one[1] - one[0]):
+        yield [place for _, place in group]
 
 
 def explained_words(inquiry: Inquiry) -> ExplainedWords:
@@ -126,17 +138,21 @@ def _explained_words(inquiry: Inquiry) -> ExplainedWords:
             if strength > 0:
                 how_well[place] = strength
 
+    words = {
+        place: word
+        for mark in marks
+        for place, word in zip(range(mark.start, mark.end), mark.words, strict=False)
+    }
     unknown = list(filter(_says_what_is_asked, marks))
     is_han = has_han(inquiry.question)
-    found = ExplainedWords(how_well, sizes, _kinds(marks, tables), _places(unknown))
+    found = ExplainedWords(how_well, sizes, words, _kinds(marks, tables), _places(unknown))
     if not is_foreign(inquiry.catalog, is_han=is_han):
         return found
-    if not is_han:
-        return replace(found, is_foreign=True)
 
+    names = names_by_translation(marks, lexicon, tables, is_han=is_han)
     translated = {
         place: strength
-        for place, strength in strengths_by_translation(marks, lexicon, tables).items()
+        for place, strength in names.how_well.items()
         if strength > how_well.get(place, 0.0)
     }
     unknown = [mark for mark in unknown if translated.keys().isdisjoint(_places([mark]))]
@@ -145,8 +161,8 @@ def _explained_words(inquiry: Inquiry) -> ExplainedWords:
         how_well=how_well | translated,
         translated=frozenset(translated),
         unknown=_places(unknown),
-        untranslated=_places(untranslated(unknown)),
-        hidden_kinds=hidden_kinds(marks, lexicon, inquiry.catalog),
+        untranslated=_places(untranslated(unknown, is_han=is_han)),
+        hidden_kinds=hidden_kinds(marks, names.tables, lexicon, inquiry.catalog),
         is_foreign=True,
     )
 

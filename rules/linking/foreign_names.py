@@ -7,8 +7,10 @@ that nothing translates either.
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
 
+from common.cpu_clock import check
 from common.meanings import TableKey
 from common.values import Catalog, Table
 from knowledge.language.cutting import has_han
@@ -34,30 +36,63 @@ def is_foreign(catalog: Catalog, *, is_han: bool) -> bool:
     return len(list(islice(named, least))) < least
 
 
-def strengths_by_translation(
-    marks: Sequence[Mark], lexicon: Lexicon, tables: Mapping[TableKey, Table]
-) -> dict[int, float]:
-    """Return how well the dictionary's translations of Chinese words name something, by place."""
-    found: dict[int, float] = {}
+@dataclass(frozen=True)
+class TranslatedNames:
+    """What the dictionary's translations of a question's words name.
+
+    Attributes:
+        how_well: by the places of the words.
+        tables: those that are named by their whole names.
+    """
+
+    how_well: Mapping[int, float]
+    tables: frozenset[TableKey]
+
+
+def names_by_translation(
+    marks: Sequence[Mark], lexicon: Lexicon, tables: Mapping[TableKey, Table], *, is_han: bool
+) -> TranslatedNames:
+    """Return what a question names by the dictionary's translations of its words.
+
+    Words that ask are only part of whole names, beside others: the units of a `price per unit`.
+
+    Args:
+        is_han: whether the question is Chinese.
+    """
+    how_well: dict[int, float] = {}
+    named: set[TableKey] = set()
     beginnings = _shared_beginnings(tables.values())
-    for run in _runs(filter(_may_be_named, marks)):
-        text = "".join(mark.text for mark in run)
+    for run in _runs(mark for mark in marks if _may_be_named(mark, is_han=is_han)):
+        words = _words_by_place(run)
+        asking = [mark.intent is not None for mark in run for _ in range(mark.start, mark.end)]
         first = run[0].start
-        if len(text) != run[-1].end - first:  # not a character for each place
-            continue
+        for start, end, phrase in translations_in(words):
+            check()
+            if all(asking[start:end]):
+                continue
 
-        for start, end, phrase in translations_in(text):
-            links = [link for link in lexicon.find(phrase) if link.kind != "value"]
-            strengths = (
-                link_strength(link, tables, is_han=False) * _share(link, beginnings)
-                for link in links
-            )
-            strength = max(strengths, default=0.0)
-            for place in range(first + start, first + end):
-                if strength > found.get(place, 0.0):
-                    found[place] = strength
+            least = _WHOLE_NAME if any(asking[start:end]) else 0.0
+            for link in lexicon.find(phrase):
+                strength = link_strength(link, tables, is_han=not is_han)
+                if link.kind == "value" or link.quality < least:
+                    continue
+                if link.kind == "table" and link.quality >= _WHOLE_NAME:
+                    named.add(link.table)
 
-    return found
+                strength *= _share(link, beginnings)
+                for place in range(first + start, first + end):
+                    how_well[place] = max(strength, how_well.get(place, 0.0))
+
+    return TranslatedNames(how_well, frozenset(named))
+
+
+def _words_by_place(run: Sequence[Mark]) -> list[str]:
+    """Return the characters or words of marks, one for each place; none if that can't be."""
+    words: list[str] = []
+    for mark in run:
+        words += mark.words
+
+    return words if len(words) == run[-1].end - run[0].start else []
 
 
 def _share(link: Link, beginnings: Collection[str]) -> float:
@@ -65,7 +100,7 @@ def _share(link: Link, beginnings: Collection[str]) -> float:
     if link.kind == "column" or link.quality >= _WHOLE_NAME:
         return _TRANSLATED
 
-    begins_alike = english_words(link.table[1])[0] in beginnings
+    begins_alike = next(iter(english_words(link.table[1])), "") in beginnings
     return _TRANSLATED if begins_alike else _TRANSLATED * _PART
 
 
@@ -77,11 +112,11 @@ def _shared_beginnings(tables: Collection[Table]) -> frozenset[str]:
     return frozenset(word for word, count in counts.items() if count >= least)
 
 
-def _may_be_named(mark: Mark) -> bool:
-    if mark.number is not None or mark.date is not None or not has_han(mark.text):
+def _may_be_named(mark: Mark, *, is_han: bool) -> bool:
+    if mark.number is not None or mark.date is not None or mark.literal is not None:
         return False
 
-    return mark.intent is None
+    return has_han(mark.text) == is_han
 
 
 def _runs(marks: Iterable[Mark]) -> Iterator[list[Mark]]:
@@ -98,19 +133,23 @@ def _runs(marks: Iterable[Mark]) -> Iterator[list[Mark]]:
         yield run
 
 
-def untranslated(unknown: Sequence[Mark]) -> Iterator[Mark]:
-    """Yield the Chinese words that, with those beside them, are not translated as a whole."""
-    for run in _runs(unknown):
-        text = "".join(mark.text for mark in run)
-        if has_han(text) and not is_translated(text):
+def untranslated(unknown: Sequence[Mark], *, is_han: bool) -> Iterator[Mark]:
+    """Yield the words that, with those beside them, are not translated as a whole."""
+    for run in _runs(mark for mark in unknown if _may_be_named(mark, is_han=is_han)):
+        if not is_translated(_words_by_place(run)):
             yield from run
 
 
-def hidden_kinds(marks: Sequence[Mark], lexicon: Lexicon, catalog: Catalog) -> frozenset[NameKind]:
+def hidden_kinds(
+    marks: Sequence[Mark], by_translation: Collection[TableKey], lexicon: Lexicon, catalog: Catalog
+) -> frozenset[NameKind]:
     """Return what has a name that nothing translates, near the tables that the marks name.
 
     Near a table are its columns, those of the tables that it refers to, directly or not, and the
     tables themselves that can be joined to it.
+
+    Args:
+        by_translation: tables that are named by the dictionary's translations.
     """
     named = {
         link.table
@@ -118,6 +157,7 @@ def hidden_kinds(marks: Sequence[Mark], lexicon: Lexicon, catalog: Catalog) -> f
         for link in mark.links
         if link.kind == "table" and link.quality >= _ANCHOR
     }
+    named.update(by_translation)
     above = {table for key in named for table in lexicon.graph.above(key)}
     below = {table for key in named for table in lexicon.graph.below(key)}
     tables = [table for table in catalog.tables if table.key in above | below]

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from knowledge.language.atoms import atoms_of
 from rules.linking.dates import DateSpan
 from rules.schema.links import Link
 from rules.words import WORDS
@@ -48,6 +49,11 @@ class Mark:
             return False
 
         return self.intent.kind in kinds
+
+    @property
+    def words(self) -> list[str]:
+        """Return its English words and Chinese characters, as they are compared."""
+        return [atom.key for atom in atoms_of(self.text)]
 
     @property
     def arg(self) -> str:

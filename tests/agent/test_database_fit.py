@@ -33,7 +33,7 @@ IN_TWO_LANGUAGES = {
     ),
     "freight": Catalog(
         (
-            Table("public", "waybill", "table", ()),
+            Table("public", "demurrage", "table", ()),
             Table("public", "customer", "table", ()),
             Table("public", "employee", "table", ()),
         )
@@ -115,11 +115,11 @@ def test_the_best_fits_and_those_that_explain_the_question_as_well() -> None:
 def test_a_database_without_names_in_the_language_may_know_what_the_best_does_not() -> None:
     with all_cases() as cases:
         for question, readable, names in (
-            # No translation of waybills is known, so the freight may have them.
-            ("运单备注有多少", "", "freight school"),
-            ("运单有多少", "", "freight"),
+            # No translation of demurrages is known, so the freight may have them.
+            ("滞期备注有多少", "", "freight school"),
+            ("滞期有多少", "", "freight"),
             # It has no students, as these would be found by their translation.
-            ("学生的运单有多少", "", "school"),
+            ("学生的滞期有多少", "", "school"),
             ("学生有多少", "school", "school"),
             ("客户有多少", "freight", "freight"),
             # Two fit: the user, who is asked anyway, may mean its employees, too.
@@ -140,7 +140,7 @@ def test_a_database_without_names_in_the_language_may_know_what_the_best_does_no
 
         with cases.case("where none has names in the language, that tells nothing"):
             evidence = {
-                name: _evidence("运单有多少", name, is_readable=False)
+                name: _evidence("滞期有多少", name, is_readable=False)
                 for name in ("sales", "clinic")
             }
             assert databases_that_fit(evidence) == []
