@@ -21,9 +21,10 @@ _LEAST_PART = 0.5  # of the best score; needed where a question is explained as 
 _CERTAIN = 0.6  # least degree to which a word is explained that counts as certain
 _SURE, _SOMEHOW = 0.8, 0.4  # what a database has to know in part, if another one knows it
 _BY_NAME = 0.92  # least degree to which a word is explained by the name of a table or by a value
+_BY_WHOLE_NAME = 0.96  # the same by the whole name of a table
 _WHOLLY = 0.9  # least degree to which translated words are explained that the rules would read
 _AS_WELL = 0.9  # least part of the best one's explanation that counts as equally good
-_AS_WELL_TRANSLATED = 0.85  # the same where words are translated
+_AS_WELL_TRANSLATED = 0.8  # the same where words are translated
 
 
 @dataclass(frozen=True)
@@ -60,8 +61,13 @@ def databases_that_fit(evidence: Mapping[str, DatabaseEvidence]) -> Sequence[str
     readable = [name for name, known in evidence.items() if known.is_readable]
     score = word_scores(evidence)
     fitting = _best_databases(score, evidence, readable) if score else readable
-    foreign = (name for name in evidence if _may_know(name, fitting, evidence))
-    return list(dict.fromkeys([*fitting, *foreign]))
+    foreign = [name for name in evidence if _may_know(name, fitting, evidence)]
+    found = list(dict.fromkeys([*fitting, *foreign]))
+    if len(found) < 2:
+        return found
+
+    also = (name for name in evidence if _is_choice(evidence[name], fitting, evidence))
+    return list(dict.fromkeys([*found, *also]))
 
 
 def _best_databases(
@@ -79,7 +85,24 @@ def _best_databases(
     if read_whole == readable:
         return best
 
-    return list(dict.fromkeys([*_fitting(score, evidence, read_whole), *best]))
+    likeliest = _fitting(score, evidence, read_whole)
+    sure = evidence[likeliest[0]].explained
+    # One that knows but a part of what the likeliest knows reads another question.
+    more = [name for name in best if not sure.is_as_much(evidence[name].explained, _SURE, _SOMEHOW)]
+    return list(dict.fromkeys([*likeliest, *more]))
+
+
+def _is_choice(
+    one: DatabaseEvidence, fitting: Sequence[str], evidence: Mapping[str, DatabaseEvidence]
+) -> bool:
+    """Tell whether it explains as much as what fits, if only the rules can't read it there.
+
+    That is too little to ask for, but where the user is asked anyway, it is among the choices.
+    """
+    others = (evidence[name].explained for name in fitting)
+    return one.explained.is_anchored(_BY_NAME) and all(
+        one.explained.is_as_much(other, _CERTAIN, _NEAR) for other in others
+    )
 
 
 def _may_know(name: str, fitting: Sequence[str], evidence: Mapping[str, DatabaseEvidence]) -> bool:
@@ -95,27 +118,32 @@ def _may_know(name: str, fitting: Sequence[str], evidence: Mapping[str, Database
         return False
     if not others:
         is_told_apart = not all(other.explained.is_foreign for other in evidence.values())
-        return is_told_apart and bool(one.untranslated)
+        return is_told_apart and bool(one.unknown)
 
     alike = [other for other in others if one.is_as_much(other, _BY_NAME, _SOMEHOW)]
     if one.how_well and len(alike) == len(others) > 1:
         return True
     if any(other.unknown & one.untranslated for other in alike):
         return True
+    # What no translation leads to may be called by another one, where nothing better is known.
+    if any(other.unknown & one.unknown and not other.is_anchored(_BY_NAME) for other in alike):
+        return True
 
-    is_anchored = any(how_well >= _BY_NAME for how_well in one.how_well.values())
-    return is_anchored and any(_may_be_the_same(one, other) for other in others)
+    return one.is_anchored(_BY_NAME) and any(_may_be_the_same(one, other) for other in others)
 
 
 def _may_be_the_same(one: ExplainedWords, other: ExplainedWords) -> bool:
     """Tell whether `one` knows by translations, or may know otherwise, what `other` knows.
 
-    The rules don't read by the dictionary's translations, so that they can't read is no sign.
+    The rules don't read by the dictionary's translations, nor many names of several words by those
+    that they know: that they can't read is a sign only where they may lack a path between tables.
     """
     if one.may_hide(other, _CERTAIN, _SOMEHOW):
         return True
+    if not one.translated and len(one.named_tables(_BY_NAME)) > 1:
+        return False
 
-    return bool(one.translated) and one.is_as_much(other, _CERTAIN, _AS_WELL_TRANSLATED)
+    return one.is_as_much(other, _CERTAIN, _AS_WELL_TRANSLATED)
 
 
 def _fitting(
@@ -146,7 +174,10 @@ def _knows_all(one: DatabaseEvidence, all_of_them: Iterable[DatabaseEvidence]) -
 
     The rules pass over words that they don't know: what they read then is another question.
     """
-    return all(one.explained.is_as_much(other.explained, _SURE, _SOMEHOW) for other in all_of_them)
+    return all(
+        one.explained.is_as_much(other.explained, _SURE, _SOMEHOW, unless_understood=_BY_WHOLE_NAME)
+        for other in all_of_them
+    )
 
 
 def _may_be_meant(

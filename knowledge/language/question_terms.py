@@ -95,11 +95,19 @@ def forms(question: str) -> dict[str, Form]:
 
 
 def is_translated(words: Sequence[str]) -> bool:
-    """Tell whether Chinese characters, or English words, are phrases that have translations."""
+    """Tell whether Chinese characters, or English words, are phrases that have translations.
+
+    A single character beside others has too many meanings for its translations to tell anything.
+    """
+    shortest = 1
+    if len(words) > 1 and is_han(words[0]):
+        shortest = 2
+
     reached = {0}
     for start in range(len(words)):
         if start in reached:
-            reached.update(end for end, _ in _phrases_from(words, start))
+            ends = (end for end, _ in _phrases_from(words, start))
+            reached.update(end for end in ends if end - start >= shortest)
 
     return len(words) in reached
 
@@ -121,10 +129,13 @@ def _translations_from(
 ) -> Iterator[tuple[int, int, str]]:
     """Yield the phrases of stretches from `start`, of which those up to `at` are translated."""
     for end, phrases in _phrases_from(words, at):
-        for phrase in phrases[:_MOST_TRANSLATIONS]:
+        if before:
+            phrases = phrases[:_MOST_TRANSLATIONS]
+
+        for number, phrase in enumerate(phrases):
             said = f"{before}{phrase}" if is_han(phrase) else f"{before} {phrase}".lstrip()
             yield start, end, said
-            if most > 1:
+            if most > 1 and number < _MOST_TRANSLATIONS:
                 yield from _translations_from(words, start, end, said, most - 1)
 
 

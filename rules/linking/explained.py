@@ -10,6 +10,7 @@ from common.inquiry import Inquiry
 from common.meanings import TableKey
 from common.values import Table
 from knowledge.language.cutting import has_han
+from knowledge.language.inflection import singular, stem
 from knowledge.language.question_terms import is_translated
 from knowledge.tables.question_coverage import telling_words
 from rules.linking.foreign_names import (
@@ -25,8 +26,10 @@ from rules.schema.lexicon import lexicon_for
 from rules.schema.links import Link
 from rules.words.limits import STEP_S, shortened
 
+_THINGS: frozenset[NameKind] = frozenset({"table", "value"})
 _ALSO_ASKS = 0.8  # what a name counts that is a word of questions as well: "total", "most"
 _WHOLE = 0.95  # least quality of such a name: the "list" of a wish list only asks
+_OTHER_FORM = 0.85  # what a name counts that is another word of the same stem
 _HAN = 0.5  # a character, beside a word of another language
 _NEAR = 0.1  # by which a name may fit a word less well than the best one
 _KNOWN = 0.5  # how well a word must be explained for it to tell less of the other catalogues
@@ -78,6 +81,20 @@ class ExplainedWords:
 
         return True
 
+    def is_anchored(self, least: float) -> bool:
+        """Tell whether any word is explained by `least`."""
+        return any(how_well >= least for how_well in self.how_well.values())
+
+    def named_tables(self, least: float) -> frozenset[str]:
+        """Return the words that name tables by `least`, whichever tables these are."""
+        places = [
+            place
+            for place, kinds in self.kinds.items()
+            if "table" in kinds and self.how_well.get(place, 0.0) >= least
+        ]
+        words = (map(self.words.__getitem__, one) for one in _stretches(places))
+        return frozenset("".join(one) for one in words)
+
     def is_translated_wholly(self, least: float) -> bool:
         """Tell whether each word names something, by `least`, some as the dictionary says."""
         if not self.translated or self.unknown:
@@ -96,17 +113,29 @@ class ExplainedWords:
             for place, how_well in other.how_well.items()
             if how_well >= least and self.how_well.get(place, 0.0) < part * how_well
         ]
+        hidden, shown = [], []
+        for stretch in _stretches(lacking):
+            (hidden if self._may_hide(stretch, other) else shown).append(stretch)
+
         # A part of such a name may be read as a word that asks.
-        stretches = [one for one in _stretches(lacking) if not all(map(self._only_asks, one))]
-        return bool(stretches) and all(self._may_hide(one, other) for one in stretches)
+        return bool(hidden) and all(self._only_asks(place) for one in shown for place in one)
 
     def _may_hide(self, stretch: Sequence[int], other: "ExplainedWords") -> bool:
         """Tell whether it may know by another name what `other` knows at these places."""
         kinds = {kind for place in stretch for kind in other.kinds[place]}
+        if kinds.isdisjoint(_THINGS) and self._shares_value(other):
+            return True
         if self.hidden_kinds.isdisjoint(kinds):
             return False
 
         return not is_translated([self.words.get(place, "") for place in stretch])
+
+    def _shares_value(self, other: "ExplainedWords") -> bool:
+        """Tell whether both know a value of the question: then a column need not be named."""
+        return any(
+            "value" in kinds and "value" in other.kinds[place]
+            for place, kinds in self.kinds.items()
+        )
 
     def _only_asks(self, place: int) -> bool:
         return place in self.sizes and place not in self.how_well and place not in self.unknown
@@ -193,10 +222,25 @@ def _strength(mark: Mark, tables: Mapping[TableKey, Table]) -> float:
     is_han = has_han(mark.text)
     links: Sequence[Link] = mark.links
     if mark.intent is not None or not telling_words(mark.text):
-        links = [link for link in links if link.quality >= _WHOLE]
+        # A stored value is no sign where the word asks: monthly fees, and the fees by month.
+        links = [link for link in links if link.quality >= _WHOLE and link.kind != "value"]
 
-    strength = max((link_strength(link, tables, is_han=is_han) for link in links), default=0.0)
+    strength = max(
+        (
+            link_strength(link, tables, is_han=is_han) * _as_written(link, mark.text)
+            for link in links
+        ),
+        default=0.0,
+    )
     return strength * _ALSO_ASKS if mark.intent is not None else strength
+
+
+def _as_written(link: Link, text: str) -> float:
+    """Return what a name counts that may be another word of the same stem: books and bookings."""
+    written = singular(text.split(" ")[-1].lower())
+    named = singular(link.spelling.split(" ")[-1].lower())
+    is_other_word = written != named and stem(written) == stem(named)
+    return _OTHER_FORM if is_other_word else 1.0
 
 
 def explained_scores(explained: Mapping[str, ExplainedWords]) -> dict[str, float]:

@@ -14,7 +14,7 @@ from common.cpu_clock import check
 from common.meanings import TableKey
 from common.values import Catalog, Table
 from knowledge.language.cutting import has_han
-from knowledge.language.question_terms import has_translation, is_translated, translations_in
+from knowledge.language.question_terms import is_translated, translations_in
 from knowledge.language.spoken_names import BORROWED, english_words
 from rules.linking.link_strength import NameKind, column_kind, has_name, link_strength
 from rules.linking.mark import Mark
@@ -24,6 +24,7 @@ from rules.schema.links import Link
 _LEAST_NAMED = 0.1  # of the tables, in a language in which the catalogue has names
 _TRANSLATED = 0.95  # what a name counts that the dictionary translates
 _WHOLE_NAME = 0.97  # least quality of a table's whole name
+_LEAST_ASKING = 0.85  # the same of a name with a word that asks
 _PART = 0.8  # what a part of a name counts, such as `goods` of `dangerous_goods`
 _MANY = 0.2  # of the tables, if their names begin with the same word that says nothing
 _ANCHOR = 0.9 * BORROWED  # least quality of a table's name for its neighbours to be looked at
@@ -68,10 +69,10 @@ def names_by_translation(
         first = run[0].start
         for start, end, phrase in translations_in(words):
             check()
-            if all(asking[start:end]):
+            if all(asking[start:end]) or _is_piece(run, first + start, first + end):
                 continue
 
-            least = _WHOLE_NAME if any(asking[start:end]) else 0.0
+            least = _LEAST_ASKING if any(asking[start:end]) else 0.0
             for link in lexicon.find(phrase):
                 strength = link_strength(link, tables, is_han=not is_han)
                 if link.kind == "value" or link.quality < least:
@@ -84,6 +85,14 @@ def names_by_translation(
                     how_well[place] = max(strength, how_well.get(place, 0.0))
 
     return TranslatedNames(how_well, frozenset(named))
+
+
+def _is_piece(run: Sequence[Mark], start: int, end: int) -> bool:
+    """Tell whether a stretch is one character of a word, such as the room of a greenhouse."""
+    if end - start > 1 or not has_han(run[0].text):
+        return False
+
+    return any(mark.start <= start < mark.end and mark.end - mark.start > 1 for mark in run)
 
 
 def _words_by_place(run: Sequence[Mark]) -> list[str]:
@@ -143,7 +152,7 @@ def untranslated(unknown: Sequence[Mark], *, is_han: bool) -> Iterator[Mark]:
 def hidden_kinds(
     marks: Sequence[Mark], by_translation: Collection[TableKey], lexicon: Lexicon, catalog: Catalog
 ) -> frozenset[NameKind]:
-    """Return what has a name that nothing translates, near the tables that the marks name.
+    """Return what has names, which may be other ones than is known, near the tables that are named.
 
     Near a table are its columns, those of the tables that it refers to, directly or not, and the
     tables themselves that can be joined to it.
@@ -161,18 +170,9 @@ def hidden_kinds(
     above = {table for key in named for table in lexicon.graph.above(key)}
     below = {table for key in named for table in lexicon.graph.below(key)}
     tables = [table for table in catalog.tables if table.key in above | below]
-    kinds: set[NameKind] = set()
-    if not all(has_translation(table.name) for table in tables):
-        kinds.add("table")
-
+    kinds: set[NameKind] = {"table"} if len(tables) > len(named) else set()
     for table in tables:
         if table.key in above:
-            kinds.update(_hidden_columns(table))
+            kinds.update(map(column_kind, table.columns))
 
     return frozenset(kinds)
-
-
-def _hidden_columns(table: Table) -> Iterator[NameKind]:
-    for column in table.columns:
-        if not has_translation(column.name):
-            yield column_kind(column)

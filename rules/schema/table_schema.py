@@ -235,9 +235,13 @@ def _meant(facts: Facts) -> Facts:
 
 
 def _modules_of(catalog: Catalog) -> set[str]:
-    """Return the words that several tables' names begin with, as `crm` in `crm_contract`."""
+    """Return the words that several tables' names begin with, as `crm` in `crm_contract`.
+
+    The `reading` of `reading_room` and `reading_room_chair` is none: rooms are all that it has.
+    """
     names = {stems(table.name) for table in catalog.tables if table.kind == "table"}
-    firsts = Counter(words[0] for words in names if len(words) > 1)
+    beginnings = {words[:2] for words in names if len(words) > 1}
+    firsts = Counter(first for first, _ in beginnings)
     modules = set()
     for word, count in firsts.items():
         is_table = (word,) in names
