@@ -113,12 +113,14 @@ class ExplainedWords:
             for place, how_well in other.how_well.items()
             if how_well >= least and self.how_well.get(place, 0.0) < part * how_well
         ]
-        hidden, shown = [], []
+        is_hidden = False
         for stretch in _stretches(lacking):
-            (hidden if self._may_hide(stretch, other) else shown).append(stretch)
+            if self._may_hide(stretch, other):
+                is_hidden = True
+            elif not all(map(self._only_asks, stretch)):  # a part of a name may be a word that asks
+                return False
 
-        # A part of such a name may be read as a word that asks.
-        return bool(hidden) and all(self._only_asks(place) for one in shown for place in one)
+        return is_hidden
 
     def _may_hide(self, stretch: Sequence[int], other: "ExplainedWords") -> bool:
         """Tell whether it may know by another name what `other` knows at these places."""
