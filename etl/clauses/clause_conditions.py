@@ -8,7 +8,7 @@ from common.meanings import TableKey
 from common.text import Text
 from etl.binding.request_findings import RequestFindings
 from etl.clauses.clause_names import NamedColumn, NameResolver, is_date
-from etl.clauses.clause_tokens import NO_TOKEN, Token, token_at
+from etl.clauses.clause_tokens import NO_TOKEN, Token, says, token_at
 from etl.clauses.clause_words import truth_operator
 from etl.clauses.request_draft import Json, alternatives_in, condition
 from etl.clauses.spoken_days import period_conditions, period_of
@@ -71,10 +71,15 @@ class _StoredValue:
 
 @dataclass
 class ConditionReading:
-    """The conditions of a clause, and the words that none of them covers."""
+    """The conditions of a clause, and the words that none of them covers.
+
+    Attributes:
+        together: those of the conditions whose values are listed with "and".
+    """
 
     conditions: list[Json] = field(default_factory=list)
     uncovered: list[str] = field(default_factory=list)
+    together: list[Json] = field(default_factory=list)
 
 
 class ConditionReader:
@@ -100,6 +105,7 @@ class ConditionReader:
         self._at = 0
         self._found: list[_Found] = []
         self._uncovered: list[str] = []
+        self._together: list[Json] = []
 
     def read(self, *, excludes: bool) -> ConditionReading:
         """Return the conditions of rows that are kept, those of an exclusion turned round."""
@@ -120,7 +126,8 @@ class ConditionReader:
 
             self._at += 1
 
-        return ConditionReading(self._joined(excludes=excludes), self._uncovered)
+        joined = self._joined(excludes=excludes)
+        return ConditionReading(joined, self._uncovered, self._together)
 
     def _is_skipped(self, token: Token) -> bool:
         """Tell whether the word says nothing by itself where a condition may begin."""
@@ -386,13 +393,14 @@ class ConditionReader:
             self._at += 1
             return [{"column": column, "operator": "is_null"}]
 
+        start = self._at
         values = self._listed_values(named)
         if values is None:
             return None
         if len(values) == 1:
             return [condition(column, operator, values[0])]
 
-        return [condition(column, "in", values)]
+        return [self._one_of(column, values, start)]
 
     def _listed_values(self, named: NamedColumn) -> list[str] | None:
         """Return the values that are listed here; None where there is none or the user is asked."""
@@ -494,6 +502,7 @@ class ConditionReader:
             return []
 
         place, values = link.place, [link.value]
+        start = self._at
         self._at += 1
         further = self._further_value()
         while further is not None and further.place == place:
@@ -503,7 +512,19 @@ class ConditionReader:
 
         table, name = place
         column = self._names.reference(self._names.table_by_key(table), name)
-        return [_one_of(column, values)]
+        return [self._one_of(column, values, start)]
+
+    def _one_of(self, column: str, values: Sequence[str], start: int) -> Json:
+        """Return the condition for the values that the words from `start` to here list."""
+        if len(values) == 1:
+            return condition(column, "=", values[0])
+
+        listed = condition(column, "in", values)
+        words = self._tokens[start : self._at]
+        if says(words, "and") and not says(words, "or"):
+            self._together.append(listed)
+
+        return listed
 
     def _value_link(self, token: Token) -> _StoredValue | None:
         """Return the stored value that the word is rather than a name."""
@@ -774,13 +795,6 @@ class ConditionReader:
             flat += alternatives_in(conditions[0])
 
         return [{"any": flat}]
-
-
-def _one_of(column: str, values: Sequence[str]) -> Json:
-    if len(values) == 1:
-        return condition(column, "=", values[0])
-
-    return condition(column, "in", values)
 
 
 def _operator(token: Token) -> str | None:

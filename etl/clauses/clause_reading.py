@@ -36,6 +36,7 @@ class RequestReading:
     Attributes:
         lookups: names of tables that are only looked up (semi and anti joins), with their tables.
         selecting: tables that nothing but conditions names, which say which rows are kept.
+        together: conditions whose values are listed with "and".
         is_follow_up: whether an earlier request is changed.
     """
 
@@ -46,6 +47,7 @@ class RequestReading:
     draft: RequestDraft
     lookups: dict[str, Table]
     selecting: set[TableKey] = field(default_factory=set)
+    together: list[Json] = field(default_factory=list)
     is_follow_up: bool = False
 
     @property
@@ -233,6 +235,7 @@ class RequestReading:
         about = names or self.names
         reader = ConditionReader(tokens, about, self.findings, self.order, measures)
         reading = reader.read(excludes=excludes)
+        self.together += reading.together
         for word in reading.uncovered:
             self.refuse_word(word)
 

@@ -5,6 +5,7 @@ which a member may have several. Nothing of these tables comes into the result.
 """
 
 from collections.abc import Iterable, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -34,6 +35,11 @@ _ROWS_WITHOUT = Text(
 _ROWS_WITH = Text(
     "{one} 中在 {other} 里有对应行的行，每行只计一次",
     "rows of {one} with such a row of {other}, each once",
+)
+_ONE_ROW_EACH = Text(
+    "一行只有一个值：要求同时有几个值的行，请分成两步，先选出这些行。",
+    "No row has two values of one column. Select the rows that have all of them first, and make "
+    "the rest of that in a second request.",
 )
 _SIDES = ("left", "right")
 _LEAST_TELLING = 0.8  # quality of a verb that names a column of the table that is looked up
@@ -380,20 +386,59 @@ class LookupClauses(ClauseReader):
         of both tables.
         """
         base = self._reading.base
-        if base is None or self._reading.is_follow_up or self._makes_more_than_rows():
+        if base is None or self._reading.is_follow_up:
             return
 
         for key in self._names.sources[1:]:
             table = self._names.table_by_key(key)
-            if key not in self._reading.selecting or not self._has_several(base, table):
+            if not self._has_several(base, table):
                 continue
+            if key in self._reading.selecting and not self._makes_more_than_rows():
+                self._look_up_selected(base, table)
+            elif len(self._rows_wanted(self._names.name_of(table))) > 1:
+                self._reading.findings.refuse("unsupported", _ONE_ROW_EACH)
 
-            name = self._names.name_of(table)
-            self._names.drop_source(key)
-            self._reading.lookups[name] = table
-            self._draft.add_row_filter(self._draft.take_row_conditions(name), name)
-            self._draft.add_join({"left": self._names.name_of(base), "right": name, "how": "semi"})
+    def _look_up_selected(self, base: Table, table: Table) -> None:
+        name = self._names.name_of(table)
+        wanted = self._rows_wanted(name)
+        self._draft.take_row_conditions(name)
+        self._names.drop_source(table.key)
+        for conditions in wanted:
+            free = self._free_name(table)
+            _rename_columns(conditions, name, free)
+            self._reading.lookups[free] = table
+            self._draft.add_row_filter(conditions, free)
+            self._draft.add_join({"left": self._names.name_of(base), "right": free, "how": "semi"})
             self._assume_looked_up(Text("", ""), _ROWS_WITH, base, table)
+
+    def _rows_wanted(self, name: str) -> list[list[Json]]:
+        """Return the conditions on a table, apart for each of its rows that has to be there.
+
+        "tagged cold and fragile" are two rows: none has two values of one column.
+        """
+        equal: dict[str, list[Json]] = {}
+        others: list[Json] = []
+        for one in self._draft.row_conditions(name):
+            alternatives = self._values_apart(one)
+            if alternatives:
+                equal.setdefault(one["column"], []).extend(alternatives)
+            else:
+                others.append(one)
+
+        rows = [others]
+        for conditions in equal.values():
+            rows = [[*row, one] for row in rows for one in conditions]
+
+        return deepcopy(rows)
+
+    def _values_apart(self, one: Json) -> list[Json]:
+        """Return a condition for each value that a row alone can't have; none for other ones."""
+        if one.get("operator") == "=":
+            return [one]
+        if not any(one is listed for listed in self._reading.together):
+            return []
+
+        return [condition(one["column"], "=", value) for value in one["value"]]
 
     def _makes_more_than_rows(self) -> bool:
         """Tell whether rows are joined, grouped or ranked, rather than only selected."""

@@ -108,6 +108,19 @@ class RequestDraft:
 
         self.operations.insert(self._place_of_result(), ("filter", parameters))
 
+    def row_conditions(self, table: str) -> list[Json]:
+        """Return the conditions on columns of this table alone."""
+        found: list[Json] = []
+        for action, parameters in self.operations:
+            if action != "filter" or "table" in parameters:
+                continue
+
+            for one in parameters["conditions"]:
+                if set(tables_in([one])) == {table}:
+                    found.append(one)
+
+        return found
+
     def take_row_conditions(self, table: str) -> list[Json]:
         """Take away the conditions on columns of this table alone, and return them."""
         taken: list[Json] = []

@@ -501,6 +501,19 @@ _ORDER_TAGS = Table(
         ),
         ("cold orders, into x", ["filter tags.label = cold in tags", "join semi orders tags"]),
         (
+            "orders tagged cold and fragile, into x",
+            [
+                "filter tags.label = cold in tags",
+                "join semi orders tags",
+                "filter tags_2.label = fragile in tags_2",
+                "join semi orders tags_2",
+            ],
+        ),
+        (
+            "orders tagged cold or fragile, into x",
+            ["filter tags.label in ['cold', 'fragile'] in tags", "join semi orders tags"],
+        ),
+        (
             "number of orders tagged cold per city, into x",
             [
                 "join left orders tags",
@@ -522,6 +535,13 @@ def test_rows_are_selected_by_values_of_others_that_each_may_have_several_of(
 ) -> None:
     catalog = Catalog((*SALES.tables, _TAGS, _ORDER_TAGS))
     assert _said(_read_in(catalog, question))[:-1] == expected
+
+
+def test_rows_that_each_need_several_of_another_table_are_not_counted_as_if_one_did() -> None:
+    catalog = Catalog((*SALES.tables, _TAGS, _ORDER_TAGS))
+    reading = _read_in(catalog, "number of orders tagged cold and fragile per city, into x")
+    assert reading.intent is None
+    assert "No row has two values" in reading.impossible[0].text
 
 
 def test_a_name_of_two_tables_is_that_of_the_request_or_asked() -> None:
