@@ -1,8 +1,10 @@
 """Checks whether a user's answer has the form that the run asked for."""
 
+import asyncio
 import json
 import logging
 from collections.abc import Mapping
+from importlib import import_module
 from typing import Any
 
 from common.errors import INTERNAL_ERROR_TEXT, InternalError, InvalidRequest
@@ -12,6 +14,15 @@ _log = logging.getLogger(__name__)
 
 _MAX_SHOWN = 200  # characters of the allowed values that an error message quotes
 _NO_TEXT = Text("answer 必须是非空字符串。", "answer must be a text that is not blank.")
+
+
+async def load_checker() -> None:
+    """Import what schemas are checked by, without holding up the event loop.
+
+    That takes an eighth of a second, and seconds where the packages of linters are installed, which
+    the library takes up.
+    """
+    await asyncio.to_thread(import_module, "jsonschema.validators")
 
 
 def check_answer(question: Mapping[str, Any], answer: Any) -> None:
@@ -55,7 +66,7 @@ def _check_choice(choices: Any, answer: Any) -> None:
 
 
 def _check_schema(schema: Mapping[str, Any], answer: Any) -> None:
-    from jsonschema.exceptions import SchemaError  # takes 1/8 s, which most processes never need
+    from jsonschema.exceptions import SchemaError
     from jsonschema.validators import validator_for
     from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped]
     from referencing.exceptions import Unresolvable

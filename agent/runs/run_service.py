@@ -22,7 +22,7 @@ from agent.runs.stored_runs import PAGE, all_frames, last_event
 from agent.runs.uncounted_ends import UncountedEnds
 from common.actor import Actor, caller_id_of, charged_to
 from common.after_fork import restart_after_fork
-from common.answer_check import check_answer
+from common.answer_check import check_answer, load_checker
 from common.errors import (
     CANCELLED_TEXT,
     Cancelled,
@@ -426,6 +426,7 @@ class RunService:
         record = await self._waiting_record(actor.owner, run_id)
         asked = record.waiting
         if record.state == "waiting" and asked is not None and asked.interrupt_id == interrupt_id:
+            await load_checker()
             self._check(await last_event(self._store.runs, record), asked, answer)
 
         # Read the frames first: once the answer is accepted, nothing may fail before the run goes
