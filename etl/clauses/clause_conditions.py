@@ -75,11 +75,13 @@ class ConditionReading:
 
     Attributes:
         together: those of the conditions whose values are listed with "and".
+        excluding: of an exclusion, the conditions as they are said, of rows that go.
     """
 
     conditions: list[Json] = field(default_factory=list)
     uncovered: list[str] = field(default_factory=list)
     together: list[Json] = field(default_factory=list)
+    excluding: list[Json] = field(default_factory=list)
 
 
 class ConditionReader:
@@ -126,8 +128,9 @@ class ConditionReader:
 
             self._at += 1
 
+        excluding = self._joined(excludes=False) if excludes else []
         joined = self._joined(excludes=excludes)
-        return ConditionReading(joined, self._uncovered, self._together)
+        return ConditionReading(joined, self._uncovered, self._together, excluding)
 
     def _is_skipped(self, token: Token) -> bool:
         """Tell whether the word says nothing by itself where a condition may begin."""

@@ -29,6 +29,19 @@ _LIKE = 75
 _COUNT, _DISTINCT = "count", "count_distinct"
 
 
+@dataclass(frozen=True)
+class Exclusion:
+    """Conditions of rows that go.
+
+    Attributes:
+        said: as they are said.
+        kept: the same turned round, of rows that stay.
+    """
+
+    said: Sequence[Json]
+    kept: Sequence[Json]
+
+
 @dataclass
 class RequestReading:
     """A request while its clauses are read.
@@ -37,6 +50,7 @@ class RequestReading:
         lookups: names of tables that are only looked up (semi and anti joins), with their tables.
         selecting: tables that nothing but conditions names, which say which rows are kept.
         together: conditions whose values are listed with "and".
+        exclusions: what has been said of rows that go.
         is_follow_up: whether an earlier request is changed.
     """
 
@@ -48,6 +62,7 @@ class RequestReading:
     lookups: dict[str, Table]
     selecting: set[TableKey] = field(default_factory=set)
     together: list[Json] = field(default_factory=list)
+    exclusions: list[Exclusion] = field(default_factory=list)
     is_follow_up: bool = False
 
     @property

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from common.text import Text
 from etl.clauses.clause_cutting import Clause
-from etl.clauses.clause_reading import ClauseReader, RequestReading, said
+from etl.clauses.clause_reading import ClauseReader, Exclusion, RequestReading, said
 from etl.clauses.clause_tokens import Token, says, table_words
 from etl.clauses.join_clauses import JoinClauses
 from etl.clauses.request_draft import Json
@@ -42,6 +42,8 @@ class FilterClauses(ClauseReader):
         )
         self._reading.add_tables_of(conditions.conditions, excludes=excludes)
         if conditions.conditions:
+            exclusion = Exclusion(conditions.excluding, conditions.conditions)
+            self._reading.exclusions.append(exclusion)
             self._add(conditions.conditions)
         elif not conditions.uncovered:
             self._reading.refuse_clause(clause.tokens)

@@ -404,12 +404,55 @@ class LookupClauses(ClauseReader):
         self._draft.take_row_conditions(name)
         self._names.drop_source(table.key)
         for conditions in wanted:
-            free = self._free_name(table)
-            _rename_columns(conditions, name, free)
-            self._reading.lookups[free] = table
-            self._draft.add_row_filter(conditions, free)
-            self._draft.add_join({"left": self._names.name_of(base), "right": free, "how": "semi"})
+            self._tie(base, table, conditions, "semi")
             self._assume_looked_up(Text("", ""), _ROWS_WITH, base, table)
+
+    def leave_out(self) -> None:
+        """Leave out the rows of which any row of another table fulfils an exclusion.
+
+        "exclude refunds.amount > 100" says which orders go, unless something is made of refunds.
+        """
+        base = self._reading.base
+        if base is None:
+            return
+
+        for exclusion in self._reading.exclusions:
+            table = self._excluding_table(base, exclusion.said)
+            if table is None or self._draft.names_in_result(self._names.name_of(table)):
+                continue
+
+            self._draft.remove_conditions(exclusion.kept)
+            self._tie(base, table, exclusion.said, "anti")
+            self._assume_looked_up(Text("", ""), _ROWS_WITHOUT, base, table)
+            self._drop_unused(table)
+
+    def _excluding_table(self, base: Table, conditions: Sequence[Json]) -> Table | None:
+        """Return the table that conditions are about, if the base has several of its rows."""
+        owners = set(tables_in(conditions))
+        if len(owners) != 1:
+            return None
+
+        table = self._names.table_named(owners.pop())
+        if table is None or not self._has_several(base, table):
+            return None
+
+        return table
+
+    def _drop_unused(self, table: Table) -> None:
+        """Drop a table from the request's that nothing names but what is looked up."""
+        name = self._names.name_of(table)
+        is_joined = any(name in (one["left"], one["right"]) for one in self._draft.of("join"))
+        is_used = self._draft.row_conditions(name) or self._draft.names_in_result(name)
+        if not is_joined and not is_used:
+            self._names.drop_source(table.key)
+
+    def _tie(self, base: Table, table: Table, conditions: Sequence[Json], how: str) -> None:
+        """Add the join to a table that is looked up, by a name of its own."""
+        name = self._free_name(table)
+        _rename_columns(conditions, self._names.name_of(table), name)
+        self._reading.lookups[name] = table
+        self._draft.add_row_filter(conditions, name)
+        self._draft.add_join({"left": self._names.name_of(base), "right": name, "how": how})
 
     def _rows_wanted(self, name: str) -> list[list[Json]]:
         """Return the conditions on a table, apart for each of its rows that has to be there.

@@ -121,6 +121,31 @@ class RequestDraft:
 
         return found
 
+    def names_in_result(self, table: str) -> bool:
+        """Tell whether anything but a join or a filter of rows names a column of the table."""
+        for action, parameters in self.operations:
+            if action in ("join", "filter"):
+                continue
+
+            for container in containers_in(parameters):
+                texts = [text for text in values_in(container) if isinstance(text, str)]
+                if any(text.startswith(f"{table}.") for text in texts):
+                    return True
+
+        return False
+
+    def remove_conditions(self, gone: Sequence[Json]) -> None:
+        """Take away these very conditions."""
+        identities = set(map(id, gone))
+        for action, parameters in list(self.operations):
+            if action != "filter":
+                continue
+
+            kept = [one for one in parameters["conditions"] if id(one) not in identities]
+            parameters["conditions"] = kept
+            if not kept:
+                self.remove([parameters])
+
     def take_row_conditions(self, table: str) -> list[Json]:
         """Take away the conditions on columns of this table alone, and return them."""
         taken: list[Json] = []

@@ -158,6 +158,7 @@ class _SentenceReader:
         self._sinks.decide()
         self._check_whole()
         if self._names.sources:
+            self._lookups.leave_out()
             self._lookups.look_up_selecting()
             self._joins.join_others()
             self._lookups.keep_apart()
