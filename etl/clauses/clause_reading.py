@@ -49,6 +49,7 @@ class RequestReading:
     Attributes:
         lookups: names of tables that are only looked up (semi and anti joins), with their tables.
         selecting: tables that nothing but conditions names, which say which rows are kept.
+        owned: tables of which the rows that are meant have some: "orders with refunds".
         together: conditions whose values are listed with "and".
         exclusions: what has been said of rows that go.
         is_follow_up: whether an earlier request is changed.
@@ -61,6 +62,7 @@ class RequestReading:
     draft: RequestDraft
     lookups: dict[str, Table]
     selecting: set[TableKey] = field(default_factory=set)
+    owned: set[TableKey] = field(default_factory=set)
     together: list[Json] = field(default_factory=list)
     exclusions: list[Exclusion] = field(default_factory=list)
     is_follow_up: bool = False

@@ -59,6 +59,16 @@ def truth_operator(word: str) -> str | None:
     return None
 
 
+def means_having(word: str) -> bool:
+    """Tell whether the word before a table says that there are rows of it."""
+    for words in (_WORDS.english, _WORDS.chinese):
+        for phrases in words.under("owning").values():
+            if word.lower() in phrases:
+                return True
+
+    return False
+
+
 def _period_entries() -> Iterator[tuple[str, str]]:
     for words in (_WORDS.english, _WORDS.chinese):
         for unit, phrases in words.under("periods").items():

@@ -16,6 +16,7 @@ from etl.binding.join_links import JOIN_LINKS, JoinPath, leads_over_parent
 from etl.clauses.clause_names import NamedColumn, NameResolver
 from etl.clauses.clause_reading import ClauseReader, said
 from etl.clauses.clause_tokens import Token, place_of, says, table_words, words_without
+from etl.clauses.clause_words import means_having
 from etl.clauses.request_draft import Json, alternatives_in, condition, free_name, tables_in
 from etl.meaning.decisions import DroppedRows
 
@@ -379,6 +380,37 @@ class LookupClauses(ClauseReader):
         keys.pop(base.key, None)
         return list(keys)
 
+    def note_owned(self, tokens: Sequence[Token]) -> None:
+        """Note the tables of which rows are said to have some: "orders with refunds"."""
+        if says(tokens, "join", "left", "inner"):
+            return
+
+        for before, token in pairwise(tokens):
+            if token.table is not None and means_having(before.text):
+                self._reading.owned.add(token.table)
+
+    def look_up_owned(self) -> None:
+        """Look up the rows that figures are said to need: nothing else is made of their tables."""
+        base = self._reading.base
+        if base is None or self._draft.aggregate is None:
+            return
+
+        for key in self._names.sources[1:]:
+            table = self._names.table_by_key(key)
+            is_owned = key in self._reading.owned and self._has_several(base, table)
+            if is_owned and not self._is_used(table):
+                self._names.drop_source(key)
+                self._tie(base, table, (), "semi")
+                self._assume_looked_up(Text("", ""), _ROWS_WITH, base, table)
+
+    def _is_used(self, table: Table) -> bool:
+        """Tell whether anything names the table but what is looked up."""
+        name = self._names.name_of(table)
+        if any(name in (one["left"], one["right"]) for one in self._draft.of("join")):
+            return True
+
+        return bool(self._draft.row_conditions(name)) or self._draft.names_in_result(name)
+
     def look_up_selecting(self) -> None:
         """Look up the rows of which the base has several and nothing but conditions is said.
 
@@ -424,7 +456,8 @@ class LookupClauses(ClauseReader):
             self._draft.remove_conditions(exclusion.kept)
             self._tie(base, table, exclusion.said, "anti")
             self._assume_looked_up(Text("", ""), _ROWS_WITHOUT, base, table)
-            self._drop_unused(table)
+            if not self._is_used(table):
+                self._names.drop_source(table.key)
 
     def _excluding_table(self, base: Table, conditions: Sequence[Json]) -> Table | None:
         """Return the table that conditions are about, if the base has several of its rows."""
@@ -438,20 +471,14 @@ class LookupClauses(ClauseReader):
 
         return table
 
-    def _drop_unused(self, table: Table) -> None:
-        """Drop a table from the request's that nothing names but what is looked up."""
-        name = self._names.name_of(table)
-        is_joined = any(name in (one["left"], one["right"]) for one in self._draft.of("join"))
-        is_used = self._draft.row_conditions(name) or self._draft.names_in_result(name)
-        if not is_joined and not is_used:
-            self._names.drop_source(table.key)
-
     def _tie(self, base: Table, table: Table, conditions: Sequence[Json], how: str) -> None:
         """Add the join to a table that is looked up, by a name of its own."""
         name = self._free_name(table)
         _rename_columns(conditions, self._names.name_of(table), name)
         self._reading.lookups[name] = table
-        self._draft.add_row_filter(conditions, name)
+        if conditions:
+            self._draft.add_row_filter(conditions, name)
+
         self._draft.add_join({"left": self._names.name_of(base), "right": name, "how": how})
 
     def _rows_wanted(self, name: str) -> list[list[Json]]:

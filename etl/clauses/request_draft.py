@@ -129,7 +129,7 @@ class RequestDraft:
 
             for container in containers_in(parameters):
                 texts = [text for text in values_in(container) if isinstance(text, str)]
-                if any(text.startswith(f"{table}.") for text in texts):
+                if any(f"{table}." in text for text in texts):
                     return True
 
         return False

@@ -153,12 +153,14 @@ class _SentenceReader:
         for clause in self._clauses:
             check()
             self._note_date()
+            self._lookups.note_owned(clause.tokens)
             self._take_clause(clause)
 
         self._sinks.decide()
         self._check_whole()
         if self._names.sources:
             self._lookups.leave_out()
+            self._lookups.look_up_owned()
             self._lookups.look_up_selecting()
             self._joins.join_others()
             self._lookups.keep_apart()

@@ -510,6 +510,36 @@ _ORDER_TAGS = Table(
             ],
         ),
         (
+            "users: exclude orders.amount > 100, into x",
+            ["filter orders_2.amount > 100 in orders_2", "join anti users orders_2"],
+        ),
+        (
+            "join users and orders, exclude orders.amount > 100, number of users by level, into x",
+            [
+                "join left users orders",
+                "filter orders_2.amount > 100 in orders_2",
+                "join anti users orders_2",
+                "aggregate users.level | count(*)",
+            ],
+        ),
+        (
+            "join users and orders, exclude orders.amount > 100, sum of orders.amount by"
+            " users.level, into x",
+            [
+                "join left users orders",
+                "filter orders.amount <= 100 or orders.amount is_null",
+                "aggregate users.level | sum(orders.amount)",
+            ],
+        ),
+        (
+            "number of users with orders by level, into x",
+            ["join semi users orders", "aggregate users.level | count(*)"],
+        ),
+        (
+            "join users with orders, number of users by level, into x",
+            ["join left users orders", "aggregate users.level | count(*)"],
+        ),
+        (
             "orders tagged cold or fragile, into x",
             ["filter tags.label in ['cold', 'fragile'] in tags", "join semi orders tags"],
         ),
