@@ -276,7 +276,7 @@ def test_the_official_client_puts_a_question_before_its_user(surveying: Asking) 
 
     with serving_app(surveying.client.application) as port:  # type: ignore[arg-type]
         result = asyncio.run(run(port))
-    assert asked == ["Which column?", "How many of name?"]
+    assert asked == ["Which column?", "How many of name?"], result
     assert result.content[0].text == "gauge 1, gauge 2"
 
 
