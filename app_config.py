@@ -28,7 +28,7 @@ class ConfigurationError(Exception):
 
 
 def _flag(text: str) -> bool:
-    known = {
+    flags = {
         "1": True,
         "true": True,
         "yes": True,
@@ -38,10 +38,10 @@ def _flag(text: str) -> bool:
         "no": False,
         "off": False,
     }
-    if text.lower() not in known:
+    if text.lower() not in flags:
         raise ValueError("true or false")
 
-    return known[text.lower()]
+    return flags[text.lower()]
 
 
 def _positive(kind: type) -> Any:

@@ -91,7 +91,7 @@ def stamp(requirements: str) -> Path:
     return VENV / f"installed-{requirements}"
 
 
-def wanted(requirements: str) -> list[str]:
+def pip_arguments(requirements: str) -> list[str]:
     """Return what pip is told to install, and how.
 
     The lock file names every package with its hashes. Without it, packages that the requirements
@@ -112,7 +112,7 @@ def wanted(requirements: str) -> list[str]:
 
 def contents(requirements: str) -> str:
     """Return the stamp's text: a digest of what pip is told to install."""
-    options = wanted(requirements)
+    options = pip_arguments(requirements)
     texts = [Path(options[-1]).read_bytes(), " ".join(options[:-1]).encode()]
     texts += [(ROOT / requirements).read_bytes()]
     return hashlib.sha256(b"".join(texts)).hexdigest()
@@ -163,7 +163,7 @@ def install(requirements: str) -> None:
         "off",
     ]
     run_logged(
-        [str(VENV_PYTHON), "-m", "pip", "install", *options, *origin, *wanted(requirements)],
+        [str(VENV_PYTHON), "-m", "pip", "install", *options, *origin, *pip_arguments(requirements)],
         explain_pip,
     )
     path.write_text(contents(requirements))

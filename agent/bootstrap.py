@@ -75,7 +75,7 @@ from agent.tools.session import ToolSession
 from agent.tools.tool import Tool
 from agent.tools.tool_context import ToolAgentContext
 from agent.tools.tool_groups import groups_of
-from agent.tools.tool_limits import Spent, ToolLimits
+from agent.tools.tool_limits import SpentBudget, ToolLimits
 from agent.tools.toolbox import ToolServices, argument_transforms, build_tools, own_tools
 from agent.value_lookup import looking_up
 from agent.webhooks.operator_events import OperatorEvents
@@ -731,7 +731,7 @@ class _Adapters:
 
         enriched = self._with_metadata(question, occasion)
 
-        def session_of(spent: Spent) -> ToolSession:
+        def session_of(spent: SpentBudget) -> ToolSession:
             return ToolSession(question, enriched, model, self._etl_limits, spent=spent)
 
         prompts = RolePrompts(
@@ -993,11 +993,11 @@ def _refuse_settings_beside_file(settings: Settings) -> None:
         ConfigurationError: one of them is set.
     """
     beside = ("database_url", "semantic_file", "row_rules")
-    given = [name.upper() for name in beside if getattr(settings, name)]
-    if given:
+    set_beside = [name.upper() for name in beside if getattr(settings, name)]
+    if set_beside:
         raise ConfigurationError(
-            f"DATABASES_FILE is set, and {', '.join(given)} as well: say it in the file, of the "
-            "database that it is about, and leave the setting empty."
+            f"DATABASES_FILE is set, and {', '.join(set_beside)} as well: say it in the file, "
+            "of the database that it is about, and leave the setting empty."
         )
 
 
@@ -1149,5 +1149,5 @@ def _audit_log(settings: Settings, delivery: AuditDelivery) -> Audit:
     if settings.audit_log.lower() == "off":
         return AuditEntries(delivery.put) if settings.audit_sinks else NoAudit()
 
-    given = Path(settings.audit_log).expanduser().resolve() if settings.audit_log else None
-    return AuditLog(given or settings.data_path / "logs/audit.jsonl", delivery.put)
+    path = Path(settings.audit_log).expanduser().resolve() if settings.audit_log else None
+    return AuditLog(path or settings.data_path / "logs/audit.jsonl", delivery.put)

@@ -238,13 +238,13 @@ class DatabaseChooser:
             database.name: self._reading_of(database.name, question) for database in databases
         }
         await asyncio.gather(*(one.awaited() for one in reading.values()))
-        known = []
+        candidates = []
         for database in databases:
             task = reading[database.name].task
             if _has_result(task):
-                known.append(self._candidate(question, database, task.result()))
+                candidates.append(self._candidate(question, database, task.result()))
 
-        return await asyncio.gather(*known)
+        return await asyncio.gather(*candidates)
 
     def _reading_of(self, name: str, question: Question) -> "_Reading":
         """Return the reading of a catalogue that is under way, or begin one.
@@ -252,9 +252,9 @@ class DatabaseChooser:
         One that hangs goes on in the background; nobody waits for one whose last one has failed.
         """
         key = (name, repr(question.actor))
-        known = self._readings.get(key)
-        if known is not None and not known.task.done():
-            return known
+        reading = self._readings.get(key)
+        if reading is not None and not reading.task.done():
+            return reading
 
         task = asyncio.ensure_future(self._read(name, question))
         patience = 0.0 if key in self._failing else _READING_S

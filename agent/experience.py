@@ -108,7 +108,7 @@ class OwnRecollection:
 
 
 @dataclass(frozen=True)
-class Reused:
+class ReusedExample:
     """An example's SQL with the literals of the question, guarded and planned."""
 
     example: Example
@@ -116,7 +116,9 @@ class Reused:
     plan: PlanEstimate
 
 
-async def reused(inquiry: Inquiry, recollection: Recollection, database: Database) -> Reused | None:
+async def reused_sql(
+    inquiry: Inquiry, recollection: Recollection, database: Database
+) -> ReusedExample | None:
     """Return the SQL of an example that answers exactly this question, if one can run."""
     for reusable in (await recollection.reusable(inquiry))[:_MOST_TRIED]:
         try:
@@ -128,6 +130,6 @@ async def reused(inquiry: Inquiry, recollection: Recollection, database: Databas
             continue
 
         recollection.used((reusable.example,))
-        return Reused(reusable.example, reusable.sql, plan)
+        return ReusedExample(reusable.example, reusable.sql, plan)
 
     return None

@@ -8,7 +8,7 @@ from common.ports import Database
 from knowledge.values.value_search import ValueSearch
 from rules.linking.unexplained import wanted_values
 from rules.schema.lexicon import LEXICON
-from rules.steps import computed
+from rules.steps import compute_step
 
 LookUp = Callable[[Inquiry, bool], Awaitable[tuple[StoredValue, ...]]]
 """Gives the stored values that a question names in columns of which not all values are known.
@@ -32,7 +32,7 @@ def looking_up(search: ValueSearch, database: Database) -> LookUp:
             return ()
 
         await LEXICON.ready(inquiry.catalog)
-        wanted = await computed(partial(wanted_values, inquiry, is_data=is_data), inquiry)
-        return await search.find(wanted, inquiry.catalog, database)
+        request = await compute_step(partial(wanted_values, inquiry, is_data=is_data), inquiry)
+        return await search.find(request, inquiry.catalog, database)
 
     return look_up

@@ -35,8 +35,10 @@ def analyses_blueprint(service: AnalysisService, slots: QuestionSlots) -> Bluepr
             notices=AnalyzeBody.notices(body),
         )
         actor = acting_as(reader.user_id)
-        wanted = WantedAnalysis(parse_run_id(run_id), actor, analysis, fields.conversation_id)
-        findings = result_of(service.analyze(wanted), slots, request.environ)
+        wanted_analysis = WantedAnalysis(
+            parse_run_id(run_id), actor, analysis, fields.conversation_id
+        )
+        findings = result_of(service.analyze(wanted_analysis), slots, request.environ)
         return reply(success(findings, _DONE.to(reader.lang)))
 
     return blueprint

@@ -67,15 +67,15 @@ def ask_blueprint(
     def asked(example: Text = _EXAMPLE) -> "_Asked":
         body = json_object(request, example)
         if example is _ETL_EXAMPLE or body.get("agent") == ETL:
-            given = parse_etl_ask(body, max_question_chars)
+            ask_request = parse_etl_ask(body, max_question_chars)
         else:
-            given = parse_ask(body, max_question_chars, agents)
+            ask_request = parse_ask(body, max_question_chars, agents)
 
-        question = _for_caller(given)
+        question = _for_caller(ask_request)
         if question.database is not None:
             databases.checked(question.database, question.actor)
 
-        return _Asked(service, slots, question, given.on_disconnect)
+        return _Asked(service, slots, question, ask_request.on_disconnect)
 
     @blueprint.post("/api/v0/ask_agent")
     def ask_agent() -> Response:

@@ -38,16 +38,16 @@ def exports_blueprint(service: ExportService, slots: QuestionSlots) -> Blueprint
     def export_run(run_id: str) -> Response:
         query = ExportQuery.read(request.args)
         reader = parse_reader(request.args, request.headers.get("Accept-Language"))
-        wanted = WantedRows(
+        wanted_rows = WantedRows(
             parse_run_id(run_id), acting_as(reader.user_id), query.conversation_id, query.call_id
         )
         if query.format == PICTURE:
-            picture = result_of(service.picture(wanted, reader.lang), slots, request.environ)
+            picture = result_of(service.picture(wanted_rows, reader.lang), slots, request.environ)
             response = Response(picture.content, content_type="image/png")
-            return _named(response, wanted.run_id, picture.question, query.format)
+            return _named(response, wanted_rows.run_id, picture.question, query.format)
 
         is_stored = query.values == STORED_VALUES
-        opening = service.open(wanted, reader.lang, with_names=not is_stored)
+        opening = service.open(wanted_rows, reader.lang, with_names=not is_stored)
         opened = result_of(opening, slots, request.environ)
         rows, columns = opened.content.rows, opened.content.columns
         if is_stored:
@@ -60,7 +60,7 @@ def exports_blueprint(service: ExportService, slots: QuestionSlots) -> Blueprint
         # of its body.
         response.call_on_close(lambda: _close(rows))
         response.headers["X-Max-Rows"] = str(service.max_rows)
-        return _named(response, wanted.run_id, opened.question, query.format)
+        return _named(response, wanted_rows.run_id, opened.question, query.format)
 
     return blueprint
 

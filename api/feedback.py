@@ -28,12 +28,14 @@ def feedback_blueprint(service: FeedbackService, slots: QuestionSlots) -> Bluepr
 
     @blueprint.post("/api/v0/feedback")
     def give_feedback() -> Response:
-        given, user_id = parse_feedback(
+        feedback, user_id = parse_feedback(
             json_object(request, _EXAMPLE), request.headers.get("Accept-Language")
         )
-        given = replace(given, actor=acting_as(user_id), is_credible=speaks_for_themselves())
+        feedback = replace(feedback, actor=acting_as(user_id), is_credible=speaks_for_themselves())
         return reply(
-            success(result_of(service.take(given), slots, request.environ), _DONE.to(given.lang))
+            success(
+                result_of(service.take(feedback), slots, request.environ), _DONE.to(feedback.lang)
+            )
         )
 
     return blueprint

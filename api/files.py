@@ -119,9 +119,9 @@ class _FileRequests:
         return self._files
 
     def _response_of(
-        self, work: Coroutine[Any, Any, dict[str, Any]], said: Text, lang: Lang
+        self, work: Coroutine[Any, Any, dict[str, Any]], message: Text, lang: Lang
     ) -> Response:
-        return reply(success(result_of(work, self._slots, request.environ), said.to(lang)))
+        return reply(success(result_of(work, self._slots, request.environ), message.to(lang)))
 
     def _taken(self, way: LoadMode, file_id: str | None) -> Response:
         """Take the file of the request; answer with its draft."""
@@ -152,6 +152,6 @@ def _reader_of(upload: Upload) -> Reader:
     return _reader_from({**request.args.to_dict(), **{k: v for k, v in fields.items() if v}})
 
 
-def _reader_from(given: Mapping[str, Any]) -> Reader:
-    said = {name: value for name, value in given.items() if value is not None}
-    return parse_reader(said, request.headers.get("Accept-Language"))
+def _reader_from(query: Mapping[str, Any]) -> Reader:
+    fields = {name: value for name, value in query.items() if value is not None}
+    return parse_reader(fields, request.headers.get("Accept-Language"))

@@ -35,20 +35,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     logging.basicConfig(
         handlers=[logging.NullHandler()]
     )  # the user of a command reads its one sentence, no log
-    given = _parser().parse_args(arguments)
-    run: Callable[[KeyFile, argparse.Namespace], KeyOutput] = given.run
+    options = _parser().parse_args(arguments)
+    run: Callable[[KeyFile, argparse.Namespace], KeyOutput] = options.run
     try:
         load_dotenv(Path(".env"))
         settings = Settings.from_env()
         settings.refuse_halves()
-        said = _run(settings, lambda keys: run(keys, given), changes=given.changes)
+        output = _run(settings, lambda keys: run(keys, options), changes=options.changes)
     except (ConfigurationError, InvalidKeyRequest, KeysUnreadable, StoreUnavailable) as error:
         sys.stderr.write(f"{str(error)[:1].upper()}{str(error)[1:].rstrip('.')}.\n")
         return 1
 
     # Only the key goes to stdout, so that a script can capture it.
-    sys.stdout.write(said.out)
-    sys.stderr.write(said.beside)
+    sys.stdout.write(output.out)
+    sys.stderr.write(output.beside)
     return 0
 
 
@@ -103,25 +103,25 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _create(keys: KeyFile, given: argparse.Namespace) -> KeyOutput:
+def _create(keys: KeyFile, options: argparse.Namespace) -> KeyOutput:
     text, key = keys.create(
-        given.user,
-        groups=tuple(dict.fromkeys(given.group)),
-        acts_for_others=given.acts_for_others,
-        name=given.name,
-        expires_in_days=given.expires_days,
-        attributes=_attributes(given.attribute),
+        options.user,
+        groups=tuple(dict.fromkeys(options.group)),
+        acts_for_others=options.acts_for_others,
+        name=options.name,
+        expires_in_days=options.expires_days,
+        attributes=_attributes(options.attribute),
     )
-    kept = (
+    hint = (
         f"{key.key_id} for {key.user_id}. Keep the key: it is not stored and will not be shown "
         f"again.\n"
     )
-    return KeyOutput(f"{text}\n", kept)
+    return KeyOutput(f"{text}\n", hint)
 
 
-def _attributes(given: Sequence[str]) -> Attributes:
+def _attributes(texts: Sequence[str]) -> Attributes:
     values: dict[str, list[str]] = {}
-    for text in given:
+    for text in texts:
         name, is_said, value = text.partition("=")
         if not is_said:
             raise InvalidKeyRequest(f"the attribute {text!r} must be written name=value")
@@ -131,7 +131,7 @@ def _attributes(given: Sequence[str]) -> Attributes:
     return attributes_of(values)
 
 
-def _list(keys: KeyFile, given: argparse.Namespace) -> KeyOutput:  # noqa: ARG001 - as the others
+def _list(keys: KeyFile, options: argparse.Namespace) -> KeyOutput:  # noqa: ARG001 - as the others
     all_keys = keys.all()
     if not all_keys:
         state = "a key is needed all the same" if keys.is_needed() else "no key is needed"
@@ -171,8 +171,8 @@ def _attributes_text(attributes: Attributes) -> str:
     return ",".join(f"{name}={value}" for name, values in attributes for value in values)
 
 
-def _revoke(keys: KeyFile, given: argparse.Namespace) -> KeyOutput:
-    key = keys.revoke(given.key_id)
+def _revoke(keys: KeyFile, options: argparse.Namespace) -> KeyOutput:
+    key = keys.revoke(options.key_id)
     return KeyOutput(f"{key.key_id} of {key.user_id} is revoked.\n")
 
 

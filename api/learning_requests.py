@@ -39,7 +39,7 @@ def parse_feedback(
         InvalidRequest: a field is missing or wrong; names it and what is allowed.
     """
     fields = FeedbackBody.read(body).checked()
-    given = GivenFeedback(
+    feedback = GivenFeedback(
         run_id=fields.run_id,
         rating=fields.rating,
         actor=NOBODY,
@@ -49,12 +49,12 @@ def parse_feedback(
         conversation_id=fields.conversation_id,
         notices=FeedbackBody.notices(body),
     )
-    return given, fields.user_id
+    return feedback, fields.user_id
 
 
-def parse_item_id(given: str) -> str:
+def parse_item_id(id_: str) -> str:
     """Return the id of an example or a lesson in an address. Raises `InvalidRequest`."""
-    return identifier("id", given)
+    return identifier("id", id_)
 
 
 def parse_wanted(query: Mapping[str, str]) -> WantedItems:
@@ -63,9 +63,10 @@ def parse_wanted(query: Mapping[str, str]) -> WantedItems:
     Raises:
         InvalidRequest: there is none of that name.
     """
-    given = LearntQuery.read(query)
+    learnt_query = LearntQuery.read(query)
     return WantedItems(
-        trusts=given.trust or get_args(Trust), states=given.state or get_args(LearntState)
+        trusts=learnt_query.trust or get_args(Trust),
+        states=learnt_query.state or get_args(LearntState),
     )
 
 

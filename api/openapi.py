@@ -156,8 +156,8 @@ def _tell_default(field: dict[str, Any]) -> None:
         return
 
     default = f"Default: `{json.dumps(field.pop('default'))}`"
-    said = field.get("description")
-    field["description"] = f"{said}. {default}" if said else default
+    description = field.get("description")
+    field["description"] = f"{description}. {default}" if description else default
 
 
 def _component_name(model: str) -> str:

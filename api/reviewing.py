@@ -60,8 +60,8 @@ def learning_blueprint(
         reader = _reader()
         actor = _reviewer(rights, reader)
         service = _service(databases, actor)
-        taken = service.take(parse_lines(body_of(request)), actor, reader.lang)
-        return reply(success(result_of(taken, slots, request.environ), _DONE.to(reader.lang)))
+        intake = service.take(parse_lines(body_of(request)), actor, reader.lang)
+        return reply(success(result_of(intake, slots, request.environ), _DONE.to(reader.lang)))
 
     @blueprint.get("/export")
     def export_lines() -> Response:
@@ -143,9 +143,9 @@ def _reviewer(rights: GroupRights, reader: Reader) -> Actor:
 
 def _wanted(rights: GroupRights, actor: Actor) -> LearnedFilter:
     """Return the query's items that the actor may see: reviewers see everybody's."""
-    wanted = parse_wanted(request.args)
+    wanted_items = parse_wanted(request.args)
     return LearnedFilter(
-        None if rights.is_reviewer(actor) else actor.owner, wanted.trusts, wanted.states
+        None if rights.is_reviewer(actor) else actor.owner, wanted_items.trusts, wanted_items.states
     )
 
 

@@ -98,8 +98,8 @@ async def frames_after(
     try:
         view = await runs.look(owner, waiting.run_id)
         asked = view.last.data if view.last is not None else {}
-        given = answer_to(asked)
-        await runs.resume(actor, waiting.run_id, waiting.interrupt_id, given, on_end=leave)
+        answer = answer_to(asked)
+        await runs.resume(actor, waiting.run_id, waiting.interrupt_id, answer, on_end=leave)
     except Conflict:
         leave()
         if view.record.state == "waiting":

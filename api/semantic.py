@@ -58,10 +58,15 @@ def semantic_blueprint(
     def propose_change() -> Response:
         body = json_object(request, _EXAMPLE)
         reader = parse_reader({**request.args, **body}, request.headers.get("Accept-Language"))
-        given = ProposalBody.read(body)
+        proposal_body = ProposalBody.read(body)
         actor = reviewer(reader)
-        wanted = WantedChange(given.before, given.after, given.revision, given.note or "")
-        work = service(actor).propose(actor, wanted)
+        change = WantedChange(
+            proposal_body.before,
+            proposal_body.after,
+            proposal_body.revision,
+            proposal_body.note or "",
+        )
+        work = service(actor).propose(actor, change)
         proposal = result_of(work, slots, request.environ)
         return reply(success({"proposal": proposal}, _DONE.to(reader.lang), 201))
 

@@ -29,17 +29,21 @@ def sql_blueprint(databases: ServedDatabases, slots: QuestionSlots) -> Blueprint
 
     @blueprint.post("/api/v0/sql/validate")
     def validate_sql() -> Response:
-        given = _parse_given_sql()
-        service = databases.of(given.database, given.actor).sql
-        verdict = result_of(service.validate(given), slots, request.environ)
-        return reply(success(verdict, (_ACCEPTED if verdict["ok"] else _REFUSED).to(given.lang)))
+        statement = _parse_given_sql()
+        service = databases.of(statement.database, statement.actor).sql
+        verdict = result_of(service.validate(statement), slots, request.environ)
+        return reply(
+            success(verdict, (_ACCEPTED if verdict["ok"] else _REFUSED).to(statement.lang))
+        )
 
     @blueprint.post("/api/v0/sql/run")
     def run_sql() -> Response:
-        given = _parse_given_sql()
-        service = databases.of(given.database, given.actor).sql
+        statement = _parse_given_sql()
+        service = databases.of(statement.database, statement.actor).sql
         return reply(
-            success(result_of(service.run(given), slots, request.environ), _DONE.to(given.lang))
+            success(
+                result_of(service.run(statement), slots, request.environ), _DONE.to(statement.lang)
+            )
         )
 
     return blueprint
@@ -47,5 +51,5 @@ def sql_blueprint(databases: ServedDatabases, slots: QuestionSlots) -> Blueprint
 
 def _parse_given_sql() -> GivenSql:
     body = json_object(request, _EXAMPLE)
-    given = parse_sql(body, request.headers.get("Accept-Language"))
-    return replace(given, actor=acting_as(parse_user_id(body)))
+    statement = parse_sql(body, request.headers.get("Accept-Language"))
+    return replace(statement, actor=acting_as(parse_user_id(body)))

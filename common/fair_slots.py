@@ -96,8 +96,8 @@ class FairSlots:
         if most >= self.size:
             return False
 
-        held = self._held.get(caller, 0)
-        return held >= most
+        slots_held = self._held.get(caller, 0)
+        return slots_held >= most
 
     def take(self) -> Slot | None:
         """Take a slot for the current caller; None when they would have to wait."""
@@ -162,12 +162,12 @@ class FairSlots:
 
         Nobody is overtaken: while a slot is free, all who wait have their whole share.
         """
-        held = self._held.get(caller, 0)
-        if self._free == 0 or held >= self.most_of(caller):
+        slots_held = self._held.get(caller, 0)
+        if self._free == 0 or slots_held >= self.most_of(caller):
             return None
 
         self._free -= 1
-        self._held[caller] = held + 1
+        self._held[caller] = slots_held + 1
         return Slot(caller, self._take_back)
 
     def _leave_queue(self, caller: CallerId, turn: _Turn) -> None:
@@ -223,8 +223,8 @@ class FairSlots:
         Those before it hold slots, so there are no more of them than slots.
         """
         for caller in self._waiting:
-            held = self._held.get(caller, 0)
-            if held < self.most_of(caller):
+            slots_held = self._held.get(caller, 0)
+            if slots_held < self.most_of(caller):
                 return caller
 
         return None

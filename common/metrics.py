@@ -61,10 +61,10 @@ class Metrics:
             return self._of[name]
 
         # The library looks labels up slowly; there are few of them.
-        known = name, *labels.items()
-        series = self._series_of.get(known)
+        key = name, *labels.items()
+        series = self._series_of.get(key)
         if series is None:
-            series = self._series_of[known] = self._of[name].labels(**labels)
+            series = self._series_of[key] = self._of[name].labels(**labels)
 
         return series
 

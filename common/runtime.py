@@ -226,7 +226,7 @@ class _Waking:
         self._is_passed_on = False
 
     def wake(self, wakeup: threading.Lock) -> None:
-        """Release `wakeup`, now or after those before it; its waiting thread then calls `woken`."""
+        """Release `wakeup`, now or once those before it have called `woken` in their threads."""
         with self._lock:
             if self._is_passed_on:
                 self._next.append(wakeup)

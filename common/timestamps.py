@@ -4,9 +4,9 @@ from datetime import UTC, datetime
 
 
 def now() -> str:
-    return written(datetime.now(UTC))
+    return utc_text(datetime.now(UTC))
 
 
-def written(moment: datetime) -> str:
+def utc_text(moment: datetime) -> str:
     """Return the text of `moment`, which must be in UTC."""
     return moment.isoformat(timespec="milliseconds")

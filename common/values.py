@@ -154,9 +154,9 @@ class Catalog:
             if not self._has_rows_of(metric, columns):
                 continue
 
-            kept = metric.among(columns[metric.table])
-            if kept is not None:
-                metrics.append(kept)
+            reduced = metric.among(columns[metric.table])
+            if reduced is not None:
+                metrics.append(reduced)
 
         return replace(self, tables=tuple(tables), metrics=tuple(metrics))
 

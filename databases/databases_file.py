@@ -282,8 +282,8 @@ class _Reading:
             self._wrong(url_line, problem)
             return None
 
-        given = fields.model_dump(include=set(_OPTIONS), exclude_none=True)
-        options = replace(self._options, **given)
+        own_options = fields.model_dump(include=set(_OPTIONS), exclude_none=True)
+        options = replace(self._options, **own_options)
         try:
             options.guard()
             _ = options.group_denials  # the property reads the rules
@@ -302,32 +302,32 @@ class _Reading:
             row_rules=self._path(fields.row_rules),
         )
 
-    def _path(self, given: str | None) -> Path | None:
+    def _path(self, text: str | None) -> Path | None:
         """Return the path; a relative one begins in the folder of the file."""
-        if given is None:
+        if text is None:
             return None
 
-        return self._folder / Path(given).expanduser()
+        return self._folder / Path(text).expanduser()
 
     def _wrong(self, line: int, text: str) -> None:
         self.mistakes.append((line, text))
 
 
-def _names(given: _ByLanguage | list[str] | None) -> BilingualNames:
-    if given is None:
+def _names(names: _ByLanguage | list[str] | None) -> BilingualNames:
+    if names is None:
         return BilingualNames()
-    if isinstance(given, _ByLanguage):
-        return BilingualNames(tuple(given.zh), tuple(given.en))
+    if isinstance(names, _ByLanguage):
+        return BilingualNames(tuple(names.zh), tuple(names.en))
 
-    chinese = tuple(name for name in given if language_of(name) == "zh")
-    return BilingualNames(chinese, tuple(name for name in given if name not in chinese))
+    chinese = tuple(name for name in names if language_of(name) == "zh")
+    return BilingualNames(chinese, tuple(name for name in names if name not in chinese))
 
 
-def _description(given: _TextByLanguage | str | None) -> Text | None:
+def _description(description: _TextByLanguage | str | None) -> Text | None:
     """Return the text in both languages; one that is given in one stands for the other, too."""
-    if given is None:
+    if description is None:
         return None
-    if isinstance(given, str):
-        return Text(given, given)
+    if isinstance(description, str):
+        return Text(description, description)
 
-    return Text(given.zh or given.en, given.en or given.zh)
+    return Text(description.zh or description.en, description.en or description.zh)

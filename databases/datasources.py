@@ -21,7 +21,7 @@ from common.text import Text
 from common.values import Catalog
 from databases.catalog.catalog import Annotate, Knowledge
 from databases.catalog.readers import readers_of
-from databases.catalog.row_policies import PolicyCheck, Reach
+from databases.catalog.row_policies import PolicyCheck, ReachableObjects
 from databases.catalog.view_sources import ViewSources
 from databases.engines.capabilities import Capabilities
 from databases.execution.audited import AuditedDatabase
@@ -30,7 +30,7 @@ from databases.execution.plan_estimate import CostLimits
 from databases.execution.postgres import PostgresDatabase
 from databases.options import EVERYBODY, DatabaseOptions, DatabaseRights
 from databases.row_context import RowContext
-from databases.row_view import RowView, unrevealing
+from databases.row_view import RowView, without_row_facts
 from guard import Guard, ServerFacts
 from guard.facts import Key, Name
 from guard.functions import FunctionRule
@@ -401,7 +401,7 @@ def _without_hidden(catalog: Catalog, rows: ActorRows, knowledge: Knowledge) -> 
     hiding = readers_of(limits.ruled, knowledge.facts) | (
         readers_of(masked, knowledge.facts) - masked
     )
-    return unrevealing(catalog, hiding, limits.masked)
+    return without_row_facts(catalog, hiding, limits.masked)
 
 
 def _hidden(rows: ActorRows, knowledge: Knowledge) -> frozenset[Key]:
@@ -410,8 +410,8 @@ def _hidden(rows: ActorRows, knowledge: Knowledge) -> frozenset[Key]:
     return readers_of({*limits.ruled, *(place[:2] for place in limits.masked)}, knowledge.facts)
 
 
-def _reach(guard: Guard, facts: ServerFacts) -> Reach:
-    return Reach(
+def _reach(guard: Guard, facts: ServerFacts) -> ReachableObjects:
+    return ReachableObjects(
         guard.access.may_read,
         FunctionRule(facts, guard.allowed_functions).is_configured,
         facts.version,
@@ -419,11 +419,11 @@ def _reach(guard: Guard, facts: ServerFacts) -> Reach:
 
 
 def _unknown_name_text(name: str, names: Iterable[str]) -> Text:
-    known = sorted(names)
-    if not known:
+    existing = sorted(names)
+    if not existing:
         return NO_DATABASE
 
     return Text(
-        f"没有名为 {name} 的数据库，可用的数据库：{'、'.join(known)}。",
-        f"There is no database named {name}; there are: {', '.join(known)}.",
+        f"没有名为 {name} 的数据库，可用的数据库：{'、'.join(existing)}。",
+        f"There is no database named {name}; there are: {', '.join(existing)}.",
     )

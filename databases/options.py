@@ -180,9 +180,9 @@ def database_options(settings: DatabaseSettings) -> DatabaseOptions:
         max_result_bytes=settings.max_result_bytes,
         catalog_ttl_s=settings.catalog_ttl_s,
         forbidden_check=settings.enable_forbidden_check,
-        allowed_functions=listed(settings.allowed_functions),
-        allowed_objects=listed(settings.allowed_objects),
-        denied_objects=listed(settings.denied_objects),
+        allowed_functions=comma_separated(settings.allowed_functions),
+        allowed_objects=comma_separated(settings.allowed_objects),
+        denied_objects=comma_separated(settings.denied_objects),
         group_denied_objects=by_group(settings.group_denied_objects),
         row_context=settings.row_context,
         require_read_only_role=settings.require_read_only_role,
@@ -191,7 +191,7 @@ def database_options(settings: DatabaseSettings) -> DatabaseOptions:
     )
 
 
-def listed(text: str) -> tuple[str, ...]:
+def comma_separated(text: str) -> tuple[str, ...]:
     """Return the parts of a setting that are separated by commas."""
     parts = [part.strip() for part in text.split(",")]
     return tuple(filter(None, parts))
@@ -204,7 +204,7 @@ def by_group(text: str) -> Mapping[str, tuple[str, ...]]:
     names_by_group: defaultdict[str, list[str]] = defaultdict(list)
     for entry in map(_ENTRY.fullmatch, text.split(";")):
         if entry is not None:
-            names_by_group[entry[1]] += listed(entry[2])
+            names_by_group[entry[1]] += comma_separated(entry[2])
 
     return {group: tuple(objects) for group, objects in names_by_group.items()}
 

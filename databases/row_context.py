@@ -48,15 +48,15 @@ class RowContext:
         A user id that only the request itself claims does not count, nor does one that can't be
         sent as it is.
         """
-        user = (
-            actor.user_id
-            if actor.is_vouched_for and actor.user_id and is_whole(actor.user_id)
-            else ""
-        )
+        user = ""
+        if actor.is_vouched_for and actor.user_id and is_whole(actor.user_id):
+            user = actor.user_id
+
         attributes = attributes_of(
             {name: filter(is_whole, values) for name, values in actor.attributes}
         )
-        return cls(user, tuple(sorted(filter(is_whole, set(actor.groups)))), attributes)
+        groups = sorted(filter(is_whole, set(actor.groups)))
+        return cls(user, tuple(groups), attributes)
 
     @cached_property
     def begin(self) -> str:
@@ -94,7 +94,7 @@ def _text(value: str) -> str:
 
 
 @contextmanager
-def fitting(context: RowContext | None, sql: str) -> Iterator[None]:
+def blaming_settings(context: RowContext | None, sql: str) -> Iterator[None]:
     """Blame the settings, not the statement `sql`, for a character that the database can't encode.
 
     Raises:

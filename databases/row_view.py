@@ -39,7 +39,7 @@ Place = tuple[str, str, str]
 """Schema, table, column."""
 
 
-def unrevealing(
+def without_row_facts(
     catalog: Catalog, hiding: Collection[tuple[str, str]], masked: Collection[Place] = ()
 ) -> Catalog:
     """Return `catalog` without what is known of the rows of some tables.

@@ -125,9 +125,9 @@ class EmbeddedSource:
                 try:
                     self._url = self._make(server)
                 except psycopg2.Error as exc:
-                    said = first_line(exc, "no answer")
+                    reason = first_line(exc, "no answer")
                     raise EmbeddedServerError(
-                        f"The embedded database can't be made ({said}): see the log in DATA_DIR."
+                        f"The embedded database can't be made ({reason}): see the log in DATA_DIR."
                     ) from exc
 
                 self._made_in = server
@@ -272,11 +272,11 @@ def probe(
             f"{setting} can't be used. {NAMES_NOT_UNICODE.en}",
         ) from exc
     except psycopg2.Error as exc:
-        said = first_line(exc, "no connection")
-        advice = _missing_connect(said, url) or _CHECK_URL
+        reason = first_line(exc, "no connection")
+        advice = _missing_connect(reason, url) or _CHECK_URL
         raise Unreachable(
-            f"{setting} 无法连接到数据库（{said}）：{advice.zh}",
-            f"{setting} does not lead to a database ({said}): {advice.en}",
+            f"{setting} 无法连接到数据库（{reason}）：{advice.zh}",
+            f"{setting} does not lead to a database ({reason}): {advice.en}",
         ) from exc
 
     if dangers and require_read_only_role:
@@ -319,9 +319,9 @@ def readable_tables(url: str) -> ReadableTables | None:
         return None
 
 
-def _missing_connect(said: str, url: str) -> Text | None:
+def _missing_connect(reason: str, url: str) -> Text | None:
     """Return what to do when the server says that the role may not connect."""
-    match = re.search(r'permission denied for database "(.+?)"', said)
+    match = re.search(r'permission denied for database "(.+?)"', reason)
     if match is None:
         return None
 

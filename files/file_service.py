@@ -190,10 +190,10 @@ class FileService:
     async def _with_corrections(
         self, draft: dict[str, Any], corrections: Sequence[dict[str, Any]]
     ) -> dict[str, Any]:
-        said = merged(draft["said"], corrections)
-        changed = {**draft, "said": said}
+        all_corrections = merged(draft["said"], corrections)
+        changed = {**draft, "said": all_corrections}
         self._tables(changed)  # refuses what can't be, before anything is read again
-        if reading_options(said) != reading_options(draft["said"]):
+        if reading_options(all_corrections) != reading_options(draft["said"]):
             changed["read"] = await self._worker.draft(self._source(changed))
             self._tables(changed)
 
@@ -205,7 +205,7 @@ class FileService:
         file_id: str,
         corrections: Sequence[dict[str, Any]],
         lang: Lang,
-        told: Callable[[int], None] = lambda _rows: None,
+        on_rows: Callable[[int], None] = lambda _rows: None,
     ) -> dict[str, Any]:
         """Load a draft as tables; return the file, with what became of each table.
 
@@ -229,7 +229,7 @@ class FileService:
 
         url = await asyncio.to_thread(self._writes)
         plan = self._plan(draft, tables, target, url)
-        loaded = await self._worker.load(self._source(draft), plan, told)
+        loaded = await self._worker.load(self._source(draft), plan, on_rows)
         await self._refresh()
         await asyncio.to_thread(self.folder.remove, file_id)
         record_id = draft["target"] or file_id

@@ -66,8 +66,8 @@ def _peak_bytes() -> int:
     return 1024 * int(match[1]) if match else 0
 
 
-def _send_line(**said: Any) -> None:
-    sys.stdout.write(json.dumps(said, ensure_ascii=False) + "\n")
+def _send_line(**content: Any) -> None:
+    sys.stdout.write(json.dumps(content, ensure_ascii=False) + "\n")
     sys.stdout.flush()
 
 
@@ -84,12 +84,12 @@ def _draft(task: Mapping[str, Any]) -> list[dict[str, Any]]:
     limits = ReadingLimits(**task["limits"])
     drafts = []
     for found_sheet in _upload(task, limits).sheets():
-        said = task["options"].get(found_sheet.key, {})
-        types = {int(place): type_ for place, type_ in said.get("types", {}).items()}
+        corrections = task["options"].get(found_sheet.key, {})
+        types = {int(place): type_ for place, type_ in corrections.get("types", {}).items()}
         options = ReadingOptions(
-            said.get("header_row"),
-            said.get("header_rows"),
-            keeps_totals=bool(said.get("keeps_totals")),
+            corrections.get("header_row"),
+            corrections.get("header_rows"),
+            keeps_totals=bool(corrections.get("keeps_totals")),
             types=types,
         )
         draft = sheet_draft(found_sheet.sheet, options, limits)

@@ -19,8 +19,8 @@ def shown_record(record: FileRecord, *, is_own: bool) -> dict[str, Any]:
         "name": record.name,
         "is_own": is_own,
         "groups": list(record.groups) if is_own else [],
-        "created_at": timestamps.written(record.created_at.astimezone(UTC)),
-        "changed_at": timestamps.written(record.changed_at.astimezone(UTC)),
+        "created_at": timestamps.utc_text(record.created_at.astimezone(UTC)),
+        "changed_at": timestamps.utc_text(record.changed_at.astimezone(UTC)),
         "tables": [_loaded_table(table) for table in record.tables],
     }
 

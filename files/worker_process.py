@@ -31,7 +31,7 @@ _TOO_MUCH = Text(
 )
 _SLOW = Text("读取文件的时间太长。", "It takes too long to read the file.")
 
-Told = Callable[[int], None]
+OnRows = Callable[[int], None]
 
 
 def file_refused(text: Text) -> InvalidRequest:
@@ -76,7 +76,9 @@ class FileWorker:
         drafts: list[dict[str, Any]] = await self._run(upload, {"do": "draft"}, _ignored)
         return drafts
 
-    async def load(self, upload: UploadSource, plan: LoadPlan, told: Told) -> list[dict[str, Any]]:
+    async def load(
+        self, upload: UploadSource, plan: LoadPlan, on_rows: OnRows
+    ) -> list[dict[str, Any]]:
         """Carry out a plan; return what became of its tables.
 
         Raises:
@@ -85,18 +87,20 @@ class FileWorker:
             DatabaseUnavailable: the workspace went away.
         """
         loaded: list[dict[str, Any]] = await self._run(
-            upload, {"do": "load", "plan": asdict(plan)}, told
+            upload, {"do": "load", "plan": asdict(plan)}, on_rows
         )
         return loaded
 
-    async def _run(self, upload: UploadSource, task: dict[str, Any], told: Told) -> Any:
+    async def _run(self, upload: UploadSource, task: dict[str, Any], on_rows: OnRows) -> Any:
         self._slots = self._slots or asyncio.Semaphore(_AT_ONCE)
         async with self._slots:
             self._folder.mkdir(parents=True, exist_ok=True)
             folder = tempfile.mkdtemp(dir=self._folder)
             try:
                 async with asyncio.timeout(self._timeout_s):
-                    return await self._run_worker({**task, **self._task_for(upload, folder)}, told)
+                    return await self._run_worker(
+                        {**task, **self._task_for(upload, folder)}, on_rows
+                    )
             except TimeoutError as exc:
                 raise QueryTimeout(_SLOW) from exc
             finally:
@@ -113,7 +117,7 @@ class FileWorker:
             "cpu_s": max(1, int(self._timeout_s)),
         }
 
-    async def _run_worker(self, task: dict[str, Any], told: Told) -> Any:
+    async def _run_worker(self, task: dict[str, Any], on_rows: OnRows) -> Any:
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",
@@ -137,12 +141,12 @@ class FileWorker:
                 process.stdin.close()
 
             async for line in process.stdout:
-                said = json.loads(line)
-                if "rows" not in said:
-                    self.peak_bytes = max(self.peak_bytes, said.get("peak_bytes", 0))
-                    return _result(said, await complaints)
+                message = json.loads(line)
+                if "rows" not in message:
+                    self.peak_bytes = max(self.peak_bytes, message.get("peak_bytes", 0))
+                    return _result(message, await complaints)
 
-                told(said["rows"])
+                on_rows(message["rows"])
 
             _log.warning("a worker of files died: %s", (await complaints)[-500:])
             raise file_refused(_TOO_MUCH)
@@ -154,14 +158,14 @@ class FileWorker:
             await process.wait()
 
 
-def _result(said: dict[str, Any], complaints: bytes) -> Any:
-    if "refused" in said:
-        raise file_refused(Text(*said["refused"]))
-    if "failed" in said:
+def _result(message: dict[str, Any], complaints: bytes) -> Any:
+    if "refused" in message:
+        raise file_refused(Text(*message["refused"]))
+    if "failed" in message:
         _log.warning("files could not be loaded: %s", complaints[-500:])
         raise DatabaseUnavailable(UNREACHABLE)
 
-    return said["done"]
+    return message["done"]
 
 
 def _ignored(_rows: int) -> None:

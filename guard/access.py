@@ -15,7 +15,7 @@ from guard.columns import ColumnCheck, Read, missing
 from guard.facts import Key, Name, ServerFacts, qualifier_of
 from guard.functions import probed_types, reads_unseen
 from guard.name_encoding import NameEncodingRule
-from guard.refusal_texts import refused
+from guard.refusal_texts import refusal_of_object
 from guard.rules import AccessRules
 from guard.walk import Findings, walk
 from sqltree.parsing import parse
@@ -58,9 +58,9 @@ class AccessCheck(ColumnCheck):
 
     def _closed_table(self, key: Key) -> ForbiddenObject:
         if self.rules.are_files:
-            return refused(key[1], texts.NO_FILE_TABLE)
+            return refusal_of_object(key[1], texts.NO_FILE_TABLE)
 
-        return refused(_dotted(key), texts.DENIED_TABLE)
+        return refusal_of_object(_dotted(key), texts.DENIED_TABLE)
 
     def _judge(self, read: Read) -> ForbiddenObject | None:
         key = read.key
@@ -70,12 +70,12 @@ class AccessCheck(ColumnCheck):
         if is_denied or not self.rules.may_read(key):
             return self._closed_table(key)
         if self._is_closed_view(key):
-            return refused(name, texts.CLOSED_VIEW)
+            return refusal_of_object(name, texts.CLOSED_VIEW)
 
         family = self._family(read)
         has_denied_part = any(map(self.rules.denies, family))
         if has_denied_part:
-            return refused(name, texts.CLOSED_PARTS)
+            return refusal_of_object(name, texts.CLOSED_PARTS)
 
         return None
 
@@ -220,10 +220,10 @@ class AccessCheck(ColumnCheck):
             yield missing(relation, place)
 
     def closed_column(self, read: Read, column: str) -> ForbiddenObject:
-        return refused(_dotted((*read.key, column)), texts.DENIED_COLUMN)
+        return refusal_of_object(_dotted((*read.key, column)), texts.DENIED_COLUMN)
 
     def closed_row(self, read: Read) -> ForbiddenObject:
-        return refused(_dotted(read.key), texts.WHOLE_ROW)
+        return refusal_of_object(_dotted(read.key), texts.WHOLE_ROW)
 
     def _type_refusals(self, findings: Findings) -> Iterator[ForbiddenObject]:
         """Yield refusals of row types, which show the columns of their tables.
@@ -248,7 +248,7 @@ class AccessCheck(ColumnCheck):
             read = Read(key)
             is_closed = self.refusal(read) or self.has_secrets(read)
             if is_closed:
-                yield refused(_dotted(key), texts.ROW_TYPE)
+                yield refusal_of_object(_dotted(key), texts.ROW_TYPE)
 
     def idle_denials(self) -> Iterator[Name]:
         """Yield denials that cover nothing: misspelt, or in another case than the name."""

@@ -19,7 +19,7 @@ from guard import refusal_texts as texts
 from guard.columns import Block, ColumnCheck, Read
 from guard.facts import CodeEdge, CodeNode, Key, Name, ServerFacts, qualifier_of
 from guard.functions import Call, FunctionRule, probed_types
-from guard.refusal_texts import refused
+from guard.refusal_texts import refusal_of_object
 from guard.walk import Findings, last_names, walk
 from sqltree.parsing import parse
 
@@ -225,7 +225,7 @@ class ClosureRule:
         yield from filter(None, map(self._named, named))
         for name, source in findings.casts:
             if self._is_risky_cast(name, source):
-                yield refused(name[-1], texts.RISKY_CAST)
+                yield refusal_of_object(name[-1], texts.RISKY_CAST)
 
         for call in findings.calls:
             if call.name in self._facts.builtins:
@@ -250,7 +250,7 @@ class ClosureRule:
             is_made = not makers.isdisjoint(used)
             is_at_hand = is_made or (_SYSTEM, source) in at_hand
             if is_at_hand:
-                yield refused(target, texts.RISKY_CAST)
+                yield refusal_of_object(target, texts.RISKY_CAST)
 
     def _named(self, name: Name) -> ForbiddenObject | None:
         """Return the refusal of a type that is named."""
@@ -261,12 +261,12 @@ class ClosureRule:
         if name[:-1] == (_SYSTEM,):
             is_risky = (_SYSTEM, last) in self._closure.types
         elif last in self._catalog_types:
-            return refused(last, texts.HOLDS_CATALOG_TYPE)
+            return refusal_of_object(last, texts.HOLDS_CATALOG_TYPE)
         else:
             is_risky = last in self._types
 
         if is_risky:
-            return refused(last, texts.RISKY_TYPE)
+            return refusal_of_object(last, texts.RISKY_TYPE)
 
         return None
 
@@ -294,7 +294,7 @@ class ClosureRule:
         if refusal is not None:
             return refusal
         if self._is_risky_cast(name, "value"):
-            return refused(name[-1], texts.RISKY_CAST)
+            return refusal_of_object(name[-1], texts.RISKY_CAST)
 
         return None
 
@@ -304,32 +304,32 @@ class ClosureRule:
             dotted = ".".join(call.parts)
             is_builtin = call.name in self._facts.builtins
             if self._may_make(call.name, is_builtin=is_builtin):
-                yield refused(dotted, texts.RISKY_RESULT)
+                yield refusal_of_object(dotted, texts.RISKY_RESULT)
 
         for operator in filter(None, findings.operators):
             symbol = operator[-1]
             is_builtin = symbol in self._facts.builtin_operators
             if self._may_make(symbol, is_builtin=is_builtin):
-                yield refused(symbol, texts.RISKY_RESULT)
+                yield refusal_of_object(symbol, texts.RISKY_RESULT)
 
     def _syntax_refusals(self, findings: Findings) -> Iterator[ForbiddenObject]:
         """Refuse syntax and system columns of a type that may not be named."""
         for word in findings.made_types:
             if (_SYSTEM, word) in self._closure.types:
-                yield refused(word, texts.RISKY_TYPE)
+                yield refusal_of_object(word, texts.RISKY_TYPE)
 
         for column in findings.columns:
             name = column[-1]
             if name in self._system_columns:
-                yield refused(name, texts.RISKY_VALUE)
+                yield refusal_of_object(name, texts.RISKY_VALUE)
 
     def _may_make(self, maker: str, *, is_builtin: bool) -> bool:
         """Tell whether it may give such a type; what is built in gives built-in types only."""
-        made = self._closure.makers.get(maker, set())
+        made_types = self._closure.makers.get(maker, set())
         if is_builtin:
-            made = {(schema, name) for schema, name in made if schema == _SYSTEM}
+            made_types = {(schema, name) for schema, name in made_types if schema == _SYSTEM}
 
-        return bool(made)
+        return bool(made_types)
 
 
 def types_at_hand(findings: Findings, facts: ServerFacts) -> set[Key]:
@@ -420,7 +420,7 @@ class RunningColumns(ColumnCheck):
         key = read.key
         is_closed = key in self._closure.relations or self._is_closed_view(key)
         if is_closed:
-            return refused(".".join(key), texts.RISKY_RELATION)
+            return refusal_of_object(".".join(key), texts.RISKY_RELATION)
 
         return None
 
@@ -470,10 +470,10 @@ class RunningColumns(ColumnCheck):
         return self.closed_row(read)
 
     def closed_column(self, read: Read, column: str) -> ForbiddenObject:
-        return refused(".".join((*read.key, column)), texts.RISKY_COLUMN)
+        return refusal_of_object(".".join((*read.key, column)), texts.RISKY_COLUMN)
 
     def closed_row(self, read: Read) -> ForbiddenObject:
-        return refused(".".join(read.key), texts.RISKY_ROW)
+        return refusal_of_object(".".join(read.key), texts.RISKY_ROW)
 
 
 class CatalogColumns(ColumnCheck):
@@ -494,24 +494,24 @@ class CatalogColumns(ColumnCheck):
         return not block.is_outermost
 
     def closed_column(self, read: Read, column: str) -> ForbiddenObject:  # noqa: ARG002
-        return refused(column, texts.MIXED_VALUE)
+        return refusal_of_object(column, texts.MIXED_VALUE)
 
     def closed_row(self, read: Read) -> ForbiddenObject:
         columns = sorted(self.facts.catalog_columns[read.key])
-        return refused(columns[0], texts.MIXED_VALUE)
+        return refusal_of_object(columns[0], texts.MIXED_VALUE)
 
 
-def log_closed(closure: Closure, said: set[str]) -> None:
+def log_closed(closure: Closure, logged: set[str]) -> None:
     """Say in the log what can't be read, and why; each function once.
 
     Args:
-        said: the functions that were named before.
+        logged: the functions that were named before.
     """
     for function, names in sorted(closure.report().items()):
-        if function in said:
+        if function in logged:
             continue
 
-        said.add(function)
+        logged.add(function)
         _log.warning(
             "not shown and refused, because it may run %s, which may have side effects or read"
             " what is closed (mark it IMMUTABLE or list it in ALLOWED_FUNCTIONS): %s",

@@ -281,5 +281,5 @@ def missing(relation: Relation, location: int) -> InvalidSql:
         location: byte offset in the text.
     """
     name = ".".join(relation.parts)
-    said, zh = f'relation "{name}" does not exist', f"表或视图 {name} 不存在"
-    return InvalidSql(said, detail_zh=zh, sqlstate=_UNDEFINED_TABLE, position=location + 1)
+    en, zh = f'relation "{name}" does not exist', f"表或视图 {name} 不存在"
+    return InvalidSql(en, detail_zh=zh, sqlstate=_UNDEFINED_TABLE, position=location + 1)

@@ -187,8 +187,8 @@ def _size_of_padding(sizes: list[Size]) -> Size:
 
 def _text_of(sizes: list[Size], length: float) -> Size:
     """Return a text that is made of the arguments."""
-    made = unnumbered(together(sizes))
-    return replace(made, length=length)
+    whole = unnumbered(together(sizes))
+    return replace(whole, length=length)
 
 
 def _inserted_chars(inserted: Size, into: Size) -> float:
@@ -359,6 +359,7 @@ def _substring(sizes: list[Size]) -> Size:
 
 
 def _polygon(sizes: list[Size]) -> Size:
+    """Return the size of `polygon(points, circle)`, or of one that is made of another shape."""
     points = 0.0
     if len(sizes) > 1:
         points = max(sizes[0].high, 0.0)

@@ -16,7 +16,7 @@ from common.text import Text
 from guard import refusal_texts as texts
 from guard.facts import Key, Name, ServerFacts
 from guard.grammar import SYNTAX_SINCE
-from guard.refusal_texts import refused
+from guard.refusal_texts import refusal_of_object
 
 HARMLESS_VOLATILE = frozenset(
     (
@@ -93,7 +93,7 @@ DENIED: tuple[tuple[re.Pattern[str], Text], ...] = tuple(
 
 
 @dataclass(frozen=True)
-class Qualified:
+class QualifiedName:
     """A name in a query: (`name`,), (`schema`, `name`) or (`database`, `schema`, `name`)."""
 
     parts: Name
@@ -113,7 +113,7 @@ class Qualified:
 
 
 @dataclass(frozen=True)
-class Call(Qualified):
+class Call(QualifiedName):
     """A call of a function, as the tree has it.
 
     Attributes:
@@ -202,7 +202,7 @@ class FunctionRule:
             is_harmless = (schema, call.name) in self.facts.range_constructors
             is_allowed = is_harmless or self._is_configured(schema, call)
             if not is_allowed:
-                return refused(f"{schema}.{call.name}", texts.RISKY_FUNCTION)
+                return refusal_of_object(f"{schema}.{call.name}", texts.RISKY_FUNCTION)
 
         return None
 
@@ -370,5 +370,5 @@ def _missing(call: Call) -> InvalidSql:
     were asked.
     """
     name = ".".join(call.parts)
-    said, zh = f"function {name} does not exist", f"函数 {name} 不存在"
-    return InvalidSql(said, detail_zh=zh, sqlstate="42883", position=call.location + 1)
+    en, zh = f"function {name} does not exist", f"函数 {name} 不存在"
+    return InvalidSql(en, detail_zh=zh, sqlstate="42883", position=call.location + 1)

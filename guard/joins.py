@@ -180,11 +180,11 @@ class _Count:
 
     def _is_inlined(self, cte: Node) -> bool:
         """Tell whether PostgreSQL puts the CTE's query where the CTE is read."""
-        wanted = cte.get("ctematerialized", "CTEMaterializeDefault")
-        if wanted == "CTEMaterializeDefault":
+        materialization = cte.get("ctematerialized", "CTEMaterializeDefault")
+        if materialization == "CTEMaterializeDefault":
             return self._readers[id(cte)] == 1
 
-        return bool(wanted == "CTEMaterializeNever")
+        return bool(materialization == "CTEMaterializeNever")
 
 
 def _joined_subqueries(select: Node) -> Iterator[Node]:

@@ -26,11 +26,11 @@ from guard import refusal_texts as texts
 from guard.document_paths import JSON_PATH_FUNCTIONS
 from guard.expression_sizes import PADDED_TYPES, Expressions
 from guard.function_sizes import series_rows
-from guard.refusal_texts import refused
+from guard.refusal_texts import refusal_of_object
 from guard.row_sizes import (
-    Everything,
     Place,
     Rows,
+    UnknownColumns,
     aggregates,
     is_gathering,
     last_field,
@@ -175,7 +175,7 @@ def _refuse_unsortable(findings: Findings) -> None:
     names = last_names([*findings.types, *findings.columns])
     unsortable = _UNSORTABLE & (names | findings.called)
     if unsortable:
-        raise refused(min(unsortable), texts.TOO_LONG)
+        raise refusal_of_object(min(unsortable), texts.TOO_LONG)
 
 
 class Bounds(Expressions):
@@ -191,7 +191,7 @@ class Bounds(Expressions):
             self.query(select, Place())
         except TooLong as error:
             name = str(error) or "||"
-            return refused(name, texts.TOO_LONG)
+            return refusal_of_object(name, texts.TOO_LONG)
         except RecursionError as error:
             raise ValidationFailed(TOO_DEEP) from error
 
@@ -373,7 +373,7 @@ class Bounds(Expressions):
             return [(called, renamed(rows, names))]
 
         size = self._document_rows(kind, node, place)
-        return [(alias, Rows(Everything(size), is_open=True))]
+        return [(alias, Rows(UnknownColumns(size), is_open=True))]
 
     def _document_rows(self, kind: str, node: Node, place: Place) -> Size:
         """Return the bound of what JSON_TABLE, XMLTABLE and the like read from a document."""
@@ -448,7 +448,7 @@ class Bounds(Expressions):
             size = one_of([size, _ordinal(rows)])
 
         called = next(filter(None, map(name_of, calls)), "")
-        columns: dict[str, Size] = Everything(inexact(size))
+        columns: dict[str, Size] = UnknownColumns(inexact(size))
         is_one_column = called in _OF_ONE_COLUMN and len(calls) == 1
         if is_one_column:
             columns = {alias or called: inexact(size), "ordinality": _ordinal(rows)}
@@ -507,4 +507,4 @@ def _all_of(sources: list[tuple[str, Rows]]) -> Rows:
         count *= max(1.0, rows.rows)
         is_open |= rows.is_open
 
-    return Rows(Everything(one_of(sizes)), count, is_open)
+    return Rows(UnknownColumns(one_of(sizes)), count, is_open)

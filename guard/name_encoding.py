@@ -15,7 +15,7 @@ from itertools import product
 
 from common.errors import ForbiddenObject
 from guard.facts import ServerFacts
-from guard.refusal_texts import OTHER_READING, refused
+from guard.refusal_texts import OTHER_READING, refusal_of_object
 from guard.walk import Findings
 
 # A name of fewer bytes is cut nowhere: cutting leaves at least 60 of 63, because no character has
@@ -97,7 +97,7 @@ class NameEncodingRule:
             return
 
         for name in filter(self._is_misread_cte, sorted(findings.cte_names)):
-            yield refused(name, OTHER_READING)
+            yield refusal_of_object(name, OTHER_READING)
 
         relations = {(relation.schema, relation.name) for relation in findings.relations}
         for schema, name in sorted(relations, key=str):
@@ -111,8 +111,8 @@ class NameEncodingRule:
         gets its name.
         """
         if self._facts.is_complete:
-            meant = self._relations.meant_by(name)
-            return bool(meant)
+            possible_names = self._relations.meant_by(name)
+            return bool(possible_names)
 
         is_folded = folded(name) != name
         return is_folded or _may_be_cut(name)
@@ -135,7 +135,7 @@ def _refusals_if_misread(names: ServerNames, name: str | None) -> Iterator[Forbi
     if name is None:
         return
     if names.is_misread(name):
-        yield refused(name, OTHER_READING)
+        yield refusal_of_object(name, OTHER_READING)
 
 
 def _may_be_cut(name: str) -> bool:

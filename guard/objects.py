@@ -10,7 +10,7 @@ from common.word_files import words
 from guard import refusal_texts as texts
 from guard.document_paths import is_plain_xpath
 from guard.facts import CATALOG_TYPES, Name, ServerFacts, qualifier_of
-from guard.refusal_texts import refused
+from guard.refusal_texts import refusal_of_object
 from guard.walk import Findings, Relation
 
 _SYSTEM_SCHEMAS = ("pg_catalog", "information_schema", "pg_toast")
@@ -46,7 +46,7 @@ class ObjectRule:
     def refusals(self, findings: Findings) -> Iterator[ForbiddenObject]:
         """Yield every refusal, the most serious first."""
         for text, name in self._refused(findings):
-            yield refused(name, text)
+            yield refusal_of_object(name, text)
 
     def _refused(self, findings: Findings) -> Iterator[tuple[Text, str]]:
         """Yield the name of everything that is refused, with the text that says why."""

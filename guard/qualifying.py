@@ -24,7 +24,7 @@ from guard.columns import Block, ColumnCheck
 from guard.facts import Key, Name, ServerFacts, UserOperator, qualifier_of
 from guard.functions import FunctionRule
 from guard.grammar import SYNTAX_SINCE
-from guard.refusal_texts import refused
+from guard.refusal_texts import refusal_of_object
 from guard.walk import Findings, strings
 from sqltree.parsing import TOO_DEEP, TOO_MANY_PARTS, Node
 from sqltree.writing import NOT_WRITABLE
@@ -166,16 +166,16 @@ class Qualifier:
             if contested is None:
                 continue
             if contested.is_ambiguous(at_hand):
-                yield refused(call.name, texts.RISKY_CALL_HERE)
+                yield refusal_of_object(call.name, texts.RISKY_CALL_HERE)
 
     def _symbol_refusals(self, symbol: str, at_hand: set[Key]) -> Iterator[ForbiddenObject]:
         contested = self._symbols.get(symbol)
         if contested is None:
             return
         if not contested.is_builtin:
-            yield refused(symbol, texts.RISKY_OPERATOR)
+            yield refusal_of_object(symbol, texts.RISKY_OPERATOR)
         elif contested.is_ambiguous(at_hand):
-            yield refused(symbol, texts.RISKY_OPERATOR_HERE)
+            yield refusal_of_object(symbol, texts.RISKY_OPERATOR_HERE)
 
     def _refused_operator(self, name: Name) -> Iterator[ForbiddenObject]:
         """Refuse a harmful operator that is the system's or is written with its schema."""
@@ -185,7 +185,7 @@ class Qualifier:
         symbol = name[-1]
         is_systems = symbol in self._system_symbols and name[:-1] in ((), (_SYSTEM,))
         if is_systems:
-            yield refused(".".join(name), texts.RISKY_OPERATOR)
+            yield refusal_of_object(".".join(name), texts.RISKY_OPERATOR)
 
         schema = qualifier_of(name)
         if schema is None:
@@ -195,7 +195,7 @@ class Qualifier:
         oids = {operator.oid for operator in operators if operator.schema == schema}
         is_harmful = not oids.isdisjoint(self._closure.operators)
         if is_harmful:
-            yield refused(".".join(name), texts.RISKY_OPERATOR)
+            yield refusal_of_object(".".join(name), texts.RISKY_OPERATOR)
 
     def _merging_refusals(self, blocks: list[Block]) -> Iterator[ForbiddenObject]:
         """Refuse joins by USING and NATURAL that may compare by an operator of the user's."""
@@ -206,7 +206,7 @@ class Qualifier:
 
             is_sure = self._merges_surely(block)
             if not is_sure:
-                yield refused("=", texts.RISKY_OPERATOR_HERE)
+                yield refusal_of_object("=", texts.RISKY_OPERATOR_HERE)
 
     def _merges_surely(self, block: Block) -> bool:
         """Tell whether the block's merged columns are surely compared by built-in operators."""
@@ -336,11 +336,11 @@ class _Rewriting:
             if not isinstance(holder[kind], dict):
                 continue
 
-            made = rewriter(self, holder[kind])
-            if made is not None:
+            replacement = rewriter(self, holder[kind])
+            if replacement is not None:
                 self.changed = True
                 holder.pop(kind)
-                holder.update(made)
+                holder.update(replacement)
 
     def _is_contested(self, *symbols: str) -> bool:
         return not self._symbols.isdisjoint(symbols)

@@ -148,6 +148,6 @@ GATHERED_TOO_MUCH = Text(
 )
 
 
-def refused(name: str, text: Text) -> ForbiddenObject:
+def refusal_of_object(name: str, text: Text) -> ForbiddenObject:
     """Return the refusal that `text` gives for the object called `name`."""
     return ForbiddenObject(name, Text(text.zh.format(name), text.en.format(name)))

@@ -80,7 +80,7 @@ class Place:
             place = place.outer
 
 
-class Everything(dict[str, Size]):
+class UnknownColumns(dict[str, Size]):
     """Bounds all columns of a source whose names are not known alike."""
 
     def __init__(self, size: Size) -> None:
@@ -103,7 +103,7 @@ def columns_of(parts: Sequence[str], sources: Iterable[tuple[str, Rows]]) -> Ite
             yield STORED
         elif name in columns:
             yield columns[name]
-        elif isinstance(columns, Everything):
+        elif isinstance(columns, UnknownColumns):
             yield columns["*"]
         elif name in ("*", alias):
             row = together(columns.values())
@@ -140,14 +140,14 @@ def name_of(node: Node) -> str:
 
 def renamed(rows: Rows, names: Sequence[str]) -> Rows:
     """Return the rows with their first columns called `names`."""
-    is_fixed = rows.columns is None or isinstance(rows.columns, Everything)
+    is_fixed = rows.columns is None or isinstance(rows.columns, UnknownColumns)
     if is_fixed or not names:
         return rows
 
-    known = rows.columns or {}
-    others = [*known][len(names) :]
+    columns_before = rows.columns or {}
+    others = [*columns_before][len(names) :]
     called = (*names, *others)
-    columns = dict(zip(called, known.values(), strict=False))
+    columns = dict(zip(called, columns_before.values(), strict=False))
     return Rows(columns, rows.rows, rows.is_open)
 
 

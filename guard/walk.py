@@ -13,7 +13,7 @@ from common.errors import ForbiddenStatement, ValidationFailed
 from common.text import Text
 from guard.document_paths import XPATH_FUNCTIONS
 from guard.facts import SHOWING_FUNCTIONS, Name
-from guard.functions import Call, Qualified
+from guard.functions import Call, QualifiedName
 from guard.grammar import (
     FORBIDDEN_FIELDS,
     QUERY_FIELDS,
@@ -60,7 +60,7 @@ _WHOLE = 0
 
 
 @dataclass(frozen=True)
-class Relation(Qualified):
+class Relation(QualifiedName):
     """A table as written."""
 
 

@@ -100,13 +100,13 @@ class IndexProcesses:
         return folder
 
     def _make(self, request: IO[bytes], folder: Path) -> None:
-        made = Path(tempfile.mkdtemp(dir=self._folder))
+        new_folder = Path(tempfile.mkdtemp(dir=self._folder))
         try:
-            _run(request, made)
+            _run(request, new_folder)
             shutil.rmtree(folder, ignore_errors=True)
-            made.rename(folder)
+            new_folder.rename(folder)
         finally:
-            shutil.rmtree(made, ignore_errors=True)
+            shutil.rmtree(new_folder, ignore_errors=True)
 
     def _remove_oldest(self) -> None:
         """Remove what is beyond the latest; who reads one of these files goes on."""
@@ -167,8 +167,8 @@ def _run(request: IO[bytes], folder: Path) -> None:
 
         if code != 0:
             complaints.seek(0)
-            said = complaints.read().decode("utf-8", "replace").strip()
-            raise subprocess.SubprocessError(said[-_COMPLAINT_CHARS:] or f"it ended by {code}")
+            complaint = complaints.read().decode("utf-8", "replace").strip()
+            raise subprocess.SubprocessError(complaint[-_COMPLAINT_CHARS:] or f"it ended by {code}")
 
 
 # ------------------------------------------------------------------------------

@@ -48,7 +48,7 @@ _NO_TOOLS = re.compile(
 )
 
 
-class GivenOut:
+class TokenRelay:
     """Passes tokens on and remembers that there were any."""
 
     def __init__(self, on_token: OnToken) -> None:
@@ -74,7 +74,7 @@ class CallRequest:
         self,
         model: str,
         messages: Sequence[AnyMessage],
-        tokens: GivenOut | None,
+        tokens: TokenRelay | None,
         max_tokens: int,
         offer: ToolOffer | None = None,
         extra: Mapping[str, Any] = MappingProxyType({}),

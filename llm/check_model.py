@@ -131,8 +131,8 @@ async def check_model(settings: ModelSettings) -> tuple[CheckResult, ...]:
     try:
         endpoint = endpoint_of(settings)
     except InvalidEndpoint as error:
-        said = Text(f"设置不完整：{error}", str(error))
-        return (failed("model.settings", said, _CHANGE["settings"]),)
+        message = Text(f"设置不完整：{error}", str(error))
+        return (failed("model.settings", message, _CHANGE["settings"]),)
 
     if endpoint is None:
         return (
@@ -266,16 +266,16 @@ class _Check:
 
         calls = [call for call in reply.tool_calls if call.name == _TOOL.name]
         if not calls:
-            said = Text("提供了工具，但没有调用。", "It was offered a tool and did not call it.")
-            return warned("model.tools", said, _CHANGE["tools"])
+            message = Text("提供了工具，但没有调用。", "It was offered a tool and did not call it.")
+            return warned("model.tools", message, _CHANGE["tools"])
 
         arguments = calls[0].arguments
         if isinstance(arguments, InvalidArguments) or "table" not in arguments:
-            said = Text(
+            message = Text(
                 "调用了工具，但参数不符合工具的说明。",
                 "It calls tools, with arguments other than the tool's.",
             )
-            return warned("model.tools", said, _CHANGE["tools"])
+            return warned("model.tools", message, _CHANGE["tools"])
 
         return passed("model.tools", Text("能调用工具。", "It calls tools."))
 
@@ -371,8 +371,8 @@ def _failure(check: str, error: LlmUnavailable) -> CheckResult:
 
 def _stream_result(pieces: int) -> CheckResult:
     if pieces > 1:
-        said = Text(f"边写边发（{pieces} 段）。", f"It streams ({pieces} pieces).")
-        return passed("model.stream", said)
+        message = Text(f"边写边发（{pieces} 段）。", f"It streams ({pieces} pieces).")
+        return passed("model.stream", message)
 
     return warned(
         "model.stream",
@@ -388,8 +388,8 @@ def _stream_result(pieces: int) -> CheckResult:
 def _usage_result(reply: Completion) -> CheckResult:
     usage = reply.usage
     if usage.prompt_tokens and usage.completion_tokens:
-        said = Text("流中报告用量。", "Streams report how many tokens were used.")
-        return passed("model.usage", said)
+        message = Text("流中报告用量。", "Streams report how many tokens were used.")
+        return passed("model.usage", message)
 
     return warned(
         "model.usage",
@@ -403,29 +403,29 @@ def _usage_result(reply: Completion) -> CheckResult:
 
 def _first_token(times: Sequence[float]) -> CheckResult:
     seconds = next(iter(times), 0.0)
-    said = Text(
+    message = Text(
         f"{seconds:.1f} 秒后出现第一个词元。", f"The first token came after {seconds:.1f} s."
     )
     if seconds <= _SLOW_S:
-        return passed("model.first_token", said)
+        return passed("model.first_token", message)
 
-    return warned("model.first_token", said, _CHANGE["timeout"])
+    return warned("model.first_token", message, _CHANGE["timeout"])
 
 
 def _context_by_name(model: str) -> CheckResult:
     context = context_tokens(model)
     if context is None:
-        said = Text(
+        message = Text(
             "约 6000 个词元的提示词完整送达；上下文长度未知。",
             "A prompt of about 6,000 tokens arrives whole; the context's length is not known.",
         )
-        return passed("model.context", said)
+        return passed("model.context", message)
 
-    said = Text(f"上下文约 {context} 个词元。", f"The context has about {context} tokens.")
+    message = Text(f"上下文约 {context} 个词元。", f"The context has about {context} tokens.")
     if context >= _LEAST_CONTEXT:
-        return passed("model.context", said)
+        return passed("model.context", message)
 
-    return warned("model.context", said, _CHANGE["context"])
+    return warned("model.context", message, _CHANGE["context"])
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 
 from common.fair_slots import FairSlots
 from llm.call_failures import MEANINGS, CallFailed, unavailable
-from llm.call_request import CallRequest, GivenOut
+from llm.call_request import CallRequest, TokenRelay
 from llm.chat_model import AnyMessage, Completion, OnToken
 from llm.completion_stream import read_completion
 from llm.providers import Endpoint
@@ -80,7 +80,7 @@ class OpenAiChat:
     ) -> Completion:
         tokens = None
         if on_token:
-            tokens = GivenOut(on_token)
+            tokens = TokenRelay(on_token)
 
         most = max_tokens or self._max_tokens
         call = CallRequest(self.name, messages, tokens, most, offer, self._endpoint.thinking)

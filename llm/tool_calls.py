@@ -74,8 +74,8 @@ class ToolOffer:
         if len(self.names) < count:
             raise ValueError("Two tools have the same name.")
 
-        known = {*_CHOICES, *self.names}
-        if self.choice not in known:
+        choices = {*_CHOICES, *self.names}
+        if self.choice not in choices:
             kinds = ", ".join(_CHOICES)
             raise ValueError(f"{self.choice!r} is neither a tool nor one of {kinds}.")
 

@@ -28,7 +28,7 @@ from rules.answering.classify import classified
 from rules.answering.named_columns import changes_of, columns_of
 from rules.answering.repair import repaired
 from rules.answering.summarize import (
-    Answered,
+    AnsweredQuestion,
     cuts_rows,
     notes_on,
     shares_first_place,
@@ -42,9 +42,9 @@ from rules.query.query import Query
 from rules.query.query_json import to_json
 from rules.query.refusals import Refusal
 from rules.schema.lexicon import LEXICON, lexicon_of
-from rules.steps import computed
+from rules.steps import compute_step
 from rules.words import speech
-from rules.words.limits import OFFERS_S, STEP_S, shortened
+from rules.words.limits import OFFERS_S, STEP_S, with_bounded_questions
 from rules.words.statements import pasted_sql
 
 _NOT_REPAIRED = Text("规则无法修复这条 SQL。", "The rules can't mend this SQL.")
@@ -67,7 +67,7 @@ class OfflineSkills:
     async def classify(self, inquiry: Inquiry) -> SkillResult[Classification]:
         """Classify the question; see `Skills.classify`."""
         await LEXICON.ready(inquiry.catalog)
-        return SkillResult(await computed(partial(classified, inquiry), inquiry))
+        return SkillResult(await compute_step(partial(classified, inquiry), inquiry))
 
     async def write_sql(self, inquiry: Inquiry) -> SkillResult[Draft]:
         """Write SQL for the question; see `Skills.write_sql`.
@@ -79,13 +79,13 @@ class OfflineSkills:
         if pasted is not None:
             return SkillResult(Sql(pasted))
 
-        inquiry = shortened(inquiry)
-        operation = await computed(partial(_written_operation, inquiry), inquiry)
+        inquiry = with_bounded_questions(inquiry)
+        operation = await compute_step(partial(_written_operation, inquiry), inquiry)
         if operation is not None:
             hint = _BUILDING if operation in _BUILDS else None
             raise ForbiddenStatement(operation, hint=hint)
 
-        made = await computed(partial(understand_in_context, inquiry), inquiry)
+        made = await compute_step(partial(understand_in_context, inquiry), inquiry)
         if isinstance(made, Refusal):  # its offers take a while to try
             return SkillResult(await asyncio.to_thread(_refused, inquiry, made))
 
@@ -94,8 +94,8 @@ class OfflineSkills:
     async def readability(self, inquiry: Inquiry) -> Readability:
         """Tell whether SQL can be written for the question, and none of its words is in doubt."""
         await LEXICON.ready(inquiry.catalog)
-        inquiry = shortened(inquiry)
-        made = await computed(partial(understand_in_context, inquiry), inquiry)
+        inquiry = with_bounded_questions(inquiry)
+        made = await compute_step(partial(understand_in_context, inquiry), inquiry)
         if not isinstance(made, Refusal):
             return "readable"
 
@@ -104,13 +104,15 @@ class OfflineSkills:
     async def explained(self, inquiry: Inquiry) -> ExplainedWords:
         """Return the words of the question that name something in the catalogue."""
         await LEXICON.ready(inquiry.catalog)
-        return await computed(partial(explained_words, inquiry), inquiry)
+        return await compute_step(partial(explained_words, inquiry), inquiry)
 
     async def is_complete(self, inquiry: Inquiry) -> bool:
         """Tell whether the question can be understood without those before it."""
         await LEXICON.ready(inquiry.catalog)
-        inquiry = shortened(inquiry)
-        return await computed(lambda: within(STEP_S, lambda: is_complete(inquiry), False), inquiry)
+        inquiry = with_bounded_questions(inquiry)
+        return await compute_step(
+            lambda: within(STEP_S, lambda: is_complete(inquiry), False), inquiry
+        )
 
     async def repair_sql(self, inquiry: Inquiry, sql: str, error: InvalidSql) -> SkillResult[Draft]:
         """Repair misspelt tables and columns, nothing else; see `Skills.repair_sql`."""
@@ -125,7 +127,7 @@ class OfflineSkills:
     ) -> SkillResult[str]:
         """Put the result into words; see `Skills.summarize`."""
         await LEXICON.ready(inquiry.catalog)
-        understanding = await computed(partial(_understanding_of, inquiry, sql), inquiry)
+        understanding = await compute_step(partial(_understanding_of, inquiry, sql), inquiry)
         if understanding is None:
             pieces = summary_pieces(_answered(inquiry, sql, result, None))
         else:
@@ -195,7 +197,9 @@ def _examples(inquiry: Inquiry, refusal: Refusal) -> tuple[Offer, ...]:
     return within(OFFERS_S, lambda: examples(inquiry, refusal), ())
 
 
-def _answered(inquiry: Inquiry, sql: str, result: QueryResult, query: Query | None) -> Answered:
+def _answered(
+    inquiry: Inquiry, sql: str, result: QueryResult, query: Query | None
+) -> AnsweredQuestion:
     """Return the result with all that its summary needs; `query` is None for SQL of somebody
     else.
     """
@@ -206,7 +210,7 @@ def _answered(inquiry: Inquiry, sql: str, result: QueryResult, query: Query | No
     else:
         dated = period_of_sql(sql, catalog, today)
 
-    return Answered(
+    return AnsweredQuestion(
         result,
         columns_of(query, sql, result, schema, lang, today),
         lang,
@@ -224,7 +228,7 @@ def _understanding_of(inquiry: Inquiry, sql: str) -> Understanding | None:
     """Return the understanding that `sql` was written for; None if these rules have not written
     it.
     """
-    made = understand_in_context(shortened(inquiry))
+    made = understand_in_context(with_bounded_questions(inquiry))
     if isinstance(made, Understanding) and made.sql == sql:
         return made
 

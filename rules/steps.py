@@ -19,7 +19,7 @@ def is_quick(inquiry: Inquiry) -> bool:
     return len(inquiry.question.encode()) <= _SHORT_BYTES
 
 
-async def computed(work: Callable[[], T], inquiry: Inquiry) -> T:
+async def compute_step(work: Callable[[], T], inquiry: Inquiry) -> T:
     """Run a step over the question, so that others are served meanwhile."""
     if is_quick(inquiry):
         return work()

@@ -80,9 +80,9 @@ _ANSWERS: tuple[tuple[type[ParseException], CituError, int | None], ...] = (
 
 def answer_to(error: BaseException) -> bytes:
     """Return the whole response to what gunicorn could not serve because of `error`."""
-    for kind, known, code in _ANSWERS:
+    for kind, refusal, code in _ANSWERS:
         if isinstance(error, kind):
-            return _response(known, code)
+            return _response(refusal, code)
 
     return _response(InternalError(INTERNAL_ERROR_TEXT))
 

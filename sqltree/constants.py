@@ -244,16 +244,16 @@ def _compared(node: Node, operator: str) -> Iterator[_Child]:
     left = node.get("lexpr", {})
     right = node.get("rexpr", {})
     kind = str(node.get("kind", ""))
-    said = f"{kind} {operator}"
+    comparison = f"{kind} {operator}"
     column = column_name(without_casts(left)) or column_name(without_casts(right))
-    yield _Child("", left, _Place("compared", f"{said} left", column))
+    yield _Child("", left, _Place("compared", f"{comparison} left", column))
     if "BETWEEN" not in kind:
-        yield _Child("", right, _Place("compared", said, column))
+        yield _Child("", right, _Place("compared", comparison, column))
         return
 
     ends = right.get("List", {}).get("items", ())
     for number, end in enumerate(ends):
-        yield _Child("", end, _Place("compared", f"{said} {number}", column))
+        yield _Child("", end, _Place("compared", f"{comparison} {number}", column))
 
 
 def _arguments(node: Node) -> Iterator[_Child]:

@@ -332,9 +332,9 @@ def _field_name(field: Node) -> str:
     return name or "*"
 
 
-def _texts(said: Iterable[str]) -> frozenset[str]:
+def _texts(whole_texts: Iterable[str]) -> frozenset[str]:
     texts = set()
-    for text in said:
+    for text in whole_texts:
         if len(text) > _MAX_CHARS:
             text = text[: _MAX_CHARS - 1] + _CUT
 

@@ -41,11 +41,11 @@ _FIGURES = re.compile(
 _NAMES = frozenset(("IDENT", "UIDENT"))
 
 
-def holds_values(sql: str, said: str = "") -> bool:
+def holds_values(sql: str, catalog_text: str = "") -> bool:
     """Tell whether the query holds such constants, labels or comments, or can't be read.
 
     Args:
-        said: what the catalogue says, names and comments, in lower case.
+        catalog_text: what the catalogue says, names and comments, in lower case.
     """
     constants = constants_of(sql)
     if constants is None:
@@ -53,7 +53,7 @@ def holds_values(sql: str, said: str = "") -> bool:
     if any(map(_may_be_stored, constants)):
         return True
 
-    return _is_annotated(sql, said)
+    return _is_annotated(sql, catalog_text)
 
 
 def _may_be_stored(constant: Constant) -> bool:
@@ -90,7 +90,7 @@ def _converts(number: Decimal) -> bool:
     return is_power_of_ten or factor in _CONVERSIONS
 
 
-def _is_annotated(sql: str, said: str) -> bool:
+def _is_annotated(sql: str, catalog_text: str) -> bool:
     """Tell whether it has a comment, or a name that is neither plain nor the catalogue's."""
     data = sql.encode("utf-8")
     tokens = scan(sql).tokens
@@ -103,13 +103,13 @@ def _is_annotated(sql: str, said: str) -> bool:
             continue
 
         name = data[token.start : token.end].decode("utf-8", "replace")
-        if not _is_plain(name, said):
+        if not _is_plain(name, catalog_text):
             return True
 
     return False
 
 
-def _is_plain(name: str, said: str) -> bool:
+def _is_plain(name: str, catalog_text: str) -> bool:
     plain = name.lower()
     if name.startswith('"'):
         plain = name[1:-1].replace('""', '"')
@@ -117,4 +117,4 @@ def _is_plain(name: str, said: str) -> bool:
         return True
 
     parts = _FIGURES.split(plain.lower())
-    return all(part in said for part in parts)
+    return all(part in catalog_text for part in parts)

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from common.learning import SHARED, Example, Feedback, Lesson, Trust
 from store.learned import Item, Learning, ReviewOutcome, ReviewVerdict
-from store.learned_json import Noted, item_id, trust_of
+from store.learned_json import NotedFeedback, item_id, trust_of
 
 _ORDER: tuple[Trust, ...] = ("candidate", "personal", "reviewed", "certified")
 _REJECTED: Trust = "candidate"  # the trust of what is rejected
@@ -21,46 +21,48 @@ Changes = dict[str, Item | None]
 """Items as they are to be, by their ids; None: it goes."""
 
 
-def learnt(
+def feedback_change(
     learning: Learning,
-    before: Noted | None,
+    before: NotedFeedback | None,
     own: Collection[Example | Lesson],
-    known: Mapping[str, Item],
-) -> tuple[Noted, Changes]:
+    items_by_id: Mapping[str, Item],
+) -> tuple[NotedFeedback, Changes]:
     """Return what to note of the feedback, and what changes with it.
 
     Args:
         before: what was noted of the same user's feedback for the same run.
         own: all that is the user's own.
-        known: whatever has the ids of the new example and the new lesson, by id.
+        items_by_id: whatever has the ids of the new example and the new lesson, by id.
     """
     if not learning.teaches:
-        noted = Noted(learning.feedback)
+        noted = NotedFeedback(learning.feedback)
         if before is not None:
             noted = replace(before, feedback=learning.feedback)
 
         return noted, {}
 
-    if _brings_rejected(learning, known):
+    if _brings_rejected(learning, items_by_id):
         learning = replace(learning, example=None)
 
-    example = _kept_example(learning.example, known)
-    lesson = _kept_lesson(learning.lesson, known)
+    example = _kept_example(learning.example, items_by_id)
+    lesson = _kept_lesson(learning.lesson, items_by_id)
     changes: Changes = dict.fromkeys(_withdrawn(learning, before, own))
     for item in (example, lesson):
         if item is not None:
             changes[item_id(item)] = item
 
-    return _noted_feedback(learning.feedback, example, lesson), _without_known(changes, known)
+    return _noted_feedback(learning.feedback, example, lesson), _without_known(changes, items_by_id)
 
 
-def _noted_feedback(feedback: Feedback, example: Example | None, lesson: Lesson | None) -> Noted:
+def _noted_feedback(
+    feedback: Feedback, example: Example | None, lesson: Lesson | None
+) -> NotedFeedback:
     example_id = None
     if example is not None and example.source in _MADE_BY_FEEDBACK:
         example_id = example.example_id
 
     lesson_id = lesson.lesson_id if lesson else None
-    return Noted(feedback, example_id, lesson_id)
+    return NotedFeedback(feedback, example_id, lesson_id)
 
 
 def _without_known(changes: Changes, known_items: Mapping[str, Item]) -> Changes:
@@ -82,7 +84,7 @@ def _brings_rejected(learning: Learning, known_items: Mapping[str, Item]) -> boo
 
 
 def _withdrawn(
-    learning: Learning, before: Noted | None, own: Iterable[Example | Lesson]
+    learning: Learning, before: NotedFeedback | None, own: Iterable[Example | Lesson]
 ) -> Iterator[str]:
     """Yield the ids of the user's own items that go with new feedback."""
     made_before = {before.example_id, before.lesson_id} if before else set()
@@ -152,7 +154,7 @@ def _higher(one: Trust, other: Trust) -> Trust:
     return max(one, other, key=_ORDER.index)
 
 
-def added(item: Item, there: Item | None) -> Item | None:
+def loaded_item(item: Item, there: Item | None) -> Item | None:
     """Return the item as a load leaves it; None when it is there with no less trust.
 
     What a reviewer has rejected comes back only with shared trust.
@@ -176,7 +178,7 @@ def _with_higher_trust(item: Example, there: Example) -> Example | None:
     return replace(item, created_at=there.created_at, uses=there.uses)
 
 
-def decided(
+def reviewed_item(
     item: Example | Lesson, reviewer: str, verdict: ReviewVerdict, seen: Trust | None
 ) -> tuple[ReviewOutcome, Example | Lesson | None]:
     """Return the outcome of the verdict, and the item as it then is; None: it does not change."""

@@ -53,7 +53,7 @@ _UPPER: tuple[Trust, ...] = ("personal", "certified")
 
 
 @dataclass(frozen=True)
-class Noted:
+class NotedFeedback:
     """Feedback as it is kept, with what was learnt from it."""
 
     feedback: Feedback
@@ -175,21 +175,23 @@ def item_of(record: StoredRecord) -> Item:
     return item
 
 
-def note_record(noted: Noted) -> Record:
+def note_record(noted: NotedFeedback) -> Record:
     """Write feedback as a record."""
-    said = noted.feedback
-    at = round(datetime.fromisoformat(said.given_at).timestamp() * 1_000_000)
+    feedback = noted.feedback
+    at = round(datetime.fromisoformat(feedback.given_at).timestamp() * 1_000_000)
     text = to_text(
-        {"feedback": vars(said), "example_id": noted.example_id, "lesson_id": noted.lesson_id}
+        {"feedback": vars(feedback), "example_id": noted.example_id, "lesson_id": noted.lesson_id}
     )
-    return Record(note_key(said.user_id, said.run_id), text, {notes_set(said.user_id): at})
+    return Record(
+        note_key(feedback.user_id, feedback.run_id), text, {notes_set(feedback.user_id): at}
+    )
 
 
-def note_of(record: StoredRecord) -> Noted:
+def note_of(record: StoredRecord) -> NotedFeedback:
     """Read the feedback that a record keeps."""
     values = plain_from_text(record.text)
     feedback = Feedback(**_known_fields(Feedback, values["feedback"]))
-    return Noted(feedback, values["example_id"], values["lesson_id"])
+    return NotedFeedback(feedback, values["example_id"], values["lesson_id"])
 
 
 def lists(

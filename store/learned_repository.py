@@ -25,7 +25,7 @@ from store.learned import (
     Visible,
 )
 from store.learned_cache import LearnedCache
-from store.learned_changes import added, decided, is_same_state, learnt
+from store.learned_changes import feedback_change, is_same_state, loaded_item, reviewed_item
 from store.learned_json import (
     LISTED_KINDS,
     OWN_KINDS,
@@ -109,7 +109,9 @@ class LearnedRepository:
         there |= {record.key: record for record in own}
         items = {item_id(item): item for item in map(item_of, there.values())}
         noted_before = note_of(before) if before else None
-        noted, changed = learnt(learning, noted_before, _decidable(map(item_of, own)), items)
+        noted, changed = feedback_change(
+            learning, noted_before, _decidable(map(item_of, own)), items
+        )
         changes = [*_changes(changed, there), *_note_changes(before, note_record(noted))]
         if not changes:
             return "done"
@@ -172,8 +174,8 @@ class LearnedRepository:
             return dict.fromkeys(items, "full")
 
         outcomes: dict[str, Added] = {}
-        for known, item in items.items():
-            outcomes |= await self._add(datasource, {known: item})
+        for id_, item in items.items():
+            outcomes |= await self._add(datasource, {id_: item})
 
         return outcomes
 
@@ -240,7 +242,7 @@ class LearnedRepository:
             if item is None:
                 return Reviewed("unknown")
 
-            outcome, new = decided(item, reviewer, verdict, seen)
+            outcome, new = reviewed_item(item, reviewer, verdict, seen)
             if outcome != "done" or new is None:
                 return Reviewed(outcome, item)
             if first is not None and not is_same_state(first, item):
@@ -328,7 +330,7 @@ class LearnedRepository:
         example_ids: Iterable[str],
     ) -> None:
         """Count an answer for each of the examples."""
-        keys = [item_key(known) for known in example_ids]
+        keys = [item_key(id_) for id_ in example_ids]
         if keys:
             await self._record_sets.count_use(keys)
 
@@ -382,11 +384,11 @@ class LearnedRepository:
         return records
 
     async def _records_of(self, ids: Iterable[str]) -> Mapping[bytes, StoredRecord]:
-        return await self._record_sets.find([item_key(known) for known in ids])
+        return await self._record_sets.find([item_key(id_) for id_ in ids])
 
 
-def _item(there: Mapping[bytes, StoredRecord], known: str) -> Item | None:
-    record = there.get(item_key(known))
+def _item(there: Mapping[bytes, StoredRecord], id_: str) -> Item | None:
+    record = there.get(item_key(id_))
     return item_of(record) if record else None
 
 
@@ -395,9 +397,9 @@ def _decidable(items: Iterable[Item]) -> list[Example | Lesson]:
 
 
 def _decidable_item(
-    there: Mapping[bytes, StoredRecord], datasource: str, known: str
+    there: Mapping[bytes, StoredRecord], datasource: str, id_: str
 ) -> Example | Lesson | None:
-    item = _item(there, known)
+    item = _item(there, id_)
     if not isinstance(item, Example | Lesson) or item.datasource != datasource:
         return None
 
@@ -437,10 +439,10 @@ def _is_wanted(item: Example | Lesson, wanted: LearnedFilter) -> bool:
 def _additions(items: Mapping[str, Item], there: Mapping[bytes, StoredRecord]) -> dict[str, Item]:
     """Return the items that a load changes, by their ids."""
     changed: dict[str, Item] = {}
-    for known, item in items.items():
-        new = added(item, _item(there, known))
+    for id_, item in items.items():
+        new = loaded_item(item, _item(there, id_))
         if new is not None:
-            changed[known] = new
+            changed[id_] = new
 
     return changed
 
@@ -454,8 +456,8 @@ def _changes(
     """
     changes = []
     now = time.time_ns() // 1000
-    for number, (known, item) in enumerate(changed.items()):
-        key = item_key(known)
+    for number, (id_, item) in enumerate(changed.items()):
+        key = item_key(id_)
         record = there.get(key)
         before = record.text if record else None
         after = record_of(item, now - number) if item else None

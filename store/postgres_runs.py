@@ -340,8 +340,10 @@ class PostgresRuns:
             title,
             retention.conversation_ttl_s,
         )
-        said = (*conversation, retention.max_turns, data)
-        return bool(await self._access.rows(statement + _SAY + _ENDED, (*ended, *page, *said)))
+        turn_values = (*conversation, retention.max_turns, data)
+        return bool(
+            await self._access.rows(statement + _SAY + _ENDED, (*ended, *page, *turn_values))
+        )
 
     async def abandoned(self) -> tuple[RunRecord, ...]:
         """Return runs whose workers are gone; every 5 s also remove expired rows."""

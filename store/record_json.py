@@ -14,7 +14,7 @@ from typing import Any, get_args
 
 import simplejson
 
-from common.timestamps import written
+from common.timestamps import utc_text
 from common.values import Turn
 from store import InvalidCursor, RunHead, RunRecord, RunState, Waiting
 from store.titles import title_of_question
@@ -140,7 +140,7 @@ def _known_fields(kind: Any, values: Mapping[str, Any]) -> dict[str, Any]:
 def timestamp(microseconds: int) -> str:
     """Write microseconds since 1970 as ISO 8601: UTC, with milliseconds."""
     seconds, rest = divmod(microseconds, 1_000_000)
-    return written(datetime.fromtimestamp(seconds, UTC).replace(microsecond=rest))
+    return utc_text(datetime.fromtimestamp(seconds, UTC).replace(microsecond=rest))
 
 
 def place_cursor(microseconds: int, record_key: bytes) -> str:

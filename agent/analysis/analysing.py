@@ -22,7 +22,7 @@ from agent.analysis.series_periods import (
     Point,
     Series,
     fitting_unit,
-    parsed,
+    period_start,
     series_of,
     written_unit,
 )
@@ -181,8 +181,8 @@ class _Work:
             facts = describing.facts_of(cells[number * size : (number + 1) * size])
             self.findings.append(describing.describe(measure, rows, facts, sql, lang))
 
-        told = cells[len(measures) * size :]
-        for (one, other), count, r in zip(pairs, told[::2], told[1::2], strict=True):
+        pair_cells = cells[len(measures) * size :]
+        for (one, other), count, r in zip(pairs, pair_cells[::2], pair_cells[1::2], strict=True):
             finding = describing.correlation(one, other, count, r, sql, lang)
             self.findings += [finding] if finding else []
 
@@ -210,7 +210,7 @@ class _Work:
         names = [*self.subject.times[:1], *self.subject.groups[:2]]
         for measure in self.subject.measures:
             sql = analysis_sql.outliers(self.rows, measure, names)
-            finding = describing.outlying(
+            finding = describing.outlier_finding(
                 measure, names, await self._fetch(sql, MOST_NAMED), sql, self.request.lang
             )
             if isinstance(finding, Text):
@@ -259,7 +259,7 @@ class _Work:
         if not count:
             return None
 
-        begins, ends = parsed(first, "hour"), parsed(last, "hour")
+        begins, ends = period_start(first, "hour"), period_start(last, "hour")
         if begins is None or ends is None:
             return None
 
@@ -314,7 +314,7 @@ class _Work:
             before=before,
         )
         rows = await self._fetch(sql, MOST_NAMED)
-        finding = series_changes.contributed(
+        finding = series_changes.contribution_finding(
             measure, group, step, series, rows, sql, self.request.lang
         )
         self.findings += [finding] if finding else []
@@ -324,7 +324,7 @@ class _Work:
     ) -> None:
         horizon, notices = predicting.horizon_of(series, self.request.horizon)
         work = asyncio.get_running_loop().run_in_executor(
-            forecasts, predicting.predicted, measure, series, horizon, self.request.lang
+            forecasts, predicting.forecast_finding, measure, series, horizon, self.request.lang
         )
         try:
             self.forecast, finding = await work
@@ -360,7 +360,7 @@ def _points(rows: Sequence[Sequence[Any]], unit: PeriodUnit) -> list[Point]:
     """
     points = []
     for written_period, _, figure_count, total, _ in rows:
-        start = parsed(written_period, unit)
+        start = period_start(written_period, unit)
         if start is None:
             return []
         if figure_count:

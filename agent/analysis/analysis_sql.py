@@ -188,13 +188,13 @@ def outliers(rows: AnalysedRows, measure: SubjectColumn, names: Sequence[Subject
         f"{side} {quartile} {sign} {IQR_FENCE} * (q3 - q1)"
         for side, quartile, sign in (("v <", "q1", "-"), ("v >", "q3", "+"))
     )
-    told = "".join(f", left(o.c{name.number}::text, {MOST_NAME_CHARS})" for name in names)
+    name_columns = "".join(f", left(o.c{name.number}::text, {MOST_NAME_CHARS})" for name in names)
     return (
         f"WITH f AS MATERIALIZED (SELECT {value} AS v{', ' + listed if listed else ''} FROM "
         f"{rows.figures(measure)}), "
         f"q AS (SELECT count(v) AS n, {first.replace(value, 'v')} AS q1, "
         f"{last.replace(value, 'v')} AS q3 FROM f) "
-        f"SELECT o.v{told}, q.n, q.q1, q.q3, count(o.v) OVER () FROM q LEFT JOIN f AS o ON {low} "
-        f"OR {high} "
+        f"SELECT o.v{name_columns}, q.n, q.q1, q.q3, count(o.v) OVER () "
+        f"FROM q LEFT JOIN f AS o ON {low} OR {high} "
         f"ORDER BY greatest(q1 - o.v, o.v - q3) DESC NULLS LAST LIMIT {MOST_NAMED}"
     )

@@ -58,7 +58,7 @@ def describe(
     measure: SubjectColumn, rows: int, facts: dict[str, Any], sql: str, lang: Lang
 ) -> Finding:
     """Return the measure's figures in one view."""
-    told = {
+    figures_text = {
         name: facts[name]
         for name in FACTS
         if name != "stored" and (name != "sum" or measure.adds_up)
@@ -68,7 +68,7 @@ def describe(
         "rows": rows,
         "nulls": rows - facts["stored"],
         "not_finite": facts["not_finite"],
-        **told,
+        **figures_text,
     }
     return Finding(
         "describe", _summary_text(measure, figures, lang), _BY_SQL.to(lang), figures, sql
@@ -126,7 +126,7 @@ def correlation(
     return Finding("correlation", text.to(lang), _PEARSON.to(lang), figures, sql)
 
 
-def outlying(
+def outlier_finding(
     measure: SubjectColumn,
     names: Sequence[SubjectColumn],
     rows: Sequence[Sequence[Any]],
@@ -166,18 +166,18 @@ def outlying(
         )
         return Finding("outliers", text.to(lang), _IQR.to(lang), figures, sql)
 
-    told = [
+    examples = [
         _with_row_name(one["row"], figure(one["value"], unit, lang), lang) for one in outliers[:3]
     ]
-    more = Text("等", " and others") if outside > len(told) else Text("", "")
+    more = Text("等", " and others") if outside > len(examples) else Text("", "")
     text = Text(
         f"“{measure.label}”的 {count:,} 个数值中有 {outside:,} 个离群值（范围 {fences[0]} 到 "
         f"{fences[1]} 之外）："
-        f"{'、'.join(told)}{more.zh}。",
+        f"{'、'.join(examples)}{more.zh}。",
         f"{outside:,} of the {count:,} figures of {measure.label} "
         f"{'is an outlier' if outside == 1 else 'are outliers'} (outside {fences[0]} to "
         f"{fences[1]}): "
-        f"{', '.join(told)}{more.en}.",
+        f"{', '.join(examples)}{more.en}.",
     )
     return Finding("outliers", text.to(lang), _IQR.to(lang), figures, sql)
 

@@ -179,9 +179,13 @@ class _Forecaster:
         if backtest.mae > backtest.naive_mae + _TOLERANCE * self._scale * (
             max(self._values) - min(self._values)
         ):
-            said = {"tests": backtest.tests, "mae": backtest.mae, "naive_mae": backtest.naive_mae}
+            test_figures = {
+                "tests": backtest.tests,
+                "mae": backtest.mae,
+                "naive_mae": backtest.naive_mae,
+            }
             zh, en = (
-                form.format(naive=naive, **said)
+                form.format(naive=naive, **test_figures)
                 for form, naive in zip(_WORSE, backtest.naive, strict=True)
             )
             raise CannotForecast(Text(zh, en))
@@ -237,7 +241,7 @@ class _Forecaster:
         options = {"seasonal": "add", "seasonal_periods": model.season} if model.season else {}
         try:
             with np.errstate(all="ignore"):
-                made = ETSModel(
+                model_to_fit = ETSModel(
                     pd.Series(training, dtype=float),
                     error="add",
                     trend="add" if model.trend else None,
@@ -247,7 +251,9 @@ class _Forecaster:
                     else "estimated",
                     **options,
                 )
-                return made.fit(disp=False, maxiter=_MOST_ITERATIONS, warn_convergence=False)
+                return model_to_fit.fit(
+                    disp=False, maxiter=_MOST_ITERATIONS, warn_convergence=False
+                )
         except (ValueError, np.linalg.LinAlgError, ZeroDivisionError):
             return None
 
@@ -337,9 +343,9 @@ class _Errors:
         self._errors: list[float] = []
         self._parts: list[float | None] = []
 
-    def add(self, said: Sequence[float], truth: Sequence[float]) -> None:
+    def add(self, forecasts: Sequence[float], truth: Sequence[float]) -> None:
         """Add forecasts of single periods."""
-        for one, true in zip(said, truth, strict=True):
+        for one, true in zip(forecasts, truth, strict=True):
             error = abs(one - true) if abs(one - true) >= _NOISE else 0.0
             self._errors.append(error)
             self._parts.append(error / abs(true) if true else None)

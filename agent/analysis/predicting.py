@@ -8,7 +8,7 @@ from typing import Any
 from agent.analysis.analysis_limits import FORECAST_S, MOST_FITTED, MOST_HORIZON
 from agent.analysis.findings import Finding, figure, filled
 from agent.analysis.forecasting import LEVELS, CannotForecast, Forecast, forecast
-from agent.analysis.series_periods import SEASONS, UNIT_NAMES, Series, later, named
+from agent.analysis.series_periods import SEASONS, UNIT_NAMES, Series, later, period_name
 from agent.analysis.subject import SubjectColumn
 from common.text import Lang, Text
 from common.values import PeriodUnit
@@ -55,7 +55,7 @@ def horizon_of(series: Series, wanted: int | None) -> tuple[int, list[Text]]:
     return horizon, notices
 
 
-def predicted(
+def forecast_finding(
     measure: SubjectColumn, series: Series, horizon: int, lang: Lang
 ) -> tuple[dict[str, Any], Finding]:
     """Return the forecast and the sentence about it. Blocks for seconds.
@@ -67,7 +67,7 @@ def predicted(
         raise CannotForecast(filled(_GAPS, gaps=series.gaps))
 
     values = [float(point.value) for point in series.points]
-    made = forecast(values, SEASONS[series.unit], horizon, limit_s=FORECAST_S)
+    result = forecast(values, SEASONS[series.unit], horizon, limit_s=FORECAST_S)
     try:
         starts = [
             later(series.points[-1].start, series.unit, step) for step in range(1, horizon + 1)
@@ -75,8 +75,10 @@ def predicted(
     except OverflowError as exc:
         raise CannotForecast(_LATE) from exc
 
-    body = _body(measure, series, made, [named(start, series.unit) for start in starts], lang)
-    text = _forecast_text(measure, series, made, body["points"], lang)
+    body = _body(
+        measure, series, result, [period_name(start, series.unit) for start in starts], lang
+    )
+    text = _forecast_text(measure, series, result, body["points"], lang)
     figures = {
         "measure": measure.name,
         "unit": series.unit,
@@ -87,9 +89,9 @@ def predicted(
 
 
 def _body(
-    measure: SubjectColumn, series: Series, made: Forecast, periods: Sequence[str], lang: Lang
+    measure: SubjectColumn, series: Series, result: Forecast, periods: Sequence[str], lang: Lang
 ) -> dict[str, Any]:
-    test = made.backtest
+    test = result.backtest
     points = [
         {"period": period, "value": step.mean}
         | {
@@ -97,16 +99,16 @@ def _body(
             for level, interval in zip(LEVELS, step.intervals, strict=True)
             for end, value in zip(("low", "high"), interval, strict=True)
         }
-        for period, step in zip(periods, made.steps, strict=True)
+        for period, step in zip(periods, result.steps, strict=True)
     ]
     fitted = min(len(series.points), MOST_FITTED)
     return {
         "measure": measure.name,
         "unit": series.unit,
         "points": points,
-        "model": made.model.name.to(lang),
-        "method": _METHOD.to(lang).format(model=made.model.name.to(lang), fitted=fitted),
-        "is_clipped_at_zero": made.is_clipped,
+        "model": result.model.name.to(lang),
+        "method": _METHOD.to(lang).format(model=result.model.name.to(lang), fitted=fitted),
+        "is_clipped_at_zero": result.is_clipped,
         "backtest": {
             "origins": test.origins,
             "forecasts": test.tests,
@@ -122,11 +124,11 @@ def _body(
 def _forecast_text(
     measure: SubjectColumn,
     series: Series,
-    made: Forecast,
+    result: Forecast,
     points: Sequence[dict[str, Any]],
     lang: Lang,
 ) -> str:
-    unit, test, first = measure.column.unit, made.backtest, points[0]
+    unit, test, first = measure.column.unit, result.backtest, points[0]
 
     def said(value: float) -> str:
         return figure(value, unit, lang)
@@ -136,10 +138,10 @@ def _forecast_text(
     in_percent = f" ({test.mape:.1f}%)" if test.mape is not None else ""
     pending = series.unfinished[0].start if series.unfinished else None
     note = Text("", "")
-    if pending is not None and named(pending, series.unit) == first["period"]:
+    if pending is not None and period_name(pending, series.unit) == first["period"]:
         note = Text("（该周期尚未结束，按整个周期预测）", " (not over yet; forecast as a whole)")
 
-    clipped = _CLIPPED if made.is_clipped else Text("", "")
+    clipped = _CLIPPED if result.is_clipped else Text("", "")
     return Text(
         f"预测 {first['period']}{note.zh} 的“{measure.label}”约为 {said(first['value'])}，"
         f"95% 预测区间 {said(first['low_95'])} 到 {said(first['high_95'])}，"

@@ -12,8 +12,8 @@ from agent.analysis.series_periods import (
     UNIT_NAMES,
     Point,
     Series,
-    named,
     neighbours,
+    period_name,
     year_before,
 )
 from agent.analysis.subject import SubjectColumn
@@ -61,7 +61,7 @@ class _SeriesFindings:
         return figure(value, self._measure.column.unit, self._lang)
 
     def _period_text(self, point: Point) -> str:
-        return named(point.start, self._series.unit)
+        return period_name(point.start, self._series.unit)
 
     def _finding(
         self, kind: Any, text: Text, figures: dict[str, Any], method: str | None = None
@@ -223,7 +223,7 @@ def _rises(series: Series) -> list[tuple[Point, Point, int]]:
     return [(run[0][2][0], run[-1][2][1], len(run)) for run in runs if run[0][0]]
 
 
-def contributed(
+def contribution_finding(
     measure: SubjectColumn,
     group: SubjectColumn,
     step: tuple[Point, Point],
@@ -251,7 +251,7 @@ def contributed(
         return f"{'+' if value > 0 else ''}{figure(value, unit, lang)}"
 
     names = [f"{group.said(name, lang)} {said(now - was)}" for name, now, was in moved[:_TOLD]]
-    periods = [named(point.start, series.unit) for point in step]
+    periods = [period_name(point.start, series.unit) for point in step]
     text = Text(
         f"“{measure.label}”从 {periods[0]} 到 {periods[1]} 变化 {said(change)}，"
         f"按“{group.label}”看变化最大的是"

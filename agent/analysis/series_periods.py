@@ -140,7 +140,7 @@ def written_unit(texts: Sequence[str]) -> PeriodUnit | None:
     return None
 
 
-def parsed(text: str, unit: PeriodUnit) -> datetime | None:
+def period_start(text: str, unit: PeriodUnit) -> datetime | None:
     """Return when a timestamp or a written period begins; None when it can't be told."""
     try:
         start = _start(text, unit)
@@ -194,7 +194,7 @@ def _longest_aligned(aligned: Sequence[bool]) -> int | None:
     return None
 
 
-def named(start: datetime, unit: PeriodUnit) -> str:
+def period_name(start: datetime, unit: PeriodUnit) -> str:
     """Return the period as people write it: 2026-10, 2026-Q4."""
     if unit == "hour":
         return start.isoformat(" ", "minutes")

@@ -64,17 +64,17 @@ def _findings(
         for name, value, *_ in rows
     ]
     rest = max(0, 1 - sum(group_share["share"] for group_share in top)) if groups > len(top) else 0
-    said = figure(total, measure.column.unit, lang)
+    total_text = figure(total, measure.column.unit, lang)
     names = [
         f"{group.said(group_share['name'], lang)} {percent(group_share['share'])}"
         for group_share in top[:_TOLD]
     ]
+    noun = "group" if groups == 1 else "groups"
     text = Text(
-        f"“{measure.label}”总计 {said}，按“{group.label}”分为 {groups:,} 组，"
+        f"“{measure.label}”总计 {total_text}，按“{group.label}”分为 {groups:,} 组，"
         f"占比最高的是{'、'.join(names)}。",
-        f"{measure.label} adds up to {said} in {groups:,} {'group' if groups == 1 else 'groups'} "
-        f"by "
-        f"{group.label}; the largest shares: {', '.join(names)}.",
+        f"{measure.label} adds up to {total_text} in {groups:,} {noun} by {group.label}; "
+        f"the largest shares: {', '.join(names)}.",
     )
     yield Finding("shares", text.to(lang), _SHARES.to(lang), {**of, "top": top, "rest": rest}, sql)
     if groups < _LEAST_GROUPS:

@@ -104,13 +104,13 @@ def subject_of(
     return Subject(tuple(measures[:MOST_MEASURES]), tuple(groups), tuple(times))
 
 
-def _column_named(field: str, said: str, columns: Sequence[SubjectColumn]) -> SubjectColumn:
+def _column_named(field: str, name: str, columns: Sequence[SubjectColumn]) -> SubjectColumn:
     for column in columns:
-        if column.name == said:
+        if column.name == name:
             return column
 
     for column in columns:
-        if column.label == said:
+        if column.label == name:
             return column
 
     names = [column.name for column in columns]

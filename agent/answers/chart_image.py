@@ -15,7 +15,7 @@ from common.text import Lang, Text
 from common.values import QueryResult
 from knowledge.results.result_columns import ResultColumn, as_period
 from knowledge.results.value_labels import value_labels
-from knowledge.results.written_values import written
+from knowledge.results.written_values import value_text
 
 _MODULES = ("matplotlib", "matplotlib.backends.backend_agg", "matplotlib.font_manager")
 _INCHES, _DOTS = (9.0, 5.0), 120  # of the picture, and its dots per inch
@@ -51,7 +51,7 @@ def can_draw() -> bool:
     return find_spec("matplotlib") is not None
 
 
-def drawn(
+def chart_png(
     chart: Mapping[str, Any], columns: Iterable[ResultColumn], result: QueryResult, lang: Lang
 ) -> bytes:
     """Return the chart `{type, x, y, series, title, unit}` as a PNG file. Blocks for as long as
@@ -64,11 +64,11 @@ def drawn(
         import_module, _MODULES
     )  # at the first picture: they take a second
     # Text of the database may hold `$`, which matplotlib would take for a formula.
-    known = {
+    installed = {
         font.name for font in fonts.fontManager.ttflist
     }  # it warns of every other, for every text
     settings = {
-        "font.family": [name for name in _FONTS if name in known],
+        "font.family": [name for name in _FONTS if name in installed],
         "axes.unicode_minus": False,
         "text.parse_math": False,
     }
@@ -112,7 +112,7 @@ def _one_figure(
 ) -> str:
     """Return the figure as sentences have it; as a floating-point number it could lose digits."""
     return next(
-        written(value, column, lang)
+        value_text(value, column, lang)
         for column, value in zip(columns, result.rows[0], strict=True)
         if column.output.name == chart["y"]
     )

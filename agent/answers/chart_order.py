@@ -77,18 +77,18 @@ def axis_order(
         by_size: names whose order is open come with the largest first; else as in the rows.
     """
     values = list(dict.fromkeys(value for value, _ in rows))
-    known = [value for value in values if value is not None]
-    key = natural_key(column, known)
-    if sort_key is column and (key is None or not _is_sorted_as_text(column, known)):
+    present = [value for value in values if value is not None]
+    key = natural_key(column, present)
+    if sort_key is column and (key is None or not _is_sorted_as_text(column, present)):
         return None
 
-    ordered = known
+    ordered = present
     if key is not None:
-        ordered = sorted(known, key=key)
+        ordered = sorted(present, key=key)
     elif sort_key is None and by_size:
         ordered = _largest_first(rows)
 
-    ordered += [None] * (len(values) - len(known))
+    ordered += [None] * (len(values) - len(present))
     return ordered if ordered != values else None
 
 

@@ -48,18 +48,18 @@ def condition_texts(sql: str, catalog: Catalog, lang: Lang, today: date) -> list
     """Return the period and each condition of the WHERE; the last text says if there is more."""
     restriction = restriction_of(sql, catalog)
     dated = period_of_sql(sql, catalog, today)
-    said = [_condition_text(condition, catalog, lang) for condition in restriction.plain]
+    texts = [_condition_text(condition, catalog, lang) for condition in restriction.plain]
     if dated is not None:
         period = dated.written_period(lang)
-        said.insert(0, _DATED.to(lang).format(spoken_name(dated.column, lang), period))
+        texts.insert(0, _DATED.to(lang).format(spoken_name(dated.column, lang), period))
 
-    said = list(dict.fromkeys(said))  # several tables may have the same one
+    texts = list(dict.fromkeys(texts))  # several tables may have the same one
     has_unread_times = restriction.of_times > 0 and dated is None
     is_whole = restriction.others == 0 and not has_unread_times
-    if is_whole and len(said) <= _MOST_SAID:
-        return said
+    if is_whole and len(texts) <= _MOST_SAID:
+        return texts
 
-    return [*said[:_MOST_SAID], _OTHERS.to(lang)]
+    return [*texts[:_MOST_SAID], _OTHERS.to(lang)]
 
 
 def _condition_text(condition: ColumnCondition, catalog: Catalog, lang: Lang) -> str:

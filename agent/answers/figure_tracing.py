@@ -18,7 +18,7 @@ from agent.answers.figures_check import (
     known_of_turns,
 )
 from agent.answers.figures_in_text import (
-    Stated,
+    StatedFigure,
     is_count_or_rank,
     list_item_positions,
     stated_figures,
@@ -85,7 +85,7 @@ class FigureSource:
 
 
 @dataclass(frozen=True)
-class Traced:
+class TracedFigures:
     """The figures of an answer, as they are written.
 
     Attributes:
@@ -106,7 +106,7 @@ def traced_figures(
     turns: Sequence[Turn] = (),
     *,
     today: date,
-) -> Traced:
+) -> TracedFigures:
     """Return where each figure of `text` comes from; those of the question need no source.
 
     Args:
@@ -118,7 +118,7 @@ def traced_figures(
     items = list_item_positions(text, max((source.row_count for source in sources), default=0))
     tracer = _Tracer(text, sources[::-1], today)
     traced: dict[tuple[str, str], None] = {}
-    untraced: list[Stated] = []
+    untraced: list[StatedFigure] = []
     for figure in stated_figures(text):
         if figure.start in items:
             continue
@@ -138,29 +138,29 @@ def traced_figures(
         kind = earlier if is_known(figure, in_turns) else unknown
         kind[figure.written] = None
 
-    return Traced(tuple(traced), tuple(earlier), tuple(unknown))
+    return TracedFigures(tuple(traced), tuple(earlier), tuple(unknown))
 
 
-def tracing_warnings(traced: Traced, lang: Lang) -> list[str]:
+def tracing_warnings(traced: TracedFigures, lang: Lang) -> list[str]:
     """Return the warnings about figures that no call gave."""
     warnings = []
     if traced.unknown:
         named = ", ".join(traced.unknown[:_MOST_NAMED])
-        said = Text(
+        warning = Text(
             f"回答中的这些数字无法追溯到任何查询结果，请以结果数据为准：{named}",
             "These figures of the answer come from none of its results; "
             f"trust the results: {named}",
         )
-        warnings.append(said.to(lang))
+        warnings.append(warning.to(lang))
 
     if traced.earlier:
         named = ", ".join(traced.earlier[:_MOST_NAMED])
-        said = Text(
+        warning = Text(
             f"回答中的这些数字来自之前的对话，本次没有重新查询：{named}",
             "These figures of the answer are from earlier turns "
             f"and were not queried again: {named}",
         )
-        warnings.append(said.to(lang))
+        warnings.append(warning.to(lang))
 
     return warnings
 
@@ -175,7 +175,7 @@ class _Tracer:
         self._dates = [match.span() for match in _DATE.finditer(text)]
         self._code = [match.span() for match in _CODE.finditer(text)]
 
-    def source_of(self, figure: Stated) -> FigureSource | None:
+    def source_of(self, figure: StatedFigure) -> FigureSource | None:
         counted = self._counted_by(figure)
         if counted:
             return counted
@@ -187,7 +187,7 @@ class _Tracer:
 
         return self._dated_by(figure) or self._quoted_from(figure)
 
-    def _counted_by(self, figure: Stated) -> FigureSource | None:
+    def _counted_by(self, figure: StatedFigure) -> FigureSource | None:
         """Return the call whose rows the figure counts or ranks."""
         for source in self._sources:
             count = source.row_count
@@ -196,7 +196,7 @@ class _Tracer:
 
         return None
 
-    def _dated_by(self, figure: Stated) -> FigureSource | None:
+    def _dated_by(self, figure: StatedFigure) -> FigureSource | None:
         """Return the call whose SQL reads the clock, for a part of a date near today.
 
         Nothing else of the call spells the date.
@@ -208,7 +208,7 @@ class _Tracer:
 
         return self._first(lambda source: bool(_CLOCK.search(source.sql)))
 
-    def _quoted_from(self, figure: Stated) -> FigureSource | None:
+    def _quoted_from(self, figure: StatedFigure) -> FigureSource | None:
         """Return the call whose SQL the text shows as code."""
         if not _is_within(figure, self._code):
             return None
@@ -219,5 +219,5 @@ class _Tracer:
         return next(filter(is_meant, self._sources), None)
 
 
-def _is_within(figure: Stated, spans: Sequence[tuple[int, int]]) -> bool:
+def _is_within(figure: StatedFigure, spans: Sequence[tuple[int, int]]) -> bool:
     return any(start <= figure.start < end for start, end in spans)

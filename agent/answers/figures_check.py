@@ -17,7 +17,7 @@ import simplejson
 from agent.answers.figures_in_text import (
     NUMBER,
     UNITS,
-    Stated,
+    StatedFigure,
     figures_of_text,
     is_count_or_rank,
     list_item_positions,
@@ -59,8 +59,8 @@ def doubtful_figures(
     doubtful. Rounded figures and figures with units (`1.2万`, `35%`) are compared at the precision
     they are written with.
     """
-    said = (question, asked_in_sql(sql), *result.columns)
-    return _doubtful(text, lambda: known_figures(said, result.rows), {result.row_count})
+    texts = (question, asked_in_sql(sql), *result.columns)
+    return _doubtful(text, lambda: known_figures(texts, result.rows), {result.row_count})
 
 
 def doubtful_figures_about(turns: Sequence[Turn], text: str, *sources: str) -> list[str]:
@@ -118,7 +118,7 @@ def _figure_list(figures: list[str]) -> str:
 
 
 def _doubtful(
-    text: str, known: Callable[[], KnownFigures], row_counts: Collection[int]
+    text: str, collect_known: Callable[[], KnownFigures], row_counts: Collection[int]
 ) -> list[str]:
     items = list_item_positions(text, max(row_counts, default=0))
     stated = [
@@ -129,8 +129,8 @@ def _doubtful(
     if not stated:  # spares collecting the figures of all rows
         return []
 
-    known_ones = known()
-    return [figure.written for figure in stated if not is_known(figure, known_ones)]
+    known = collect_known()
+    return [figure.written for figure in stated if not is_known(figure, known)]
 
 
 def known_figures(sources: Iterable[str], rows: Iterable[Iterable[Any]]) -> KnownFigures:
@@ -151,7 +151,7 @@ def _texts_of(rows: Iterable[Iterable[Any]]) -> set[str]:
     return {cell[:_READ_OF_CELL] for row in rows for cell in row if isinstance(cell, str)}
 
 
-def is_known(figure: Stated, known: KnownFigures) -> bool:
+def is_known(figure: StatedFigure, known: KnownFigures) -> bool:
     """Tell whether one of the figures is the stated one, at the precision it is written with."""
     if figure.is_quarter and figure.value in known.quarters:
         return True
@@ -168,9 +168,9 @@ def is_known(figure: Stated, known: KnownFigures) -> bool:
     return False
 
 
-def _contains(known: Sequence[float], value: float, tolerance: float) -> bool:
-    position = bisect_left(known, value - tolerance)
-    return position < len(known) and known[position] <= value + tolerance
+def _contains(ordered: Sequence[float], value: float, tolerance: float) -> bool:
+    position = bisect_left(ordered, value - tolerance)
+    return position < len(ordered) and ordered[position] <= value + tolerance
 
 
 def _of_cells(rows: Iterable[Iterable[Any]]) -> Iterator[float]:

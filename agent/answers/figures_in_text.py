@@ -100,7 +100,7 @@ _ENGLISH_FIGURE = re.compile(
 _LEAST_ENGLISH = 11  # smaller numbers in words often count what the text itself says: "two reasons"
 
 
-class Stated(NamedTuple):
+class StatedFigure(NamedTuple):
     """A figure of a text.
 
     Attributes:
@@ -122,9 +122,9 @@ class Stated(NamedTuple):
         return float(self.digits.replace(",", ""))
 
 
-def stated_figures(text: str) -> list[Stated]:
+def stated_figures(text: str) -> list[StatedFigure]:
     """Return the figures that a text states, in its order."""
-    figures: list[Stated] = []
+    figures: list[StatedFigure] = []
     for match in _FIGURE.finditer(text):
         before = max(0, match.start() - 2)
         if not _IN_NAME.search(text, before, match.start()):
@@ -142,10 +142,10 @@ def stated_figures(text: str) -> list[Stated]:
     return sorted(figures, key=lambda figure: figure.start)
 
 
-def _stated_figure(match: re.Match[str]) -> Stated:
+def _stated_figure(match: re.Match[str]) -> StatedFigure:
     start, end = match.span(1)
     is_quarter = match[1] in _QUARTERS and _is_beside_quarter(match.string, start, end)
-    return Stated(match[0].strip(), match[1], match[2], start, end, is_quarter)
+    return StatedFigure(match[0].strip(), match[1], match[2], start, end, is_quarter)
 
 
 def _is_beside_quarter(text: str, start: int, end: int) -> bool:
@@ -155,31 +155,31 @@ def _is_beside_quarter(text: str, start: int, end: int) -> bool:
     return _AFTER_QUARTER.match(text, end) is not None
 
 
-def _stated_in_chinese(match: re.Match[str]) -> Stated:
+def _stated_in_chinese(match: re.Match[str]) -> StatedFigure:
     written, start, end = match[0], match.start(), match.end()
     if match["percent"] is not None:
         digits = str(_chinese(match["percent"]))
         if match["decimals"]:
             digits += "." + "".join(str(_chinese(digit)) for digit in match["decimals"])
 
-        return Stated(written, digits, "%", start, end)
+        return StatedFigure(written, digits, "%", start, end)
 
     value = _chinese(written)
     for unit in ("万亿", "亿", "万"):
         if written.endswith(unit) and written != unit:
-            return Stated(written, str(value // int(UNITS[unit])), unit, start, end)
+            return StatedFigure(written, str(value // int(UNITS[unit])), unit, start, end)
 
-    return Stated(written, str(value), None, start, end)
+    return StatedFigure(written, str(value), None, start, end)
 
 
-def _stated_in_english(match: re.Match[str]) -> Stated | None:
+def _stated_in_english(match: re.Match[str]) -> StatedFigure | None:
     value = _english(match[0])
     words = re.findall(r"[a-z]+", match[0].lower())
     is_vague = all(word in _ENGLISH_POWERS for word in words)  # "a million"
     if is_vague or value < _LEAST_ENGLISH:
         return None
 
-    return Stated(match[0], str(value), match[1], match.start(), match.end())
+    return StatedFigure(match[0], str(value), match[1], match.start(), match.end())
 
 
 def _english(numeral: str) -> int:
@@ -221,7 +221,7 @@ def list_item_positions(text: str, most: int) -> set[int]:
     return positions
 
 
-def is_count_or_rank(figure: Stated, text: str, row_counts: Collection[int]) -> bool:
+def is_count_or_rank(figure: StatedFigure, text: str, row_counts: Collection[int]) -> bool:
     """Tell whether the text uses the figure as the number of rows, or as a rank among them."""
     if figure.unit is not None or figure.is_quarter or not figure.value.is_integer():
         return False
@@ -238,7 +238,7 @@ def is_count_or_rank(figure: Stated, text: str, row_counts: Collection[int]) -> 
     return _counts_things(figure, after) and not _NOT_A_COUNT.search(before)
 
 
-def _counts_things(figure: Stated, after: str) -> bool:
+def _counts_things(figure: StatedFigure, after: str) -> bool:
     if _COUNTED.match(after):
         return True
 

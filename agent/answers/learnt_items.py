@@ -6,7 +6,7 @@ from common.learning import EtlExample, EtlLesson, Example, Lesson
 from store.learned_json import state_of
 
 
-def shown(item: Example | Lesson) -> dict[str, Any]:
+def learnt_item_json(item: Example | Lesson) -> dict[str, Any]:
     """Return the example or lesson, with what it is in `kind`."""
     common = {
         "question": item.question,

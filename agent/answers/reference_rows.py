@@ -139,9 +139,9 @@ def _label(column: ResultColumn, table: Table, lang: Lang) -> str | None:
     assert column.output.column is not None
     name = row_name(table, lang)
     is_in_language = has_han(name) == (lang == "zh")
-    said = comment_names(column.output.column.comment)
-    meant = column.output.column.meaning
-    has_own_name = bool(said) or (meant is not None and bool(meant.names.all))
+    names_in_comment = comment_names(column.output.column.comment)
+    meaning = column.output.column.meaning
+    has_own_name = bool(names_in_comment) or (meaning is not None and bool(meaning.names.all))
     return name if is_in_language and not has_own_name else None
 
 
@@ -189,10 +189,12 @@ async def _names(
     if not keys or len(keys) > _MOST_KEYS:
         return {}
 
-    wanted = ", ".join(
+    key_list = ", ".join(
         str(key) if isinstance(key, int | Decimal) else literal(str(key)) for key in keys
     )
-    rows = await database.run(f"{_select(reference)}\nWHERE {quoted(reference.key)} IN ({wanted})")
+    rows = await database.run(
+        f"{_select(reference)}\nWHERE {quoted(reference.key)} IN ({key_list})"
+    )
     return _called(rows.rows)
 
 

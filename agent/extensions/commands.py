@@ -68,21 +68,21 @@ class Commands:
 
     async def answer(self, question: Question) -> Mapping[str, Any]:
         """Answer a command or a report; an unknown name is answered by the names that exist."""
-        said = _COMMAND.fullmatch(question.question.strip())
-        if said is None:
+        command = _COMMAND.fullmatch(question.question.strip())
+        if command is None:
             report = self._report(question.question, question.database)
             if report is None:
                 return self._listed(question)
 
             return await self._run(report, question)
 
-        name, rest = said[1].casefold(), said[2].strip()
+        name, rest = command[1].casefold(), command[2].strip()
         for names, _, act in _COMMANDS:
             if name in names:
                 return await act(self, rest, question)
 
         lang = question.answer_lang
-        return {"response": _UNKNOWN.to(lang).format(name=said[1], commands=_commands(lang))}
+        return {"response": _UNKNOWN.to(lang).format(name=command[1], commands=_commands(lang))}
 
     async def help(self, _rest: str, question: Question) -> Mapping[str, Any]:
         lang = question.answer_lang
@@ -143,8 +143,8 @@ class Commands:
 
     def _report(self, text: str, database: str | None) -> Report | None:
         reports = self._provided.reports(database)
-        known, by_name = self._known.get(database, ((), {}))
-        if reports is not known:
+        reports_before, by_name = self._known.get(database, ((), {}))
+        if reports is not reports_before:
             by_name = _by_name(reports)
             self._known[database] = (reports, by_name)
 

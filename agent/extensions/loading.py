@@ -84,7 +84,7 @@ def load_extensions(provided: Provided) -> Extensions:
     )
 
 
-def extensions_of(setting: str, given: str, point: Any, provided: Provided) -> tuple[Any, ...]:
+def extensions_of(setting: str, addresses: str, point: Any, provided: Provided) -> tuple[Any, ...]:
     """Return the extensions that a setting names, in its order.
 
     Args:
@@ -94,7 +94,7 @@ def extensions_of(setting: str, given: str, point: Any, provided: Provided) -> t
         ExtensionError: one can't be used.
     """
     extensions = []
-    for part in given.split(","):
+    for part in addresses.split(","):
         address = part.strip()
         if not address:
             continue
@@ -110,17 +110,16 @@ def _made(setting: str, address: str, point: Any, provided: Provided) -> Any:
     """Make the extension; None when it says that the settings leave nothing for it to do."""
     make = _factory(setting, address)
     try:
-        made = make(provided)
+        extension = make(provided)
     except Exception as error:
         raise ExtensionError(f"{setting}: {address} can't be made: {error}") from error
 
     # A Protocol of one call can't be told from any callable by its methods.
-    if made is not None and not isinstance(made, point):
-        raise ExtensionError(
-            f"{setting}: {address} gives a {type(made).__name__}, which is no {point.__name__}."
-        )
+    if extension is not None and not isinstance(extension, point):
+        kind = type(extension).__name__
+        raise ExtensionError(f"{setting}: {address} gives a {kind}, which is no {point.__name__}.")
 
-    return made
+    return extension
 
 
 def _factory(setting: str, address: str) -> Callable[[Provided], Any]:

@@ -38,12 +38,12 @@ class ResponseCache:
     async def __call__(self, request: ModelRequest, ask: AskModel) -> Completion:
         """Return the reply from before, at no cost, or the model's."""
         key = _digest(request)
-        kept = self._find(key)
-        if kept is not None:
-            if request.on_token is not None and kept.text:
-                request.on_token(kept.text)
+        cached = self._find(key)
+        if cached is not None:
+            if request.on_token is not None and cached.text:
+                request.on_token(cached.text)
 
-            return kept
+            return cached
 
         reply = await ask(request)
         is_whole = reply.finish_reason == "stop" and bool(reply.text.strip())
@@ -81,8 +81,8 @@ def _digest(request: ModelRequest) -> bytes:
         if offer
         else None
     )
-    said = json.dumps([request.messages, request.max_tokens, offered], sort_keys=True)
-    return blake2b(said.encode(), digest_size=24).digest()
+    content = json.dumps([request.messages, request.max_tokens, offered], sort_keys=True)
+    return blake2b(content.encode(), digest_size=24).digest()
 
 
 def response_cache(provided: Provided) -> ResponseCache | None:

@@ -95,15 +95,15 @@ class TraceObserver:
         return self._span(form, attributes)
 
     def _span(self, form: _SpanForm, attributes: Mapping[str, Any]) -> AbstractContextManager[None]:
-        told = dict(form.fixed)
+        span_attributes = dict(form.fixed)
         for name, told_as in form.names.items():
             if name in attributes:
-                told[told_as] = str(attributes[name])
+                span_attributes[told_as] = str(attributes[name])
 
-        if "gen_ai.request.model" in told:
-            told[_PROVIDER] = self._provider
+        if "gen_ai.request.model" in span_attributes:
+            span_attributes[_PROVIDER] = self._provider
 
-        return _CurrentSpan(self._tracing, form, form.title.format_map(attributes), told)
+        return _CurrentSpan(self._tracing, form, form.title.format_map(attributes), span_attributes)
 
     def metric(
         self,

@@ -24,17 +24,17 @@ class TurnBudget:
         question: Question,  # noqa: ARG002 - the point's
         turns: tuple[Turn, ...],
     ) -> tuple[Turn, ...]:
-        kept = turns[-self._turns :]
+        latest = turns[-self._turns :]
         if not self._tokens:
-            return kept
+            return latest
 
         tokens = 0
-        for number, turn in enumerate(reversed(kept)):
+        for number, turn in enumerate(reversed(latest)):
             tokens += _size(turn)
             if tokens > self._tokens:
-                return kept[len(kept) - number :]
+                return latest[len(latest) - number :]
 
-        return kept
+        return latest
 
 
 def _size(turn: Turn) -> int:

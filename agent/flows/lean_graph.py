@@ -57,7 +57,7 @@ def _has_callbacks(config: RunnableConfig | None) -> bool:
     return bool(getattr(callbacks, "handlers", callbacks))
 
 
-def compiled(
+def compiled_lean_graph(
     graph: StateGraph[StateT, ContextT, InputT, OutputT],
 ) -> CompiledStateGraph[StateT, ContextT, InputT, OutputT]:
     """Return the graph, ready to run.

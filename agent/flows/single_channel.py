@@ -20,8 +20,8 @@ def single_channel_schema(kind: Any) -> Any:
         if hasattr(hint, "__metadata__")
     }
 
-    def merged(known: Any, update: Any) -> Any:
-        before, after = cast(dict[str, Any], known), cast(dict[str, Any], update)
+    def merged(state: Any, update: Any) -> Any:
+        before, after = cast(dict[str, Any], state), cast(dict[str, Any], update)
         both = {
             key: reduce(before[key], after[key])
             for key, reduce in reducers.items()

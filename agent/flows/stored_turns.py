@@ -56,7 +56,7 @@ def failed_turn(
         message: the error in a few words, as in the envelope.
         data: that of the terminal event; see `common.envelope.error_data`.
     """
-    said = {"message": message, **{key: data[key] for key in _FAILURE if key in data}}
+    failure = {"message": message, **{key: data[key] for key in _FAILURE if key in data}}
     return Turn(
         run_id=run_id,
         question=question,
@@ -65,7 +65,7 @@ def failed_turn(
         answer=data["error"][:_ANSWER_CHARS],
         asked_at=asked_at,
         sql=data.get("state_summary", {}).get("sql"),
-        failure=said,
+        failure=failure,
     )
 
 

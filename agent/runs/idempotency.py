@@ -54,7 +54,7 @@ class IdempotencyKeys:
             raise
 
     async def _reserve(
-        self, head: RunHead, key: str, wanted: IdempotencyRecord
+        self, head: RunHead, key: str, own_record: IdempotencyRecord
     ) -> RunRecord | None:
         """Reserve a key for the run of `head`; return the run that has it already, else None.
 
@@ -64,10 +64,10 @@ class IdempotencyKeys:
             IdempotencyKeyReused: the key's run was begun by another request.
         """
         while True:
-            holder = await self._runs.reserve_key(head.user_id, key, wanted)
-            if holder.run_id == wanted.run_id:
+            holder = await self._runs.reserve_key(head.user_id, key, own_record)
+            if holder.run_id == own_record.run_id:
                 return None
-            if holder.fingerprint != wanted.fingerprint:
+            if holder.fingerprint != own_record.fingerprint:
                 raise IdempotencyKeyReused(_OTHER_BODY)
 
             record = await self._run_of_key(head.user_id, holder.run_id)

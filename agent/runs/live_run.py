@@ -407,24 +407,26 @@ class LiveRun:
     async def _end_as_stored(self) -> None:
         """End with the events from the store, because another worker has ended the run."""
         del self._events[self._shown :], self._frames[self._shown :]
-        kept: tuple[EventFrame, ...] = ()
+        stored_frames: tuple[EventFrame, ...] = ()
         with suppress(StoreUnavailable):
-            kept = await self._runs.frames(self.head.user_id, self.head.run_id, self._kept, 1000)
+            stored_frames = await self._runs.frames(
+                self.head.user_id, self.head.run_id, self._kept, 1000
+            )
 
-        for frame in kept[self._shown - self._kept :]:
+        for frame in stored_frames[self._shown - self._kept :]:
             self._events.append(stored_event(frame.data))
             self._frames.append(frame)
 
         # More frames may have been shown than the store has.
         if not self._events or not self._events[-1].is_last:
-            self._events.append(self._stored_end(kept))
+            self._events.append(self._stored_end(stored_frames))
 
         self._end(self._events[-1])
 
-    def _stored_end(self, kept: Sequence[EventFrame]) -> Event:
+    def _stored_end(self, stored_frames: Sequence[EventFrame]) -> Event:
         """Return the last of the stored frames, or an error when it does not end the run."""
-        if kept:
-            last = stored_event(kept[-1].data)
+        if stored_frames:
+            last = stored_event(stored_frames[-1].data)
             if last.is_last:
                 return last
 

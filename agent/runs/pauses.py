@@ -46,7 +46,7 @@ class Pause:
         return asdict(self)
 
     @classmethod
-    def from_json(cls, kept: Mapping[str, Any], actor: Actor) -> "Pause":
+    def from_json(cls, stored: Mapping[str, Any], actor: Actor) -> "Pause":
         """Read what `to_json` gave.
 
         Args:
@@ -56,12 +56,12 @@ class Pause:
         default, and what this one does not know is left out.
         """
         return cls(
-            question=_question(kept["question"], actor),
-            graph_interrupt=kept["graph_interrupt"],
-            answers=kept["answers"],
-            mark=kept["mark"],
-            timings_ms=kept.get("timings_ms", {}),
-            graph_version=kept.get("graph_version"),
+            question=_question(stored["question"], actor),
+            graph_interrupt=stored["graph_interrupt"],
+            answers=stored["answers"],
+            mark=stored["mark"],
+            timings_ms=stored.get("timings_ms", {}),
+            graph_version=stored.get("graph_version"),
         )
 
 
@@ -77,9 +77,9 @@ class GivenAnswer:
         return asdict(self)
 
     @classmethod
-    def from_json(cls, kept: Mapping[str, Any]) -> "GivenAnswer":
+    def from_json(cls, stored: Mapping[str, Any]) -> "GivenAnswer":
         """Read what `to_json` gave."""
-        return cls(kept["value"], _actor(kept["actor"]))
+        return cls(stored["value"], _actor(stored["actor"]))
 
 
 @dataclass(frozen=True)
@@ -90,9 +90,9 @@ class Resumption:
     answer: Any
 
     @classmethod
-    def of(cls, asked: Mapping[str, Any], given: GivenAnswer) -> "Resumption":
+    def of(cls, pause: Mapping[str, Any], answer: GivenAnswer) -> "Resumption":
         """Return the pause that `Pause.to_json` gave, with its answer."""
-        return cls(Pause.from_json(asked, given.actor), given.value)
+        return cls(Pause.from_json(pause, answer.actor), answer.value)
 
     @property
     def question(self) -> Question:
@@ -117,29 +117,31 @@ class Beginning:
         return asdict(self)
 
     @classmethod
-    def from_json(cls, kept: Mapping[str, Any]) -> "Beginning":
+    def from_json(cls, stored: Mapping[str, Any]) -> "Beginning":
         """Read what `to_json` gave; the run goes on with the rights that it was begun with."""
-        asked = kept["question"]
-        return cls(_question(asked, _actor(asked["actor"])), kept["graph_version"])
+        stored_question = stored["question"]
+        return cls(
+            _question(stored_question, _actor(stored_question["actor"])), stored["graph_version"]
+        )
 
 
-def _question(kept: Mapping[str, Any], actor: Actor) -> Question:
+def _question(stored: Mapping[str, Any], actor: Actor) -> Question:
     """Read a question, of which another version may have written more or less than there is."""
     field_names = {field.name for field in fields(Question)}
-    asked = {name: value for name, value in kept.items() if name in field_names}
-    asked["actor"] = actor
-    asked["choice_usage"] = Usage(**asked.get("choice_usage", {}))
-    asked["notices"] = tuple(Text(*notice) for notice in asked.get("notices", ()))
-    return Question(**asked)
+    values = {name: value for name, value in stored.items() if name in field_names}
+    values["actor"] = actor
+    values["choice_usage"] = Usage(**values.get("choice_usage", {}))
+    values["notices"] = tuple(Text(*notice) for notice in values.get("notices", ()))
+    return Question(**values)
 
 
-def _actor(kept: Mapping[str, Any]) -> Actor:
-    vouched = kept.get("is_vouched_for", False)  # an older version did not say
-    attributes = dict(kept.get("attributes", ()))
+def _actor(stored: Mapping[str, Any]) -> Actor:
+    vouched = stored.get("is_vouched_for", False)  # an older version did not say
+    attributes = dict(stored.get("attributes", ()))
     return Actor(
-        kept["user_id"],
-        tuple(kept["groups"]),
-        kept["acts_for_others"],
+        stored["user_id"],
+        tuple(stored["groups"]),
+        stored["acts_for_others"],
         vouched,
         attributes_of(attributes),
     )

@@ -432,9 +432,9 @@ class RunService:
         # Read the frames first: once the answer is accepted, nothing may fail before the run goes
         # on.
         earlier = await all_frames(self._store.runs, record)
-        given = GivenAnswer(answer, actor)
-        resumed = Resumption.of(asked.request, given) if asked is not None else None
-        await self._accept(record, interrupt_id, given)
+        given_answer = GivenAnswer(answer, actor)
+        resumed = Resumption.of(asked.request, given_answer) if asked is not None else None
+        await self._accept(record, interrupt_id, given_answer)
         assert resumed is not None, "an answer was accepted"
         return RunView(self._go_on(record, resumed, earlier, on_end).record, None)
 
@@ -448,7 +448,7 @@ class RunService:
 
             raise
 
-    async def _accept(self, record: RunRecord, interrupt_id: str, given: GivenAnswer) -> None:
+    async def _accept(self, record: RunRecord, interrupt_id: str, answer: GivenAnswer) -> None:
         """Accept the first answer only.
 
         This process checks too, because the store accepts another from the same worker.
@@ -461,7 +461,7 @@ class RunService:
         self._accepting.add(answer_to)
         try:
             verdict = await self._store.runs.resume(
-                record.head.user_id, run_id, interrupt_id, given.to_json(), self._worker_id
+                record.head.user_id, run_id, interrupt_id, answer.to_json(), self._worker_id
             )
         except BaseException:
             self._accepting.discard(answer_to)

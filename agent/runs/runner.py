@@ -566,14 +566,14 @@ class _Run:
         now = timestamps.now()
 
         def content() -> dict[str, Any]:
-            said = describe()
+            description = describe()
             return {
                 "node": node,
                 "status": status,
                 "display_name": label.display_name.to(self._lang),
                 "icon": label.icon,
-                "details": said.details.to(self._lang),
-                "sub_status": said.sub_status.to(self._lang),
+                "details": description.details.to(self._lang),
+                "sub_status": description.sub_status.to(self._lang),
                 **self._ids(),
                 "timestamp": now,
                 "state_summary": {"current_step": current_step, **self._flow.summary(state)},

@@ -187,11 +187,11 @@ def _open_ends(path: Path) -> list[NotedEnd]:
     ends: dict[str, NotedEnd] = {}
     for line in path.read_text().splitlines():
         with suppress(ValueError, KeyError, TypeError):
-            said = json.loads(line)
-            if "noted" in said:
-                end = NotedEnd.from_json(said["noted"])
+            entry = json.loads(line)
+            if "noted" in entry:
+                end = NotedEnd.from_json(entry["noted"])
                 ends[end.run_id] = end
             else:
-                ends.pop(said["settled"], None)
+                ends.pop(entry["settled"], None)
 
     return list(ends.values())

@@ -56,7 +56,7 @@ class AnalysisService:
         self._analyst = analyst
         self._request_timeout_s = request_timeout_s
 
-    async def analyze(self, wanted: WantedAnalysis) -> dict[str, Any]:
+    async def analyze(self, wanted_analysis: WantedAnalysis) -> dict[str, Any]:
         """Return the body of the answer: columns, findings, a forecast where one was wanted and can
         be given, warnings.
 
@@ -69,29 +69,29 @@ class AnalysisService:
         """
         try:
             async with asyncio.timeout(self._request_timeout_s):
-                return await self._analyze(wanted)
+                return await self._analyze(wanted_analysis)
         except TimeoutError as exc:
             raise QueryTimeout(_TOO_LONG) from exc
 
-    async def _analyze(self, wanted: WantedAnalysis) -> dict[str, Any]:
+    async def _analyze(self, wanted_analysis: WantedAnalysis) -> dict[str, Any]:
         answered = await self._answers.find(
-            wanted.actor.owner, wanted.run_id, wanted.conversation_id
+            wanted_analysis.actor.owner, wanted_analysis.run_id, wanted_analysis.conversation_id
         )
         if answered.sql is None:
             raise NotFound(_NO_ROWS)
 
         occasion = Occasion(
             "analyze",
-            wanted.run_id,
-            wanted.actor,
-            wanted.conversation_id,
+            wanted_analysis.run_id,
+            wanted_analysis.actor,
+            wanted_analysis.conversation_id,
             database=answered.database,
         )
         database = self._open_database(occasion)
         try:
             return {
-                "run_id": wanted.run_id,
-                **await self._analyst.analyse(answered.sql, wanted.request, database),
+                "run_id": wanted_analysis.run_id,
+                **await self._analyst.analyse(answered.sql, wanted_analysis.request, database),
             }
         except InvalidSql as error:
             raise with_suggestions(error, answered.sql, await database.catalog()) from error

@@ -28,11 +28,11 @@ class ArtefactService:
             NotFound: the user has no artefact of such a run, or it is no longer kept.
             StoreUnavailable: the store can't be read.
         """
-        kept = await self._artefacts.find(user_id, run_id)
-        if kept is None:
+        artefact = await self._artefacts.find(user_id, run_id)
+        if artefact is None:
             raise NotFound(_NONE)
 
-        return Archive(kept.data)
+        return Archive(artefact.data)
 
     async def file(self, user_id: str, run_id: str, path: str) -> ArchivedFile:
         """Return one file of the archive.

@@ -56,26 +56,26 @@ class CompletionService:
 
     async def _asked(self, text: str, actor: Actor) -> list[str]:
         """Return the caller's own and shared questions that hold these words, each once."""
-        wanted = text.strip().casefold()
-        if len(wanted) < _LEAST_CHARS:
+        words = text.strip().casefold()
+        if len(words) < _LEAST_CHARS:
             return []
 
         own, shared = await asyncio.gather(
-            _in_time(self._own_titles(actor)), _in_time(self._shared_questions(wanted, actor))
+            _in_time(self._own_titles(actor)), _in_time(self._shared_questions(words, actor))
         )
-        known = dict.fromkeys((*own, *shared))
-        fitting = [one for one in known if wanted in one.casefold() and one.casefold() != wanted]
-        fitting.sort(key=lambda one: not one.casefold().startswith(wanted))
+        questions = dict.fromkeys((*own, *shared))
+        fitting = [one for one in questions if words in one.casefold() and one.casefold() != words]
+        fitting.sort(key=lambda one: not one.casefold().startswith(words))
         return fitting[:_MOST_QUESTIONS]
 
     async def _own_titles(self, actor: Actor) -> list[str]:
         page = await self._conversations.page(actor.owner, _MOST_CONVERSATIONS)
         return [conversation.title for conversation in page.conversations]
 
-    async def _shared_questions(self, wanted: str, actor: Actor) -> Iterable[str]:
+    async def _shared_questions(self, words: str, actor: Actor) -> Iterable[str]:
         view = await self._experience.view(actor)
         if view is not None:
-            return await view.questions_with(wanted)
+            return await view.questions_with(words)
 
         return ()
 
@@ -91,10 +91,10 @@ async def _in_time(questions: Awaitable[Iterable[str]]) -> Iterable[str]:
 
 def _completion(text: str, match: PhraseMatch) -> dict[str, Any]:
     phrase = match.phrase
-    kept = text[: len(text) - match.replaced]
+    beginning = text[: len(text) - match.replaced]
     return {
         "kind": phrase.kind,
         "text": phrase.text,
         "about": phrase.about or None,
-        "completed": kept + phrase.text,
+        "completed": beginning + phrase.text,
     }

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from agent.answers.chart import Chart, chart_of
-from agent.answers.chart_image import can_draw, drawn
+from agent.answers.chart_image import can_draw, chart_png
 from agent.answers.reference_rows import names_for_file
 from agent.answers.requested_chart import ChartRequest, requested_chart_of
 from agent.answers.table_files import FileColumn, file_columns
@@ -54,7 +54,7 @@ class WantedRows:
 
 
 @dataclass(frozen=True)
-class Exported(Generic[T]):
+class AnswerExport(Generic[T]):
     """Rows or a picture, with the question that they answer."""
 
     content: T
@@ -104,8 +104,8 @@ class ExportService:
         self.max_rows = max_rows
 
     async def open(
-        self, wanted: WantedRows, lang: Lang, *, with_names: bool = True
-    ) -> Exported[LabelledRows]:
+        self, wanted_rows: WantedRows, lang: Lang, *, with_names: bool = True
+    ) -> AnswerExport[LabelledRows]:
         """Return the answer's rows as they are now; the caller closes the stream.
 
         Args:
@@ -117,7 +117,7 @@ class ExportService:
             StatementRejected, QueryTimeout, DatabaseUnavailable: as for a question's own SQL.
             StoreUnavailable: the answer can't be read.
         """
-        shown = await self._find_shown(wanted)
+        shown = await self._find_shown(wanted_rows)
 
         async def opening(database: Database, sql: str) -> LabelledRows:
             catalog = await database.catalog()
@@ -127,9 +127,9 @@ class ExportService:
             columns = result_columns(sql, without_rows, catalog, lang)
             return LabelledRows(rows, file_columns(columns, without_rows, lang, names))
 
-        return await self._of_answer(wanted, shown, opening)
+        return await self._of_answer(wanted_rows, shown, opening)
 
-    async def picture(self, wanted: WantedRows, lang: Lang) -> Exported[bytes]:
+    async def picture(self, wanted_rows: WantedRows, lang: Lang) -> AnswerExport[bytes]:
         """Return the answer's chart as a PNG file, of as many rows as an answer has.
 
         Raises:
@@ -140,7 +140,7 @@ class ExportService:
         if not can_draw():
             raise InvalidRequest(_CANNOT_DRAW, field="format")
 
-        shown = await self._find_shown(wanted)
+        shown = await self._find_shown(wanted_rows)
 
         async def drawing(database: Database, sql: str) -> bytes:
             result = await database.run(sql)
@@ -149,17 +149,17 @@ class ExportService:
             if chart is None:
                 raise NotFound(_NO_CHART)
 
-            return await asyncio.to_thread(drawn, chart, columns, result, lang)
+            return await asyncio.to_thread(chart_png, chart, columns, result, lang)
 
-        return await self._of_answer(wanted, shown, drawing)
+        return await self._of_answer(wanted_rows, shown, drawing)
 
-    async def _find_shown(self, wanted: WantedRows) -> _Shown:
+    async def _find_shown(self, wanted_rows: WantedRows) -> _Shown:
         answered = await self._answers.find(
-            wanted.actor.owner, wanted.run_id, wanted.conversation_id
+            wanted_rows.actor.owner, wanted_rows.run_id, wanted_rows.conversation_id
         )
-        if wanted.call_id is not None:
+        if wanted_rows.call_id is not None:
             result = await self._answers.result_of_call(
-                wanted.actor.owner, wanted.run_id, wanted.call_id
+                wanted_rows.actor.owner, wanted_rows.run_id, wanted_rows.call_id
             )
             return _Shown(answered.question, result["sql"], result.get("chart"), answered.database)
 
@@ -169,22 +169,22 @@ class ExportService:
         return _Shown(answered.question, answered.sql, answered.chart, answered.database)
 
     async def _of_answer(
-        self, wanted: WantedRows, shown: _Shown, act: Callable[[Database, str], Awaitable[T]]
-    ) -> Exported[T]:
+        self, wanted_rows: WantedRows, shown: _Shown, act: Callable[[Database, str], Awaitable[T]]
+    ) -> AnswerExport[T]:
         """Run `act` with the answer's SQL and the database as the caller may see it."""
         database = self._open_database(
             Occasion(
                 "export",
-                wanted.run_id,
-                wanted.actor,
-                wanted.conversation_id,
+                wanted_rows.run_id,
+                wanted_rows.actor,
+                wanted_rows.conversation_id,
                 database=shown.database,
             )
         )
         sql = shown.sql
         try:
             await database.explain(sql)  # for the limits on plans
-            return Exported(await act(database, sql), shown.question)
+            return AnswerExport(await act(database, sql), shown.question)
         except InvalidSql as error:
             raise with_suggestions(error, sql, await database.catalog()) from error
 

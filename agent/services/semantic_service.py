@@ -12,7 +12,7 @@ from common.errors import Conflict, InvalidRequest, NotFound
 from common.text import Text
 from common.values import Catalog
 from knowledge.semantic.layer import SemanticLayer
-from knowledge.semantic.problems import Problem, SemanticFileError, listed
+from knowledge.semantic.problems import Problem, SemanticFileError, problem_list
 from knowledge.semantic.proposing import diff_of, replaced, revision_of
 from store.proposals import Proposals, SemanticProposal
 
@@ -81,7 +81,7 @@ class SemanticService:
         """Return all proposals, the newest first."""
         return [asdict(proposal) for proposal in await self._proposals.all(self._datasource)]
 
-    async def propose(self, actor: Actor, wanted: WantedChange) -> dict[str, Any]:
+    async def propose(self, actor: Actor, change: WantedChange) -> dict[str, Any]:
         """Keep a change of the file for an operator to apply.
 
         Raises:
@@ -90,8 +90,8 @@ class SemanticService:
         """
         layer = self._semantic_layer()
         text = await asyncio.to_thread(layer.text)
-        is_other = wanted.revision is not None and wanted.revision != revision_of(text)
-        changed = replaced(text, wanted.before, wanted.after)
+        is_other = change.revision is not None and change.revision != revision_of(text)
+        changed = replaced(text, change.before, change.after)
         if is_other or changed is None:
             raise Conflict(_CHANGED)
 
@@ -101,7 +101,7 @@ class SemanticService:
 
         await self._check(layer, text, changed)
         proposal = SemanticProposal(
-            f"prop_{secrets.token_hex(8)}", actor.owner, timestamps.now(), diff, wanted.note
+            f"prop_{secrets.token_hex(8)}", actor.owner, timestamps.now(), diff, change.note
         )
         await self._proposals.add(self._datasource, proposal)
         return asdict(proposal)
@@ -148,5 +148,7 @@ class SemanticService:
 
 
 def _mistakes_error(layer: SemanticLayer, problems: tuple[Problem, ...]) -> InvalidRequest:
-    said = listed(layer.file_name, problems)
-    return InvalidRequest(Text(_MISTAKES.zh.format(said), _MISTAKES.en.format(said)), field="after")
+    mistakes = problem_list(layer.file_name, problems)
+    return InvalidRequest(
+        Text(_MISTAKES.zh.format(mistakes), _MISTAKES.en.format(mistakes)), field="after"
+    )

@@ -73,54 +73,57 @@ class SqlService:
         self._new_context = new_context
         self._request_timeout_s = request_timeout_s
 
-    async def validate(self, given: GivenSql) -> dict[str, Any]:
-        """Return the verdict on `given`, also when it is refused; plans the statement and never
+    async def validate(self, statement: GivenSql) -> dict[str, Any]:
+        """Return the verdict on `statement`, also when it is refused; plans the statement and never
         runs it.
 
         Raises:
             DatabaseUnavailable, QueryTimeout: it could not be judged.
         """
-        database = self._database_of(given.actor)
+        database = self._database_of(statement.actor)
         plan: PlanEstimate | None = None
         refusal: StatementRejected | None = None
         try:
-            plan = await database.explain(given.sql)
+            plan = await database.explain(statement.sql)
         except StatementRejected as error:
-            refusal = await _explained(error, given.sql, database)
+            refusal = await _explained(error, statement.sql, database)
 
         if isinstance(refusal, CostExceeded):
             plan = refusal.plan
 
-        return _verdict(given, refusal, plan, await _inspected(given.sql, database))
+        return _verdict(statement, refusal, plan, await _inspected(statement.sql, database))
 
-    async def run(self, given: GivenSql) -> dict[str, Any]:
-        """Run `given`, and return the answer's body with its rows.
+    async def run(self, statement: GivenSql) -> dict[str, Any]:
+        """Run `statement`, and return the answer's body with its rows.
 
         Raises:
             StatementRejected, QueryTimeout, DatabaseUnavailable: as for the agent's own SQL.
         """
-        occasion = Occasion("sql_run", given.run_id, given.actor, database=self._database)
+        occasion = Occasion("sql_run", statement.run_id, statement.actor, database=self._database)
         context = self._new_context(occasion)
         started = time.perf_counter()
         try:
             async with asyncio.timeout(self._request_timeout_s):
-                plan = await context.validate(given.sql)
+                plan = await context.validate(statement.sql)
                 planned = time.perf_counter()
-                result = await context.database.run(given.sql)
+                result = await context.database.run(statement.sql)
         except TimeoutError as exc:
             raise QueryTimeout(_TOO_LONG) from exc
         except InvalidSql as error:
-            raise await _explained(error, given.sql, context.database) from error
+            raise await _explained(error, statement.sql, context.database) from error
 
         ended = time.perf_counter()
         catalog = await context.database.catalog()
-        names = await reference_names(given.sql, result, context.database, given.lang)
+        names = await reference_names(statement.sql, result, context.database, statement.lang)
         return {
-            "sql": given.sql,
-            **shown_result(given.sql, result, catalog, given.lang, names),
+            "sql": statement.sql,
+            **shown_result(statement.sql, result, catalog, statement.lang, names),
             "plan": plan.shown() if plan else None,
-            "warnings": [*given.warnings, *(notice.to(given.lang) for notice in result.notices)],
-            "run_id": given.run_id,
+            "warnings": [
+                *statement.warnings,
+                *(notice.to(statement.lang) for notice in result.notices),
+            ],
+            "run_id": statement.run_id,
             "timings_ms": {
                 "validate": _milliseconds(planned - started),
                 "execute": _milliseconds(ended - planned),
@@ -146,7 +149,7 @@ async def _inspected(sql: str, database: Database) -> Inspected | None:
 
 
 def _verdict(
-    given: GivenSql,
+    statement: GivenSql,
     refusal: StatementRejected | None,
     plan: PlanEstimate | None,
     used: Inspected | None,
@@ -156,12 +159,12 @@ def _verdict(
         "ok": refusal is None,
         "verdict": "refused" if refusal else "accepted",
         "error_type": refusal.error_type if refusal else None,
-        "error": refusal.message(given.lang) if refusal else None,
+        "error": refusal.message(statement.lang) if refusal else None,
         "position": invalid.position if invalid else None,
         "suggestions": list(invalid.suggestions) if invalid else [],
         **_used_objects(used),
         "plan": plan.shown() if plan else None,
-        "warnings": given.warnings,
+        "warnings": statement.warnings,
         "timestamp": timestamps.now(),
     }
 

@@ -5,7 +5,12 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
 
-from agent.answers.figure_tracing import FigureSource, Traced, traced_figures, tracing_warnings
+from agent.answers.figure_tracing import (
+    FigureSource,
+    TracedFigures,
+    traced_figures,
+    tracing_warnings,
+)
 from agent.thinking import Skills
 from agent.tools.session import ToolSession
 from agent.tools.tool import ToolFindings, ToolResult
@@ -76,13 +81,17 @@ def limit_warning(limit: Text, lang: Lang) -> str:
 
 
 async def found_so_far(
-    inquiry: Inquiry, session: ToolSession, rules: Skills, told: str = "", emit: Emit | None = None
+    inquiry: Inquiry,
+    session: ToolSession,
+    rules: Skills,
+    already_read: str = "",
+    emit: Emit | None = None,
 ) -> str:
     """Return the answer of a question that a limit has stopped: rules put the results into words.
 
     Args:
-        told: what the user has read of the answer; the text begins with it.
-        emit: passes the text on that follows `told`.
+        already_read: what the user has read of the answer; the text begins with it.
+        emit: passes the text on that follows `already_read`.
     """
     findings = _latest_with_rows(session)
     text = _STOPPED_EMPTY.to(inquiry.lang)
@@ -90,14 +99,14 @@ async def found_so_far(
         summary = await rules.summarize(inquiry, findings.sql, findings.result)
         text = _SO_FAR.to(inquiry.lang) + summary.value
 
-    added = f"\n\n{text}" if told else text
+    added = f"\n\n{text}" if already_read else text
     if emit is not None:
         emit(added)
 
-    return told + added
+    return already_read + added
 
 
-def _traced(ended: ToolAnswer, session: ToolSession, today: date) -> Traced:
+def _traced(ended: ToolAnswer, session: ToolSession, today: date) -> TracedFigures:
     queried = {findings.call_id for findings in _queried(session)}
     sources = []
     for call_id, result in session.results.items():
@@ -116,7 +125,7 @@ def _figure_source(call_id: str, result: ToolResult) -> FigureSource:
     return FigureSource(call_id, result.found.result, result.found.sql)
 
 
-def _resting_on(session: ToolSession, traced: Traced) -> ToolFindings | None:
+def _resting_on(session: ToolSession, traced: TracedFigures) -> ToolFindings | None:
     """Return the result that the answer rests on.
 
     It is the last that was shown again as a chart, else the last that a figure of the text comes

@@ -79,14 +79,14 @@ def _resolved(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> Mappin
 
 def _alternatives(written: dict[str, Any], branches: list[dict[str, Any]]) -> dict[str, Any]:
     """Return one type or null as one node, as strict endpoints document it; others as they are."""
-    said = {key: value for key, value in written.items() if key != "anyOf"}
+    annotations = {key: value for key, value in written.items() if key != "anyOf"}
     others = [branch for branch in branches if branch.get("type") != "null"]
     is_nullable = len(others) == 1 and len(branches) > 1
     if not is_nullable or not isinstance(others[0].get("type"), str):
-        return {**said, "anyOf": branches}
+        return {**annotations, "anyOf": branches}
 
     only = others[0]
-    nullable = {**only, **said, "type": [only["type"], "null"]}
+    nullable = {**only, **annotations, "type": [only["type"], "null"]}
     if "enum" in only:
         nullable["enum"] = [*only["enum"], None]
 

@@ -218,8 +218,8 @@ def _metrics(query: str, catalog: Catalog) -> Iterator[dict[str, Any]]:
     words = terms_with_roots(query)
     metrics: list[tuple[int, dict[str, Any]]] = []
     for metric in catalog.metrics:
-        said = [name for name in (metric.name, *metric.names.all) if _is_said(name, words)]
-        if not said:
+        names = [name for name in (metric.name, *metric.names.all) if _is_said(name, words)]
+        if not names:
             continue
 
         table = catalog.by_key[metric.table]
@@ -229,9 +229,9 @@ def _metrics(query: str, catalog: Catalog) -> Iterator[dict[str, Any]]:
             "layer": layer_of(table),
             "description": _expression_text(metric.expression, table, catalog),
             "score": 1.0,
-            "reasons": [f"name: {name}" for name in said][:_MOST_REASONS],
+            "reasons": [f"name: {name}" for name in names][:_MOST_REASONS],
         }
-        metrics.append((max(map(len, said)), entry))
+        metrics.append((max(map(len, names)), entry))
 
     metrics.sort(key=lambda one: -one[0])
     yield from (entry for _, entry in metrics)

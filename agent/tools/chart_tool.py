@@ -38,11 +38,11 @@ def chart_tool() -> Tool[DrawChart]:
         drawn = ", ".join(
             f"{key}={chart[key]}" for key in ("x", "y", "series") if chart[key] is not None
         )
-        told = (
+        text = (
             f"The user sees a {chart['type']} chart ({drawn}) of the rows of {arguments.call_id}."
         )
         return ToolResult(
-            told, Text(f"图表：{chart['title']}", f"Chart: {chart['title']}"), found=findings
+            text, Text(f"图表：{chart['title']}", f"Chart: {chart['title']}"), found=findings
         )
 
     return Tool(

@@ -91,9 +91,9 @@ async def _ask_model(
     text = AnswerText(dialogue.told, emit)
     on_token: OnToken | None = text.feed if emit else None
     reply = await session.ask(dialogue.transcript, offer, on_token, text.restart)
-    told = (
+    read_so_far = (
         text.on_the_way(reply)
         if reply.tool_calls
         else text.answer(reply, session.question.answer_lang)
     )
-    return ModelReply(reply, replace(dialogue, told=told))
+    return ModelReply(reply, replace(dialogue, told=read_so_far))

@@ -22,17 +22,17 @@ def entry_lines(entries: Iterable[Mapping[str, Any]], nothing: str, *, about: st
     if not lines:
         return nothing
 
-    told = [about] if about else []
+    shown = [about] if about else []
     room = _BUDGET
     for place, line in enumerate(lines):
         room -= estimated_tokens(f"{line}\n")
         if room < 0:
-            told.append(f"({len(lines) - place} more are left out: ask for less at once.)")
+            shown.append(f"({len(lines) - place} more are left out: ask for less at once.)")
             break
 
-        told.append(line)
+        shown.append(line)
 
-    return "\n".join(told)
+    return "\n".join(shown)
 
 
 def safe_values(value: Any) -> Any:

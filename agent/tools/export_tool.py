@@ -33,14 +33,14 @@ def export_tool(*, max_rows: int) -> Tool[ExportRows]:
         findings = rows_of(arguments.call_id, context)
         url = _link(findings.call_id, arguments.format, context.question)
         offer = {"call_id": findings.call_id, "format": arguments.format, "url": url}
-        told = (
+        text = (
             f"The answer shows the user a link to the file: {url}. It can be fetched once the "
             f"question is answered, "
             f"and holds up to {max_rows} rows as they are then."
         )
         name = arguments.format
         return ToolResult(
-            told, Text(f"{name} 文件的链接", f"Link to the {name} file"), shown={"exports": [offer]}
+            text, Text(f"{name} 文件的链接", f"Link to the {name} file"), shown={"exports": [offer]}
         )
 
     return Tool(

@@ -52,12 +52,14 @@ class FirstPrompts:
         """
         schema = await self._parts.schema(inquiry)
         parts_within = await self._parts.within(inquiry, "tools")
-        said = {"table_hint": table_hint(inquiry.table), "today": self._today().isoformat()}
+        placeholders = {"table_hint": table_hint(inquiry.table), "today": self._today().isoformat()}
         steps = passage(f"steps_of_{flow}")
 
         def within(budget: PromptBudget) -> FirstPrompt:
             parts = parts_within(budget)
-            messages = prompt("answer_with_tools", inquiry.lang, steps=steps, **parts, **said)
+            messages = prompt(
+                "answer_with_tools", inquiry.lang, steps=steps, **parts, **placeholders
+            )
             return FirstPrompt(tuple(messages), parts, schema.fits(budget.schema))
 
         whole = within(self._parts.budget)

@@ -28,7 +28,8 @@ def rows_of(call_id: str, context: ToolContext) -> ToolFindings:
         raise NotFound(_NO_ROWS)
 
     latest = list(context.found)[-_MOST_NAMED:]
-    said, named = one_line(call_id, 80), ", ".join(latest)
+    wanted, named = one_line(call_id, 80), ", ".join(latest)
     raise NotFound(
-        Text(_NO_CALL.zh.format(said, named), _NO_CALL.en.format(said, named)), suggestions=latest
+        Text(_NO_CALL.zh.format(wanted, named), _NO_CALL.en.format(wanted, named)),
+        suggestions=latest,
     )

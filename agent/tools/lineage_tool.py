@@ -91,8 +91,8 @@ def _qualified_table(name: str, column: str | None, catalog: Catalog) -> str:
     """
     table = table_named(name, catalog)
     if column is not None and table.column(column) is None:
-        said = one_line(column, _MOST_NAME)
-        zh = _NO_COLUMN.zh.format(table.name, said)
-        raise NotFound(Text(zh, _NO_COLUMN.en.format(table.name, said)))
+        column_line = one_line(column, _MOST_NAME)
+        zh = _NO_COLUMN.zh.format(table.name, column_line)
+        raise NotFound(Text(zh, _NO_COLUMN.en.format(table.name, column_line)))
 
     return qualified(table)

@@ -79,12 +79,12 @@ def _fitting_examples(
 
     Drafts alone have a target.
     """
-    wanted = {name.casefold() for name in targets}
+    folded_targets = {name.casefold() for name in targets}
     fitting = []
     for example in examples:
         is_verified = example.trust in CONFIDENCES
         reads_a_source = not sources or not sources.isdisjoint(example.tables)
-        has_target = not wanted or _target(example) in wanted
+        has_target = not folded_targets or _target(example) in folded_targets
         if is_verified and reads_a_source and has_target:
             fitting.append(example)
 

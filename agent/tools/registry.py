@@ -27,7 +27,14 @@ from agent.extensions.points import (
     RecoveryStrategy,
 )
 from agent.question import Question
-from agent.tools.tool import Arguments, Tool, ToolContext, ToolFindings, ToolResult, failed
+from agent.tools.tool import (
+    Arguments,
+    Tool,
+    ToolContext,
+    ToolFindings,
+    ToolResult,
+    failed_result_of,
+)
 from common.actor import Actor
 from common.audit import Audit, CallOutcome, Occasion
 from common.errors import Cancelled, CituError, Forbidden, InternalError
@@ -149,9 +156,9 @@ class ToolRegistry:
         Raises:
             ValueError: as the class.
         """
-        kept = [tool for tool in self._tools.values() if tool.name not in without]
+        remaining = [tool for tool in self._tools.values() if tool.name not in without]
         return ToolRegistry(
-            [*kept, *more],
+            [*remaining, *more],
             self._open_database,
             self._audit,
             (*self._transforms, *transforms),
@@ -236,7 +243,7 @@ class ToolRegistry:
                 result: ToolResult = await tool.run(context, arguments)
                 outcome.error_type = result.error_type
         except CituError as error:
-            result = failed(error)
+            result = failed_result_of(error)
         except asyncio.CancelledError:
             self._note(call, occasion, started, Cancelled.error_type)
             raise
@@ -394,8 +401,8 @@ def _location(loc: Sequence[int | str]) -> str:
 
 def _not_now(call: ToolCall, offered: Collection[str]) -> ToolResult:
     name = one_line(call.name, _MOST_LOCATION)
-    said = f"{name} can't be called now. Call one of: {_name_list(offered)}."
-    return ToolResult(said, _NOT_NOW, NOT_OFFERED)
+    message = f"{name} can't be called now. Call one of: {_name_list(offered)}."
+    return ToolResult(message, _NOT_NOW, NOT_OFFERED)
 
 
 def _broken_tool() -> ToolResult:

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from agent.answers.shown_result import shown_result
 from agent.thinking.llm.repair_hints import error_text
-from agent.thinking.llm.rows_text import extent, row_line, rows_text
+from agent.thinking.llm.rows_text import row_count_phrases, row_line, rows_text
 from agent.tools.tool import EVERYONE, Arguments, Tool, ToolContext, ToolFindings, ToolResult
 from common.errors import InvalidSql
 from common.ports import Database
@@ -15,7 +15,7 @@ from common.values import Catalog, QueryResult
 from knowledge.language.safe_text import identifier, one_line
 from knowledge.language.spelling import alike
 from knowledge.tables.name_suggestions import with_suggestions
-from knowledge.values.filter_correction import looks_empty, unfounded
+from knowledge.values.filter_correction import looks_empty, missing_comparisons
 from knowledge.values.personal_data import open_values
 
 NAME = "run_sql"
@@ -44,7 +44,7 @@ def run_sql_tool(*, samples: bool) -> Tool[RunSql]:
     """
 
     async def run(context: ToolContext, arguments: RunSql) -> ToolResult:
-        return await queried(NAME, arguments.sql, context, samples=samples)
+        return await sql_result(NAME, arguments.sql, context, samples=samples)
 
     return Tool(
         NAME,
@@ -60,7 +60,7 @@ def run_sql_tool(*, samples: bool) -> Tool[RunSql]:
     )
 
 
-async def queried(
+async def sql_result(
     tool: str, sql: str, context: ToolContext, *, samples: bool, is_planned: bool = False
 ) -> ToolResult:
     """Return the rows of `sql` as the call's result, or what is wrong with it.
@@ -86,13 +86,13 @@ async def queried(
     catalog = await database.catalog()
     shown = shown_result(sql, result, catalog, context.question.answer_lang)
     findings = ToolFindings(context.call_id, tool, sql, result, shown)
-    told = "\n".join(
+    text = "\n".join(
         [
             result_text(result),
             *(_why_empty(sql, catalog, samples=samples) if looks_empty(result) else ()),
         ]
     )
-    return ToolResult(told, _summary(result), found=findings)
+    return ToolResult(text, _summary(result), found=findings)
 
 
 async def not_valid(error: InvalidSql, sql: str, database: Database) -> ToolResult:
@@ -100,14 +100,14 @@ async def not_valid(error: InvalidSql, sql: str, database: Database) -> ToolResu
     have been meant.
     """
     catalog = await database.catalog()
-    told = f"{error.error_type}: {error_text(error, sql, catalog)}"
-    return ToolResult(told, with_suggestions(error, sql, catalog).text, error.error_type)
+    text = f"{error.error_type}: {error_text(error, sql, catalog)}"
+    return ToolResult(text, with_suggestions(error, sql, catalog).text, error.error_type)
 
 
 def result_text(result: QueryResult) -> str:
     """Return the rows as a model is shown them: how many, of which types, and the first of them."""
     rows, shown = rows_text(result, most_rows=_MOST_ROWS, most_chars=_MOST_CHARS)
-    count, listed = extent(result, shown)
+    count, listed = row_count_phrases(result, shown)
     lines = [
         f"{count}. {listed}" if result.rows else "0 rows.",
         f"types: {row_line(result.column_types)[:_MOST_CHARS]}",
@@ -122,19 +122,19 @@ def result_text(result: QueryResult) -> str:
 
 
 def _summary(result: QueryResult) -> Text:
-    said = _ONE_ROW if result.row_count == 1 else _ROWS
+    form = _ONE_ROW if result.row_count == 1 else _ROWS
     if result.is_limited:
-        said = _MORE_ROWS
+        form = _MORE_ROWS
 
-    return Text(said.zh.format(result.row_count), said.en.format(result.row_count))
+    return Text(form.zh.format(result.row_count), form.en.format(result.row_count))
 
 
 def _why_empty(sql: str, catalog: Catalog, *, samples: bool) -> Iterator[str]:
-    for comparison in list(unfounded(sql, catalog))[:_MOST_UNFOUNDED]:
+    for comparison in list(missing_comparisons(sql, catalog))[:_MOST_UNFOUNDED]:
         table, column = comparison.table, comparison.column
-        said = one_line(comparison.text, _MOST_VALUE_CHARS)
+        value = one_line(comparison.text, _MOST_VALUE_CHARS)
         line = (
-            f"No row has {row_line([said])} in {identifier(table.name)}.{identifier(column.name)}."
+            f"No row has {row_line([value])} in {identifier(table.name)}.{identifier(column.name)}."
         )
         near = alike(comparison.text, open_values(table, column))[:_MOST_SIMILAR] if samples else ()
         yield f"{line} Similar stored values: {row_line(near)}" if near else line

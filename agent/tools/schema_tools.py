@@ -137,16 +137,16 @@ def schema_tools(reader: SchemaReader) -> tuple[Tool[SearchSchema], Tool[Describ
             arguments.words, arguments.limit or _FOUND_BY_DEFAULT, catalog, context.question
         )
         schema = await reader.described(catalog)
-        told = await asyncio.to_thread(_search_result_text, schema, tables, arguments.words)
+        text = await asyncio.to_thread(_search_result_text, schema, tables, arguments.words)
         count = len(tables)
-        return ToolResult(told, Text(f"找到 {count} 个相关的表", f"{count} tables found"))
+        return ToolResult(text, Text(f"找到 {count} 个相关的表", f"{count} tables found"))
 
     async def describe(context: ToolContext, arguments: DescribeTable) -> ToolResult:
         catalog = await context.database.catalog()
         table = table_named(arguments.table, catalog)
         schema = await reader.described(catalog)
-        told = await asyncio.to_thread(_told_of, table, schema, samples=reader.samples)
-        return ToolResult(told, Text(f"表 {table.name} 的结构", f"Columns of {table.name}"))
+        text = await asyncio.to_thread(_told_of, table, schema, samples=reader.samples)
+        return ToolResult(text, Text(f"表 {table.name} 的结构", f"Columns of {table.name}"))
 
     everyone = frozenset({EVERYONE})
     return (

@@ -24,7 +24,7 @@ from knowledge.values.personal_data import Privacy, open_values, privacy_of
 from knowledge.values.stored_values import labelled_values, meant_values
 from knowledge.values.value_matching import Place, may_be_told
 from knowledge.values.value_patterns import Stretch
-from knowledge.values.value_search import MOST_COLUMNS, ValueRequest, ValueSearch, searched
+from knowledge.values.value_search import MOST_COLUMNS, ValueRequest, ValueSearch, searched_columns
 
 _MOST_WORDS = 200  # characters; no stored value that a question names is longer
 _MOST_TABLES = 20  # by what the words have to do with
@@ -84,16 +84,19 @@ def search_values_tool(search: ValueSearch, reader: SchemaReader) -> Tool[Search
     async def run(context: ToolContext, arguments: SearchValues) -> ToolResult:
         catalog = await context.database.catalog()
         scope = await _scope(arguments, catalog, reader)
-        known = await asyncio.to_thread(lambda: list(_known(arguments.words, scope)))
-        places = [held.place for held in islice(searched(_places(scope), catalog), MOST_COLUMNS)]
+        in_catalog = await asyncio.to_thread(lambda: list(_known(arguments.words, scope)))
+        places = [
+            column.place
+            for column in islice(searched_columns(_places(scope), catalog), MOST_COLUMNS)
+        ]
         looked_up = await _looked_up(arguments.words, places, search, catalog, context.database)
         hits = sorted(
-            dict.fromkeys((*known, *looked_up)), key=lambda hit: _BEST_FIRST.index(hit.how)
+            dict.fromkeys((*in_catalog, *looked_up)), key=lambda hit: _BEST_FIRST.index(hit.how)
         )
         schema = await reader.described(catalog)
         lines = [_hit_line(hit, schema.name(hit.table)) for hit in hits[:_MOST_FOUND]]
-        told = "\n".join([_headline(hits, scope, is_searched=search.is_on), *lines])
-        return ToolResult(told, Text(f"找到 {len(hits)} 个值", f"{len(hits)} values found"))
+        text = "\n".join([_headline(hits, scope, is_searched=search.is_on), *lines])
+        return ToolResult(text, Text(f"找到 {len(hits)} 个值", f"{len(hits)} values found"))
 
     return Tool(
         "search_values",
@@ -143,17 +146,17 @@ async def _likely(words: str, catalog: Catalog, reader: SchemaReader) -> Sequenc
 
 
 def _columns_named(name: str, tables: Iterable[Table]) -> list[tuple[Table, Column]]:
-    wanted = name.replace('"', "").rpartition(".")[2].casefold()
+    folded_name = name.replace('"', "").rpartition(".")[2].casefold()
     everywhere = [(table, column) for table in tables for column in table.columns]
-    with_name = [named for named in everywhere if named[1].name.casefold() == wanted]
+    with_name = [named for named in everywhere if named[1].name.casefold() == folded_name]
     if not with_name:
         names = list(dict.fromkeys(column.name for _, column in everywhere))
-        near = closest(wanted, names, _MOST_NEAR, _LEAST_LIKENESS)
+        near = closest(folded_name, names, _MOST_NEAR, _LEAST_LIKENESS)
         raise NotFound(_no_column(one_line(name, _MOST_VALUE_CHARS), near), suggestions=near)
 
     if all(privacy_of(table, column) is Privacy.PRIVATE for table, column in with_name):
-        said = identifier(with_name[0][1].name)
-        raise Forbidden(Text(_PERSONAL.zh.format(said), _PERSONAL.en.format(said)))
+        column_name = identifier(with_name[0][1].name)
+        raise Forbidden(Text(_PERSONAL.zh.format(column_name), _PERSONAL.en.format(column_name)))
 
     return with_name
 

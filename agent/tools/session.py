@@ -17,7 +17,7 @@ from agent.question import Question
 from agent.thinking.llm.reasoning import visible_text
 from agent.tools.registry import NOT_OFFERED, ToolRegistry, Use
 from agent.tools.tool import ToolFindings, ToolResult, rows_event
-from agent.tools.tool_limits import Spent, ToolLimits
+from agent.tools.tool_limits import SpentBudget, ToolLimits
 from agent.tools.transcript import Transcript
 from common.audit import Occasion
 from common.errors import LlmUnavailable
@@ -67,7 +67,7 @@ class ToolSession:
         model: ChatModel,
         limits: ToolLimits,
         *,
-        spent: Spent = Spent(),  # noqa: B008 - it can't change
+        spent: SpentBudget = SpentBudget(),  # noqa: B008 - it can't change
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.question = question

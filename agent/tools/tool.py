@@ -119,7 +119,7 @@ class Tool(Generic[A]):
         return ToolDefinition(self.name, self.description, argument_schema(self.arguments))
 
 
-def failed(error: CituError) -> ToolResult:
+def failed_result_of(error: CituError) -> ToolResult:
     """Return the result of a call that ended in `error`; models are told in English."""
     return ToolResult(f"{error.error_type}: {error.text.en}", error.text, error.error_type)
 

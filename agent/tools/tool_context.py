@@ -58,14 +58,14 @@ class ToolAgentContext:
 
 
 @dataclass(frozen=True)
-class Begun:
+class PreparedQuestion:
     """A question with what is known of it, and warnings about what could not be known."""
 
     inquiry: Inquiry
     warnings: tuple[str, ...] = ()
 
 
-async def begun(context: ToolAgentContext) -> Begun:
+async def prepared_question(context: ToolAgentContext) -> PreparedQuestion:
     """Return the question with the catalogue, the earlier turns and the stored values that it
     names.
 
@@ -83,10 +83,12 @@ async def begun(context: ToolAgentContext) -> Begun:
         history=history,
     )
     found_values = await context.look_up(inquiry, False)
-    return Begun(replace(inquiry, found_values=found_values), (*_ignored(question), *warnings))
+    return PreparedQuestion(
+        replace(inquiry, found_values=found_values), (*_ignored(question), *warnings)
+    )
 
 
-async def remembered(inquiry: Inquiry, context: ToolAgentContext) -> Inquiry:
+async def with_experience(inquiry: Inquiry, context: ToolAgentContext) -> Inquiry:
     """Return the question with what has been learnt that may help; counts a use of each example,
     which the model is shown.
     """
@@ -97,8 +99,8 @@ async def remembered(inquiry: Inquiry, context: ToolAgentContext) -> Inquiry:
 
 def _ignored(question: Question) -> tuple[str, ...]:
     """Warn of fields of the request that only matter where questions are routed."""
-    given = {"routing_mode": question.routing_mode, "context_type": question.context_type}
-    fields = [name for name, value in given.items() if value is not None]
+    values = {"routing_mode": question.routing_mode, "context_type": question.context_type}
+    fields = [name for name, value in values.items() if value is not None]
     named = Text("、".join(fields), " and ".join(fields)).to(question.answer_lang)
     if fields:
         return (_NO_ROUTING.to(question.answer_lang).format(fields=named),)

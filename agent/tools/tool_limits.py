@@ -32,17 +32,17 @@ class ToolLimits:
 
 
 @dataclass(frozen=True)
-class Spent:
+class SpentBudget:
     """The calls and tokens that a question has used so far."""
 
     usage: Usage = Usage()  # noqa: RUF009 - it can't change
     tool_calls: int = 0
 
-    def with_model(self, usage: Usage) -> "Spent":
+    def with_model(self, usage: Usage) -> "SpentBudget":
         """Add a call of the model."""
         return replace(self, usage=self.usage + usage)
 
-    def with_tool(self) -> "Spent":
+    def with_tool(self) -> "SpentBudget":
         """Add a call of a tool."""
         return replace(self, tool_calls=self.tool_calls + 1)
 

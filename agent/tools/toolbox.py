@@ -123,8 +123,8 @@ def argument_transforms(provided: Provided) -> tuple[ArgumentTransform, ...]:
     Raises:
         ExtensionError: one can't be used.
     """
-    given = provided.settings.argument_transforms
-    return extensions_of("ARGUMENT_TRANSFORMS", given, ArgumentTransform, provided)
+    addresses = provided.settings.argument_transforms
+    return extensions_of("ARGUMENT_TRANSFORMS", addresses, ArgumentTransform, provided)
 
 
 def own_tools(provided: Provided) -> tuple[Tool[Any], ...]:

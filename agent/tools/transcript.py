@@ -51,8 +51,8 @@ class Exchange:
         if not self.said:
             return answered
 
-        said: Message = {"role": "user", "content": self.said}
-        return (*answered, said)
+        correction: Message = {"role": "user", "content": self.said}
+        return (*answered, correction)
 
 
 def _shortened(message: ToolMessage) -> ToolMessage:
@@ -63,7 +63,7 @@ def _shortened(message: ToolMessage) -> ToolMessage:
     return {**message, "content": f"{content[:_SHORT]}\n{_CUT}"}
 
 
-def closed(reply: Completion, results: Mapping[str, str]) -> Exchange:
+def complete_exchange(reply: Completion, results: Mapping[str, str]) -> Exchange:
     """Return the exchange of `reply`; calls without a result are answered by `NOT_RUN`.
 
     Args:

@@ -180,8 +180,8 @@ class Admission:
         """
         self.anonymity.refuse_foreign_page(request)
         head = head_of(request)
-        kept = replace(head, headers=Headers(head.headers))  # not the request, which ends
-        return Visitor(kept, request.remote_addr, is_sent_by_operator())
+        own_head = replace(head, headers=Headers(head.headers))  # not the request, which ends
+        return Visitor(own_head, request.remote_addr, is_sent_by_operator())
 
     def caller_of(self, visitor: Visitor) -> Actor:
         """Return the caller in whose name a visitor asks now. Reads a file, so call it in a thread.

@@ -29,7 +29,7 @@ from typing import Any
 
 from api.access.names import MOST_NAME_CHARS, is_name
 from common.actor import ATTRIBUTE_NAME, Attributes, attributes_of
-from common.timestamps import written
+from common.timestamps import utc_text
 
 _log = logging.getLogger(__name__)
 
@@ -184,7 +184,7 @@ class KeyFile:
         now = datetime.now(UTC)
         expires_at = None
         if expires_in_days is not None:
-            expires_at = written(now + timedelta(days=expires_in_days))
+            expires_at = utc_text(now + timedelta(days=expires_in_days))
 
         key = ApiKey(
             key_id=f"key_{secrets.token_hex(4)}",
@@ -194,7 +194,7 @@ class KeyFile:
             name=name,
             ending=text[-4:],
             sha256=hashlib.sha256(text.encode()).hexdigest(),
-            created_at=written(now),
+            created_at=utc_text(now),
             expires_at=expires_at,
             attributes=attributes,
         )
@@ -211,18 +211,18 @@ class KeyFile:
         revoked: list[ApiKey] = []
 
         def without(keys: tuple[ApiKey, ...]) -> tuple[ApiKey, ...]:
-            kept: list[ApiKey] = []
+            remaining: list[ApiKey] = []
             for key in keys:
                 if key.key_id == key_id:
                     revoked.append(key)
                 else:
-                    kept.append(key)
+                    remaining.append(key)
 
             if not revoked:
                 problem = f"there is no key {key_id!r}: 'list' shows their ids"
                 raise InvalidKeyRequest(problem)
 
-            return tuple(kept)
+            return tuple(remaining)
 
         self._change(without)
         return revoked[0]

@@ -261,8 +261,10 @@ class OpenIdLogin:
         except CituError as error:
             raise LoginFailure("invalid", f"the ID token is refused: {error}") from error
 
-        given = claims.get("nonce")
-        if not isinstance(given, str) or not secrets.compare_digest(given.encode(), nonce.encode()):
+        claimed_nonce = claims.get("nonce")
+        if not isinstance(claimed_nonce, str) or not secrets.compare_digest(
+            claimed_nonce.encode(), nonce.encode()
+        ):
             raise LoginFailure("invalid", "the ID token is of another attempt (nonce)")
 
         is_shared = isinstance(claims["aud"], list) and len(claims["aud"]) > 1

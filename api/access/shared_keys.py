@@ -37,14 +37,14 @@ class SharedKeys:
             StoreUnavailable: the store can't be read.
             KeysUnreadable: the file can't be written, or the store has something else.
         """
-        kept = await self._documents.read(_NAME)
-        if kept is None or (kept.revision == self._revision and self._file.is_needed()):
+        stored = await self._documents.read(_NAME)
+        if stored is None or (stored.revision == self._revision and self._file.is_needed()):
             return
 
-        if self._text_of_copy() != kept.text:
-            self._file.replace(kept.text)
+        if self._text_of_copy() != stored.text:
+            self._file.replace(stored.text)
 
-        self._revision = kept.revision
+        self._revision = stored.revision
 
     def _text_of_copy(self) -> str:
         try:
@@ -83,8 +83,8 @@ class SharedKeys:
             InvalidKeyRequest, KeysUnreadable: as `do`.
         """
         while True:
-            kept = await self._documents.read(_NAME)
-            before = kept.text if kept is not None else self._file.text()
+            stored = await self._documents.read(_NAME)
+            before = stored.text if stored is not None else self._file.text()
             with tempfile.TemporaryDirectory() as folder:
                 draft = KeyFile(Path(folder) / "api_keys.json")
                 if before:
@@ -93,7 +93,7 @@ class SharedKeys:
                 result = do(draft)
                 text = draft.text()
 
-            revision = kept.revision if kept is not None else 0
+            revision = stored.revision if stored is not None else 0
             if await self._documents.write(_NAME, text, revision):
                 await self.fetch()
                 return result

@@ -44,30 +44,30 @@ def agui_blueprint(
 
     @blueprint.post("/api/agui")
     def run_agent() -> Response:
-        given = parse_run_input(json_of(request), max_question_chars, agents)
-        actor, is_credible = acting_as(given.user_id), speaks_for_themselves()
-        if not isinstance(given.asked, InterruptAnswer):
-            question = replace(given.asked, actor=actor, is_credible=is_credible)
+        run_input = parse_run_input(json_of(request), max_question_chars, agents)
+        actor, is_credible = acting_as(run_input.user_id), speaks_for_themselves()
+        if not isinstance(run_input.asked, InterruptAnswer):
+            question = replace(run_input.asked, actor=actor, is_credible=is_credible)
             if question.database is not None:
                 databases.checked(question.database, actor)
 
-            given = replace(given, asked=question)
+            run_input = replace(run_input, asked=question)
 
-        held = HeldSlot(slots.take())
-        events = _events(runs, given, actor, held, request_language())
-        return event_stream(held.over(events), _sse_bytes, ping_interval_s=ping_interval_s)
+        held_slot = HeldSlot(slots.take())
+        events = _events(runs, run_input, actor, held_slot, request_language())
+        return event_stream(held_slot.over(events), _sse_bytes, ping_interval_s=ping_interval_s)
 
     return blueprint
 
 
 async def _events(
-    runs: RunService, given: RunInput, actor: Actor, held: HeldSlot, lang: Lang
+    runs: RunService, run_input: RunInput, actor: Actor, held_slot: HeldSlot, lang: Lang
 ) -> AsyncGenerator[list[Json], None]:
     """Yield the events of each frame together, because each piece wakes the thread that writes."""
-    translation = AguiEvents(given.thread_id, given.run_id)
+    translation = AguiEvents(run_input.thread_id, run_input.run_id)
     yield [translation.started()]
     try:
-        async with aclosing(await _frames(runs, given, actor, held)) as frames:
+        async with aclosing(await _frames(runs, run_input, actor, held_slot)) as frames:
             async for frame in frames:
                 events = translation.of(stored_event(frame.data).data)
                 if events:
@@ -80,15 +80,19 @@ async def _events(
         yield translation.of({"type": "error", **broken})
 
 
-async def _frames(runs: RunService, given: RunInput, actor: Actor, held: HeldSlot) -> Frames:
-    asked = given.asked
+async def _frames(
+    runs: RunService, run_input: RunInput, actor: Actor, held_slot: HeldSlot
+) -> Frames:
+    asked = run_input.asked
     if not isinstance(asked, InterruptAnswer):
-        return frames_of(runs, asked, held.give())
+        return frames_of(runs, asked, held_slot.give())
     if asked.is_refused:
         await runs.cancel(actor.owner, asked.waiting.run_id)
         return await last_frame(runs, actor.owner, asked.waiting.run_id)
 
-    return await frames_after(runs, actor, asked.waiting, lambda _asked: asked.payload, held.give())
+    return await frames_after(
+        runs, actor, asked.waiting, lambda _asked: asked.payload, held_slot.give()
+    )
 
 
 def _sse_bytes(events: list[Json]) -> bytes:

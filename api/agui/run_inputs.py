@@ -83,18 +83,18 @@ def parse_run_input(body: object, max_question_chars: int, agents: Collection[st
     if resume:
         return RunInput(thread_id, run_id, _answer(resume), user_id)
 
-    said = texts_of(body.get("messages"), "user")
-    if not said:
+    messages = texts_of(body.get("messages"), "user")
+    if not messages:
         raise InvalidRequest(_NO_QUESTION, field="messages")
 
-    question = question_text("messages", said[-1], max_question_chars)
+    question = question_text("messages", messages[-1], max_question_chars)
     fields = {**chosen, "question": question, "conversation_id": id_for(thread_id)}
     if chosen.get("agent") == ETL:
-        given = parse_etl_ask(fields, max_question_chars)
+        ask_request = parse_etl_ask(fields, max_question_chars)
     else:
-        given = parse_ask(fields, max_question_chars, agents)
+        ask_request = parse_ask(fields, max_question_chars, agents)
 
-    return RunInput(thread_id, run_id, given.question, user_id)
+    return RunInput(thread_id, run_id, ask_request.question, user_id)
 
 
 def _answer(resume: object) -> InterruptAnswer:

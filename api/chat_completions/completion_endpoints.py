@@ -89,15 +89,15 @@ def chat_completions_blueprint(
         headers = {name: request.headers.get(name, "") for name in CONVERSATION_HEADERS}
         asked = parse_completion(body, headers, max_question_chars)
         admission.count(current_caller(), request.remote_addr)
-        held = HeldSlot(slots.take())
+        held_slot = HeldSlot(slots.take())
         actor = acting_as(asked.user_id)
         is_credible = speaks_for_themselves()
         completion = _completion(asked)
 
         async def frames() -> Frames:
-            return await _frames(runs, asked, actor, held.give(), is_credible=is_credible)
+            return await _frames(runs, asked, actor, held_slot.give(), is_credible=is_credible)
 
-        pieces = held.over(_pieces(frames, asked, completion))
+        pieces = held_slot.over(_pieces(frames, asked, completion))
         return _response_of(asked, pieces, completion, ping_interval_s)
 
     blueprint.register_error_handler(Exception, _refused)

@@ -84,8 +84,8 @@ def parse_completion(
     if body.get("n") not in (None, 1):
         raise InvalidRequest(_ONE, field="n")
 
-    said = texts_of(body.get("messages"), "user")
-    if not said:
+    messages = texts_of(body.get("messages"), "user")
+    if not messages:
         raise InvalidRequest(_NO_MESSAGES, field="messages")
 
     options = body.get("stream_options")
@@ -95,9 +95,9 @@ def parse_completion(
 
     return CompletionRequest(
         model=model,
-        question=question_text("messages", said[-1], max_question_chars),
-        conversation_id=_conversation_id(headers, said[0]),
-        continues=len(said) > 1,
+        question=question_text("messages", messages[-1], max_question_chars),
+        conversation_id=_conversation_id(headers, messages[0]),
+        continues=len(messages) > 1,
         waiting=_waiting(body["messages"]),
         streams=streams is True,
         with_usage=isinstance(options, dict) and options.get("include_usage") is True,
@@ -108,15 +108,15 @@ def parse_completion(
 def last_message(body: object) -> str:
     """Return the last message of a user, in a body that need not be valid."""
     messages = body.get("messages") if isinstance(body, dict) else None
-    said = texts_of(messages, "user")
-    return said[-1] if said else ""
+    user_messages = texts_of(messages, "user")
+    return user_messages[-1] if user_messages else ""
 
 
 def _conversation_id(headers: Mapping[str, str], first: str) -> str:
     for name in CONVERSATION_HEADERS:
-        given = headers.get(name, "").strip()
-        if given:
-            return id_for(given)
+        external_id = headers.get(name, "").strip()
+        if external_id:
+            return id_for(external_id)
 
     if not first.strip():
         return new_conversation_id()
@@ -126,6 +126,6 @@ def _conversation_id(headers: Mapping[str, str], first: str) -> str:
 
 def _waiting(messages: list[Any]) -> WaitingRun | None:
     """Return the run that the latest answer named as waiting."""
-    said = texts_of(messages, "assistant")
-    name_in_text = _WAITING.search(said[-1]) if said else None
+    replies = texts_of(messages, "assistant")
+    name_in_text = _WAITING.search(replies[-1]) if replies else None
     return WaitingRun.parse(name_in_text[1]) if name_in_text is not None else None

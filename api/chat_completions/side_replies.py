@@ -33,11 +33,11 @@ def _requests() -> tuple[tuple[str, tuple[str, ...]], ...]:
 def _title_text(text: str) -> str:
     """Return the beginning of the chat's first message."""
     first_message = _FIRST_MESSAGE.search(text)
-    said = first_message[1].strip() if first_message is not None else "Citu"
-    if len(said) <= _MOST_TITLE:
-        return said
+    title = first_message[1].strip() if first_message is not None else "Citu"
+    if len(title) <= _MOST_TITLE:
+        return title
 
-    return said[: _MOST_TITLE - 1] + "…"
+    return title[: _MOST_TITLE - 1] + "…"
 
 
 _REPLIES: Mapping[str, Callable[[str], str]] = {

@@ -79,17 +79,17 @@ def _question(event: Json, lang: Lang, can_ask: bool) -> Step | None:
         asked = {"method": "elicitation/create", "params": form}
         return InputRequired({_ANSWER: asked}, {"answer_to": answer_to})
 
-    said = [str(event["prompt"])]
+    lines = [str(event["prompt"])]
     if event.get("choices"):
-        said.append(choices_text(event["choices"], lang))
+        lines.append(choices_text(event["choices"], lang))
     if event.get("schema"):
-        said.append(to_json(event["schema"]))
+        lines.append(to_json(event["schema"]))
 
-    said.append(_REPLY.to(lang).format(answer_to))
-    fields = {"response": said[0], "choices": list(event.get("choices") or ())}
+    lines.append(_REPLY.to(lang).format(answer_to))
+    fields = {"response": lines[0], "choices": list(event.get("choices") or ())}
     ids = {"conversation_id": event["conversation_id"], "run_id": event["run_id"]}
     body = {**fields, "answer_to": answer_to, **ids}
-    return Result({"content": texts("\n\n".join(said)), "structuredContent": body})
+    return Result({"content": texts("\n\n".join(lines)), "structuredContent": body})
 
 
 def _completed(event: Json, lang: Lang, _can_ask: bool) -> Step | None:
@@ -98,9 +98,9 @@ def _completed(event: Json, lang: Lang, _can_ask: bool) -> Step | None:
 
 
 def _error(event: Json, _lang: Lang, _can_ask: bool) -> Step | None:
-    told = {name: event[name] for name in _ERROR_FIELDS if event.get(name) is not None}
+    fields = {name: event[name] for name in _ERROR_FIELDS if event.get(name) is not None}
     message = f"{event['error_type']}: {event['error']}"
-    return Result(failed_result(message, told))
+    return Result(failed_result(message, fields))
 
 
 _ERROR_FIELDS = ("error_type", "retryable", "retry_after_s", "conversation_id", "run_id")

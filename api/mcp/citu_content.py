@@ -78,11 +78,11 @@ class CituContent:
             message = f"Unknown prompt: {call.name}; prompts/list says which there are"
             raise McpError(INVALID_PARAMS, message)
 
-        said = {"type": "text", "text": report_label(report, call.caller)}
+        content = {"type": "text", "text": report_label(report, call.caller)}
         yield Result(
             {
                 "description": _description_of(report, call.caller),
-                "messages": [{"role": "user", "content": said}],
+                "messages": [{"role": "user", "content": content}],
             }
         )
 
@@ -122,26 +122,26 @@ def _description_of(report: Report, caller: McpCaller) -> str:
     return report_label(report, caller)
 
 
-def _check_texts(given: Json, known: Mapping[str, Json]) -> None:
+def _check_texts(arguments: Json, schemas: Mapping[str, Json]) -> None:
     """Raise `InvalidRequest` for an argument that is no text, where the tool takes one.
 
     Values of other types are checked where they are read.
     """
-    for name, schema in known.items():
-        value = given.get(name)
+    for name, schema in schemas.items():
+        value = arguments.get(name)
         if schema.get("type") == "string" and value is not None and not isinstance(value, str):
             raise wrong(name, "一个字符串", "a string")
 
 
-def _check_names(given: Json, known: Mapping[str, Json], required: Sequence[str]) -> None:
+def _check_names(arguments: Json, schemas: Mapping[str, Json], required: Sequence[str]) -> None:
     """Raise `InvalidRequest` for arguments that the tool does not have, or lacks."""
     for name in required:
-        if given.get(name) is None:
+        if arguments.get(name) is None:
             raise InvalidRequest(Text(f"缺少 {name}。", f"{name} is missing."), field=name)
 
-    unknown = sorted(given.keys() - known.keys())
+    unknown = sorted(arguments.keys() - schemas.keys())
     if unknown:
-        listed = ", ".join(known)
+        listed = ", ".join(schemas)
         raise InvalidRequest(
             Text(
                 f"没有参数 {', '.join(unknown)}；可用的参数：{listed}。",

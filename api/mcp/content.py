@@ -39,16 +39,16 @@ class Result:
     body: Json
 
 
-def failed_result(message: str, told: Json) -> Json:
+def failed_result(message: str, details: Json) -> Json:
     """Return the body of a result that failed, from which a model can learn.
 
     Args:
-        told: what programs can act on.
+        details: what programs can act on.
     """
     return {
         "content": [{"type": "text", "text": message}],
         "isError": True,
-        "_meta": {"citu/error": dict(told)},
+        "_meta": {"citu/error": dict(details)},
     }
 
 

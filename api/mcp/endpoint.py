@@ -45,10 +45,10 @@ def mcp_blueprint(
             admission.count(current_caller(), request.remote_addr)
 
         streams = _streams(asked, always=method.streams)
-        held = HeldSlot(slots.take()) if method.works else None
-        replies = server.replies(asked, _caller(held, is_watching=streams))
-        if held is not None:
-            replies = held.over(replies)
+        held_slot = HeldSlot(slots.take()) if method.works else None
+        replies = server.replies(asked, _caller(held_slot, is_watching=streams))
+        if held_slot is not None:
+            replies = held_slot.over(replies)
         if streams:
             return event_stream(replies, _sse_bytes, ping_interval_s=ping_interval_s)
 
@@ -57,14 +57,14 @@ def mcp_blueprint(
     return blueprint
 
 
-def _caller(held: HeldSlot | None, *, is_watching: bool) -> McpCaller:
+def _caller(held_slot: HeldSlot | None, *, is_watching: bool) -> McpCaller:
     return McpCaller(
         acting_as(None),
         language_of_body({}, request.headers.get("Accept-Language")),
         is_authenticated() or is_sent_by_operator(),
         request.host_url.rstrip("/"),
         is_watching,
-        held.give if held is not None else holds_nothing,
+        held_slot.give if held_slot is not None else holds_nothing,
     )
 
 

@@ -98,11 +98,11 @@ async def _metrics(services: McpServices, caller: McpCaller, parts: Mapping[str,
 
 
 async def _reports(services: McpServices, caller: McpCaller, parts: Mapping[str, str]) -> Contents:
-    wanted = services.databases.checked(parse_database(parts), caller.actor)
+    database = services.databases.checked(parse_database(parts), caller.actor)
     listed = [
         {"question": report_label(report, caller), "sql": report.sql}
         for name, report in await open_reports(services, caller)
-        if name == wanted
+        if name == database
     ]
     return _json({"reports": listed})
 
@@ -110,14 +110,14 @@ async def _reports(services: McpServices, caller: McpCaller, parts: Mapping[str,
 async def _answer(services: McpServices, caller: McpCaller, parts: Mapping[str, str]) -> Contents:
     view = await services.runs.look(caller.actor.owner, parse_run_id(parts["run_id"]))
     data = view.last.data if view.last is not None else {}
-    kept = {"question": view.record.head.question, "state": view.record.state}
-    return _json({**kept, **answer_fields(data)})
+    run_fields = {"question": view.record.head.question, "state": view.record.state}
+    return _json({**run_fields, **answer_fields(data)})
 
 
 async def _rows(services: McpServices, caller: McpCaller, parts: Mapping[str, str]) -> Contents:
     run_id = parse_run_id(parts["run_id"])
-    wanted = WantedRows(run_id, caller.actor)
-    opened = await services.exports.open(wanted, caller.lang, with_names=False)
+    wanted_rows = WantedRows(run_id, caller.actor)
+    opened = await services.exports.open(wanted_rows, caller.lang, with_names=False)
     rows = opened.content.rows
     try:
         file = FORMATS[parts["format"]](stored_columns(rows.columns, rows.column_types))

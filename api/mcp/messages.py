@@ -188,10 +188,10 @@ def _check_headers(
         _check_header(NAME_HEADER, headers.get(NAME_HEADER, ""), name)
 
 
-def _check_header(name: str, given: str, expected: str) -> None:
-    if _decoded(given.strip()) != expected:
-        said = "is missing" if not given else "does not equal the body"
-        raise McpError(HEADER_MISMATCH, f"The header {name} {said}", {"header": name})
+def _check_header(name: str, value: str, expected: str) -> None:
+    if _decoded(value.strip()) != expected:
+        problem = "is missing" if not value else "does not equal the body"
+        raise McpError(HEADER_MISMATCH, f"The header {name} {problem}", {"header": name})
 
 
 def _decoded(text: str) -> str:

@@ -171,8 +171,8 @@ class McpServer:
         }
 
     async def _initialize(self, request: McpRequest, _caller: McpCaller) -> Json:
-        wanted = request.params.get("protocolVersion")
-        version = wanted if wanted in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[0]
+        client_version = request.params.get("protocolVersion")
+        version = client_version if client_version in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[0]
         return {
             "protocolVersion": version,
             "capabilities": _CAPABILITIES,
@@ -359,11 +359,11 @@ def _text_parameter(request: McpRequest, name: str) -> str:
 
 
 def _error_json(error: CituError) -> dict[str, Any]:
-    told: dict[str, Any] = {"error_type": error.error_type, "retryable": error.retryable}
+    fields: dict[str, Any] = {"error_type": error.error_type, "retryable": error.retryable}
     if error.retry_after_s is not None:
-        told["retry_after_s"] = error.retry_after_s
+        fields["retry_after_s"] = error.retry_after_s
 
-    return told | error.details()
+    return fields | error.details()
 
 
 def _status(error: McpError, request: McpRequest) -> int:

@@ -106,10 +106,13 @@ class LiveSocket(asyncio.Protocol):
 
     def connection_lost(self, _exc: Exception | None) -> None:
         """Note that nothing can be sent any more."""
-        said = self._wire.close_sent or self._wire.close_rcvd
+        close_frame = self._wire.close_sent or self._wire.close_rcvd
         _log.info(
             "a socket ended",
-            extra={"closed_with": said.code if said else None, "messages": self._count},
+            extra={
+                "closed_with": close_frame.code if close_frame else None,
+                "messages": self._count,
+            },
         )
         self._wire.receive_eof()
         for name in tuple(self._timers):

@@ -60,6 +60,7 @@ class Sockets:
         return Takeover(headers, connection, partial(self._begin, answers, slot), slot.release)
 
     def _begin(self, answers: Answers, slot: Slot, connection: socket.socket) -> None:
+        """Serve the connection on the event loop, from the request's thread."""
         context = Context()  # not the request's own, whose objects would live as long as the socket
         context.run(request_id.set, request_id.get())
         serving = self._serve(answers, slot, connection)

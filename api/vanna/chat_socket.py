@@ -100,7 +100,7 @@ class _Chat:
         yield to_bytes(_completion(envelope, asked.kept_request_id))
 
     async def _chunks(self, asked: ChatRequest) -> AsyncGenerator[Chunk, None]:
-        """Raise what refuses the request, before the first chunk."""
+        """Yield the chunks that answer a message; raise what refuses it before the first one."""
         caller = await asyncio.to_thread(self.admission.caller_of, self.visitor)
         is_credible = caller.user_id is not None or self.visitor.is_operator
         chat_caller = ChatCaller(

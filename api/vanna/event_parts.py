@@ -303,15 +303,15 @@ class EventParts:
         return []
 
     def _error(self, event: Mapping[str, Any]) -> Iterable[ChatPart]:
-        said = str(event.get("error") or "")
+        message = str(event.get("error") or "")
         self._is_writing = False  # what is written so far stays
         yield from self._end_all("error")
-        yield components.text(self._name("error"), f"❌ {said}")
+        yield components.text(self._name("error"), f"❌ {message}")
         if event.get("retryable") and self.question:
             again = Button(_AGAIN.to(self.lang), self.question, "primary")
             yield components.buttons(self._name("again"), [again])
 
-        yield components.status_bar("error", _FAILED.to(self.lang), said)
+        yield components.status_bar("error", _FAILED.to(self.lang), message)
         yield components.open_input(_PLACEHOLDER.to(self.lang))
 
     # --------------------------------------------------------------------------

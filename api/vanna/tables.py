@@ -58,9 +58,10 @@ def titles_of(result: Mapping[str, Any], lang: Lang) -> list[str]:
     return _each_once(titles)
 
 
-def _one_per_column(columns: Sequence[str], given: Any) -> list[Any]:
-    if isinstance(given, list) and len(given) == len(columns):
-        return given
+def _one_per_column(columns: Sequence[str], entries: Any) -> list[Any]:
+    """Return the list if it has an entry for each column, else one of None."""
+    if isinstance(entries, list) and len(entries) == len(columns):
+        return entries
 
     return [None] * len(columns)
 

@@ -29,7 +29,7 @@ from databases.catalog.sampling_permission import SamplingPermission
 from databases.catalog.server_facts import read_facts
 from databases.engines.capabilities import UNKNOWN_ENGINE, Capabilities, Lack
 from databases.row_context import BEGIN
-from databases.row_view import unrevealing
+from databases.row_view import without_row_facts
 from guard import ServerFacts
 from guard.facts import Key
 from postgres.connection import Connection
@@ -147,11 +147,11 @@ class CatalogReader:
         """Return `read`, but with the objects kept before where they are equal: what others derived
         from these stays valid.
         """
-        kept = self._kept
-        if kept is None:
+        before = self._kept
+        if before is None:
             return read
 
-        return await asyncio.to_thread(_merge, kept, read)
+        return await asyncio.to_thread(_merge, before, read)
 
     async def _reload(self) -> Knowledge:
         try:
@@ -169,24 +169,24 @@ class CatalogReader:
         return self._kept
 
 
-def _merge(kept: Knowledge, read: Knowledge) -> Knowledge:
-    catalog, facts = kept.catalog, kept.facts
-    if kept.catalog != read.catalog:
-        catalog = _with_known_tables(kept.catalog, read.catalog)
-    if kept.facts != read.facts:
+def _merge(before: Knowledge, read: Knowledge) -> Knowledge:
+    catalog, facts = before.catalog, before.facts
+    if before.catalog != read.catalog:
+        catalog = _with_known_tables(before.catalog, read.catalog)
+    if before.facts != read.facts:
         facts = read.facts
 
     merged = Knowledge(catalog, facts, read.secured)
-    return kept if merged == kept else merged
+    return before if merged == before else merged
 
 
-def _with_known_tables(kept: Catalog, read: Catalog) -> Catalog:
+def _with_known_tables(before: Catalog, read: Catalog) -> Catalog:
     """Return `read` with the objects of the tables that have not changed: two copies of thousands
     would take much memory.
     """
-    kept_tables = kept.by_key
+    tables_before = before.by_key
     tables = (
-        table if kept_tables.get(table.key) != table else kept_tables[table.key]
+        table if tables_before.get(table.key) != table else tables_before[table.key]
         for table in read.tables
     )
     return replace(read, tables=tuple(tables))
@@ -235,7 +235,7 @@ async def read_knowledge(
     secured: frozenset[Key] = frozenset()
     if secure is not None:
         secured = await asyncio.to_thread(readers_of, await secure(connection, facts), facts)
-        catalog = unrevealing(catalog, secured)
+        catalog = without_row_facts(catalog, secured)
 
     open_relations = (
         relation for relation in relations if (relation.schema, relation.name) not in secured

@@ -123,7 +123,7 @@ ORDER BY 1, 2
 
 
 @dataclass(frozen=True)
-class Reach:
+class ReachableObjects:
     """The relations and functions that statements may use.
 
     Attributes:
@@ -147,7 +147,7 @@ class PolicyCheck:
         problems: what shows rows past policies, as of the latest reading; None before the first.
     """
 
-    def __init__(self, reach: Callable[[ServerFacts], Reach]) -> None:
+    def __init__(self, reach: Callable[[ServerFacts], ReachableObjects]) -> None:
         self.problems: tuple[Text, ...] | None = None
         self._reach = reach
 
@@ -165,9 +165,9 @@ class PolicyCheck:
             )
             raise DatabaseUnavailable(texts.UNREADABLE) from exc
 
-        known = self.problems or ()
+        noted = self.problems or ()
         for problem in policies.problems:
-            if problem not in known:
+            if problem not in noted:
                 _log.warning("ROW_CONTEXT: %s", problem.en)
 
         self.problems = policies.problems
@@ -200,7 +200,7 @@ class _View:
     owner_passes: frozenset[str]
 
 
-async def read_policies(connection: Connection, reach: Reach) -> Policies:
+async def read_policies(connection: Connection, reach: ReachableObjects) -> Policies:
     """Find the tables with row-level security and what bypasses it; raises psycopg2's errors."""
     secured: list[Key] = []
     owned: list[Key] = []
@@ -234,7 +234,7 @@ async def _of_role(connection: Connection, owned: Iterable[Key]) -> list[Text]:
     return problems
 
 
-async def _of_relatives(connection: Connection, reach: Reach) -> list[Text]:
+async def _of_relatives(connection: Connection, reach: ReachableObjects) -> list[Text]:
     problems: list[Text] = []
     rows = (await connection.query(_READABLE_RELATIVES)).rows
     for is_child, schema, name, other_schema, other in rows:
@@ -249,7 +249,7 @@ async def _of_relatives(connection: Connection, reach: Reach) -> list[Text]:
     return problems
 
 
-async def _of_views(connection: Connection, reach: Reach) -> list[Text]:
+async def _of_views(connection: Connection, reach: ReachableObjects) -> list[Text]:
     views = await _read_views(connection)
     if not views:
         return []
@@ -359,7 +359,7 @@ class _Passing:
         return reader is not None and table in reader and table in self.tables
 
 
-async def _of_functions(connection: Connection, reach: Reach) -> list[Text]:
+async def _of_functions(connection: Connection, reach: ReachableObjects) -> list[Text]:
     rows = (await connection.query(_DEFINERS)).rows
     owners = {(schema, name): owner for schema, name, owner in rows}  # overloads have one name
     return [

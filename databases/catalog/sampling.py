@@ -146,11 +146,13 @@ class Sampler:
                 self._keep_period(place, moments)
 
     async def _sample_tables(
-        self, samples: Iterable[Sample], known: Collection[tuple[str, str]]
+        self, samples: Iterable[Sample], with_statistics: Collection[tuple[str, str]]
     ) -> None:
-        """Sample tables until time or room is used up; `known` are those with statistics."""
+        """Sample tables until time or room is used up; those `with_statistics` last."""
         until = time.monotonic() + _SAMPLING_S
-        for sample in sorted(samples, key=lambda each: _sampling_order(each.relation, known)):
+        for sample in sorted(
+            samples, key=lambda each: _sampling_order(each.relation, with_statistics)
+        ):
             if self._chars_left <= 0 or time.monotonic() > until:
                 break
 
@@ -282,13 +284,16 @@ class Sampler:
     def _keep(self, key: _Place, values: Iterable[str], *, is_complete: bool) -> None:
         """Keep the values of a column, unless they would take too much room."""
         filled = list(filter(None, values))
-        kept = sorted(value for value in filled if len(value) <= _MAX_VALUE_CHARS)
-        size = sum(map(len, kept))
+        short_values = sorted(value for value in filled if len(value) <= _MAX_VALUE_CHARS)
+        size = sum(map(len, short_values))
         if size > min(_MAX_COLUMN_CHARS, self._chars_left):
             return
-        if kept:
+        if short_values:
             self._chars_left -= size
-            self._values[key] = (tuple(kept), is_complete and len(kept) == len(filled))
+            self._values[key] = (
+                tuple(short_values),
+                is_complete and len(short_values) == len(filled),
+            )
 
 
 def _is_worth_reading(relation: CatalogRelation) -> bool:
@@ -302,13 +307,13 @@ def _is_worth_reading(relation: CatalogRelation) -> bool:
 
 
 def _sampling_order(
-    relation: CatalogRelation, known: Collection[tuple[str, str]]
+    relation: CatalogRelation, with_statistics: Collection[tuple[str, str]]
 ) -> tuple[bool, bool, int]:
     """Return the key that sorts tables without statistics first, then small ones; views last.
 
     Views may be slow, and mostly show values that tables hold.
     """
-    is_known = (relation.schema, relation.name) in known
+    is_known = (relation.schema, relation.name) in with_statistics
     if relation.bytes is None:
         return (True, is_known, 0)
 

@@ -81,14 +81,14 @@ class SourceNote:
 
     def text(self) -> str:
         """Return the note as the text of its server's comment."""
-        kept = [asdict(keys) for keys in self.keys if keys.has_any]
+        key_entries = [asdict(keys) for keys in self.keys if keys.has_any]
         note = {
             "citu_source": _VERSION,
             "kind": self.kind,
             "schemas": dict(self.schemas),
             "reader": self.reader,
             "has_views": self.has_views,
-            "keys": kept,
+            "keys": key_entries,
             "digests": [[*key, digest] for key, digest in self.digests.items()],
             "comments": [[*key, dict(digests)] for key, digests in self.comments.items()],
             "has_references": self.has_references,

@@ -144,10 +144,10 @@ def surroundings(account: Account | None) -> dict[str, Any]:
     """Return arguments for `subprocess`: the user, a directory that all can enter, an environment
     without PostgreSQL's own variables.
     """
-    kept = {
+    environment = {
         name: value
         for name, value in os.environ.items()
         if not name.startswith(("PG", "LC_", "LANG"))
     }
     user = {"user": account.uid, "group": account.gid, "extra_groups": []} if account else {}
-    return {"cwd": "/", "env": kept | {"LC_ALL": "C"}, **user}
+    return {"cwd": "/", "env": environment | {"LC_ALL": "C"}, **user}

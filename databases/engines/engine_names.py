@@ -41,8 +41,8 @@ def engine_of(version: str, extensions: Mapping[str, str]) -> Engine:
         if match is not None:
             return Engine(name, next(filter(None, match.groups()), None))
 
-    said = _POSTGRES.search(version)
-    number = said[1] if said else None
+    postgres_match = _POSTGRES.search(version)
+    number = postgres_match[1] if postgres_match else None
     for extension, name in _BY_EXTENSION:
         if extension in extensions:
             return Engine(name, extensions[extension], number)

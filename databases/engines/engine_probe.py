@@ -192,8 +192,10 @@ class _Probe:
         if isinstance(rows, psycopg2.Error):
             return False
 
-        told = dict(rows)
-        return all(told.get(name) == said for name, said in _KNOWN_VOLATILITY.items())
+        by_server = dict(rows)
+        return all(
+            by_server.get(name) == volatility for name, volatility in _KNOWN_VOLATILITY.items()
+        )
 
     async def _tried(self, sql: str) -> list[tuple[Any, ...]] | psycopg2.Error:
         """Return the rows of `sql`, or why it was refused; its transaction is over then."""

@@ -16,7 +16,7 @@ from databases.execution.guarded import (
     Action,
     ExecutingDatabase,
     GuardedDatabase,
-    Proven,
+    ProvenStatement,
     RedactedRows,
     WrappedDatabase,
 )
@@ -46,7 +46,7 @@ class AuditedDatabase(ExecutingDatabase):
     async def execute(self, sql: str, action: Action[T]) -> T:
         line = _Line(sql)
 
-        async def act(guarded: GuardedDatabase, proven: Proven) -> T:
+        async def act(guarded: GuardedDatabase, proven: ProvenStatement) -> T:
             line.sql_as_run = proven.sql_as_run
             return await action.act(guarded, proven)
 

@@ -46,7 +46,7 @@ Prepare = Callable[[Catalog, Catalog], Awaitable[None]]
 
 
 @dataclass(frozen=True)
-class Proven:
+class ProvenStatement:
     """A statement that the guard has proven for one actor.
 
     Attributes:
@@ -85,7 +85,7 @@ class Action(Generic[T]):
         runs: whether the statement runs, and isn't only planned.
     """
 
-    act: Callable[["GuardedDatabase", Proven], Awaitable[T]]
+    act: Callable[["GuardedDatabase", ProvenStatement], Awaitable[T]]
     runs: bool = True
 
 
@@ -109,7 +109,7 @@ class ExecutingDatabase(ABC):
         return await self.execute(sql, RUN)
 
     async def stream(self, sql: str, most_rows: int) -> RowStream:
-        async def begin(guarded: "GuardedDatabase", proven: Proven) -> RowStream:
+        async def begin(guarded: "GuardedDatabase", proven: ProvenStatement) -> RowStream:
             return await guarded.streamed(proven, most_rows)
 
         return await self.execute(sql, Action(begin))
@@ -257,7 +257,7 @@ class GuardedDatabase(ExecutingDatabase):
     async def execute(self, sql: str, action: Action[T], view: RowView = ALL_ROWS) -> T:
         return await action.act(self, await self.proven(sql, view))
 
-    async def proven(self, sql: str, view: RowView = ALL_ROWS) -> Proven:
+    async def proven(self, sql: str, view: RowView = ALL_ROWS) -> ProvenStatement:
         """Return the one statement in `sql`, for actors who see the rows of `view`.
 
         Raises what `inspect` raises.
@@ -270,7 +270,7 @@ class GuardedDatabase(ExecutingDatabase):
             raise
 
         inspection = await self.inspect(sql)
-        proven = Proven(inspection.statement, inspection.sent, growth=inspection.growth)
+        proven = ProvenStatement(inspection.statement, inspection.sent, growth=inspection.growth)
         if view.is_open:
             return proven
 
@@ -297,7 +297,7 @@ class GuardedDatabase(ExecutingDatabase):
         endings = tuple(f".{name}" for name in self._hiding)
         return any(table.endswith(endings) for table in inspection.tables)
 
-    async def planned(self, proven: Proven) -> PlanEstimate:
+    async def planned(self, proven: ProvenStatement) -> PlanEstimate:
         """Return the planner's estimate; raises `CostExceeded` for a plan beyond the limits."""
         explain = partial(self._inner.explain, proven.sent, proven.context)
         plan = await self._with_redacted_errors(explain, proven)
@@ -307,12 +307,12 @@ class GuardedDatabase(ExecutingDatabase):
         self._limits.admit(plan, catalog)
         return plan
 
-    async def executed(self, proven: Proven) -> QueryResult:
+    async def executed(self, proven: ProvenStatement) -> QueryResult:
         """Return the rows up to the caps; raises `CostExceeded` for too much that is gathered."""
         run = partial(self._inner.run, proven.sent, proven.context, gathers=proven.gathers)
         return await self._with_redacted_errors(run, proven)
 
-    async def streamed(self, proven: Proven, most_rows: int) -> RowStream:
+    async def streamed(self, proven: ProvenStatement, most_rows: int) -> RowStream:
         """Begin the statement, and return its rows page by page."""
         begin = partial(
             self._inner.stream, proven.sent, most_rows, proven.context, gathers=proven.gathers
@@ -320,7 +320,9 @@ class GuardedDatabase(ExecutingDatabase):
         rows = await self._with_redacted_errors(begin, proven)
         return RedactedRows(rows, lambda: self._with_redacted_errors(rows.page, proven))
 
-    async def _with_redacted_errors(self, act: Callable[[], Awaitable[T]], proven: Proven) -> T:
+    async def _with_redacted_errors(
+        self, act: Callable[[], Awaitable[T]], proven: ProvenStatement
+    ) -> T:
         """Run `act`; take out of its errors what these actors may not see.
 
         They also lose positions in what was sent, if it is not what was given.
@@ -332,17 +334,17 @@ class GuardedDatabase(ExecutingDatabase):
             refusal = without_hidden_names(
                 error, proven.statement, knowledge.catalog, knowledge.facts
             )
-            told = _limit_said(refusal, proven)
-            if isinstance(told, InvalidSql):
+            shown_error = _limit_said(refusal, proven)
+            if isinstance(shown_error, InvalidSql):
                 if not proven.tells:
-                    told = without_values(told, proven.statement)
+                    shown_error = without_values(shown_error, proven.statement)
                 if proven.sql_as_run is not None:
-                    told.position = None
+                    shown_error.position = None
 
-            if told is error:
+            if shown_error is error:
                 raise
 
-            raise told from error
+            raise shown_error from error
 
     @property
     def stuck_connections(self) -> int:
@@ -354,7 +356,7 @@ class GuardedDatabase(ExecutingDatabase):
         self._inner.close()
 
 
-def _limit_said(error: StatementRejected, proven: Proven) -> StatementRejected:
+def _limit_said(error: StatementRejected, proven: ProvenStatement) -> StatementRejected:
     """Return what users are told where PostgreSQL refused an amount, or what is gathered."""
     if not isinstance(error, InvalidSql):
         return error

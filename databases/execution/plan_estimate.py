@@ -134,8 +134,8 @@ def with_known_scans(
     for scan in plan.scans:
         names += [scan, *above.get(scan, ())]
 
-    known = [name for name in dict.fromkeys(names) if name in catalog.by_name]
-    return replace(plan, scans=tuple(known))
+    scans = [name for name in dict.fromkeys(names) if name in catalog.by_name]
+    return replace(plan, scans=tuple(scans))
 
 
 _UNTOLD = Text(

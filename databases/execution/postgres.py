@@ -50,7 +50,7 @@ from databases.execution.results import (
 from databases.execution.row_stream import CursorRows
 from databases.execution.statement_errors import NAMES_NOT_UNICODE, TOO_LARGE, translated
 from databases.options import DatabaseOptions
-from databases.row_context import BEGIN, NOBODYS, RowContext, fitting
+from databases.row_context import BEGIN, NOBODYS, RowContext, blaming_settings
 from postgres.connecting import PostgresLimits, connect
 from postgres.connection import Connection, TextRows
 from postgres.pool import ConnectionCounts, Pool
@@ -241,7 +241,7 @@ class PostgresDatabase:
             explain = _explain_without_block
 
         offset = len(begin) + len(command)
-        with fitting(context, sql):
+        with blaming_settings(context, sql):
             return await self._with_connection(
                 lambda connection: explain(connection, begin, command + sql), sql, offset
             )
@@ -258,7 +258,7 @@ class PostgresDatabase:
         begin = self._begun(context, gathers=gathers)
         offset = len(begin) + len(SELECT_ROW)
         try:
-            with fitting(context, sql):
+            with blaming_settings(context, sql):
                 return await self._with_connection(
                     lambda connection: self._fetch(connection, begin, sql), sql, offset
                 )
@@ -395,7 +395,7 @@ class PostgresDatabase:
             deadline_s=self._deadline_s,
         )
         try:
-            with fitting(context, sql):
+            with blaming_settings(context, sql):
                 await rows.open()
         except BaseException:
             await rows.aclose()

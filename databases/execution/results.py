@@ -140,8 +140,8 @@ async def whole_result(fetched: TextRows, types: Mapping[int, PgType], caps: Cap
     fitting = list(_fitting(fetched.rows, caps))
     fetched.rows.clear()
     renders = _renderers(fetched.columns, fitting, types)
-    kept = await _rendered(fitting, renders)
-    return _query_result(fetched, types, kept, is_limited=len(kept) < total)
+    rendered_rows = await _rendered(fitting, renders)
+    return _query_result(fetched, types, rendered_rows, is_limited=len(rendered_rows) < total)
 
 
 async def rendered_page(fetched: TextRows, types: Mapping[int, PgType]) -> list[list[Any]]:
@@ -239,17 +239,17 @@ async def _rendered(rows: list[Row], renders: Sequence[Render]) -> list[list[Any
 
     Empties `rows`, to free the texts.
     """
-    kept: list[list[Any]] = []
+    rendered_rows: list[list[Any]] = []
     rows.reverse()
     until = time.monotonic() + _TURN_S
     while rows:
         cells = zip(rows.pop(), renders, strict=True)
-        kept.append([None if cell is None else render(cell) for cell, render in cells])
+        rendered_rows.append([None if cell is None else render(cell) for cell, render in cells])
         if time.monotonic() > until:
             await asyncio.sleep(0)
             until = time.monotonic() + _TURN_S
 
-    return kept
+    return rendered_rows
 
 
 def _query_result(

@@ -77,12 +77,12 @@ class CursorRows:
         if connection is None or self.is_limited:
             return []
 
-        wanted = min(self._next_rows, self._left + 1)  # one more tells whether there are more
+        row_count = min(self._next_rows, self._left + 1)  # one more tells whether there are more
         async with translated(
             self._deadline_s, self._sql, lambda: connection.ahead + len(self._begin)
         ):
             fetched = await connection.query(
-                f"{begin}FETCH FORWARD {wanted} FROM citu", most_bytes=_MOST_BYTES
+                f"{begin}FETCH FORWARD {row_count} FROM citu", most_bytes=_MOST_BYTES
             )
             types = await self._types.of(fetched.columns, connection)
 
@@ -91,12 +91,12 @@ class CursorRows:
         self.is_limited = len(fetched.rows) > self._left
         del fetched.rows[self._left :]
         self._left -= len(fetched.rows)
-        self._next_rows = _rows_after(fetched.rows, wanted)
+        self._next_rows = _rows_after(fetched.rows, row_count)
         return await rendered_page(fetched, types)
 
 
-def _rows_after(rows: list[Row], wanted: int) -> int:
+def _rows_after(rows: list[Row], fetched_count: int) -> int:
     """Return how many rows the page after these should have."""
     chars = sum(map(len, filter(None, chain.from_iterable(rows))))
     fitting = _PAGE_CHARS * len(rows) // max(1, chars)
-    return max(1, min(fitting, wanted * _MOST_GROWTH, _MOST_ROWS))
+    return max(1, min(fitting, fetched_count * _MOST_GROWTH, _MOST_ROWS))

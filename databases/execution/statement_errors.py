@@ -120,14 +120,14 @@ def translate(error: psycopg2.Error, sql: str = "", offset: int = 0) -> CituErro
 
 def _invalid(error: psycopg2.Error, sql: str, offset: int) -> InvalidSql:
     hint = error.diag.message_hint
-    said = _primary(error)
+    message = _primary(error)
     text = None
     if error.pgcode == _NOT_SUPPORTED:
-        text = shard_refusal(said)
+        text = shard_refusal(message)
 
     return InvalidSql(
-        f"{said}. {text.en}" if text else said,
-        detail_zh=f"{said}。{text.zh}" if text else None,
+        f"{message}. {text.en}" if text else message,
+        detail_zh=f"{message}。{text.zh}" if text else None,
         sqlstate=error.pgcode,
         position=_position(error, sql, offset),
         hint=_cut(hint) if hint else None,
@@ -210,10 +210,10 @@ _MYSQL_AWAY = Text(
 
 
 def _of_wrapper(error: psycopg2.Error, sql: str, offset: int) -> CituError:
-    said = error.diag.message_primary or ""
-    if _ENDED.search(said):
+    message = error.diag.message_primary or ""
+    if _ENDED.search(message):
         return QueryTimeout(TIMED_OUT)
-    if _NO_MYSQL.search(said):
+    if _NO_MYSQL.search(message):
         return DatabaseUnavailable(_MYSQL_AWAY)
 
     return _unavailable(error, sql, offset)

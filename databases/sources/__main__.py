@@ -51,42 +51,42 @@ def _parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return 1 when it failed for a source."""
     parser = _parser()
-    given = parser.parse_args(arguments)
-    if not given.hub:
+    options = parser.parse_args(arguments)
+    if not options.hub:
         parser.error("give the hub's URL by --hub or HUB_URL")
 
     try:
-        hub = Hub(given.hub, _say)
+        hub = Hub(options.hub, _say)
     except SourceError as error:
         _complain(error)
         return 1
 
     try:
-        return _run(hub, given)
+        return _run(hub, options)
     finally:
         hub.close()
 
 
-def _run(hub: Hub, given: argparse.Namespace) -> int:
-    if given.command == "attach":
-        return _exit_status_of(partial(_attach, hub, given))
+def _run(hub: Hub, options: argparse.Namespace) -> int:
+    if options.command == "attach":
+        return _exit_status_of(partial(_attach, hub, options))
 
-    each = {"refresh": hub.refresh, "check": hub.check, "detach": hub.detach}[given.command]
-    results = [_exit_status_of(partial(each, name)) for name in given.names or hub.names()]
+    each = {"refresh": hub.refresh, "check": hub.check, "detach": hub.detach}[options.command]
+    results = [_exit_status_of(partial(each, name)) for name in options.names or hub.names()]
     return max(results, default=0)
 
 
-def _attach(hub: Hub, given: argparse.Namespace) -> None:
-    reader = given.reader or _asking_role()
-    schemas = [schema for schema in given.schemas.split(",") if schema]
-    address = source_address(given.url)
+def _attach(hub: Hub, options: argparse.Namespace) -> None:
+    reader = options.reader or _asking_role()
+    schemas = [schema for schema in options.schemas.split(",") if schema]
+    address = source_address(options.url)
     hub.attach(
-        given.name,
+        options.name,
         address,
         reader,
         schemas,
-        with_views=given.views,
-        with_references=not given.no_references,
+        with_views=options.views,
+        with_references=not options.no_references,
     )
 
 

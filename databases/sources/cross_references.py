@@ -159,10 +159,10 @@ def _values_agree(cursor: extensions.cursor, column: _Column, key: _Column) -> b
             ),
             [values],
         )
-        ((known,),) = cursor.fetchall()
+        ((matching,),) = cursor.fetchall()
     except psycopg2.Error:
         cursor.execute("ROLLBACK TO SAVEPOINT citu_values")
         return None
 
     cursor.execute("RELEASE SAVEPOINT citu_values")
-    return bool(values) and known == len(values)
+    return bool(values) and matching == len(values)

@@ -157,14 +157,14 @@ class Hub:
 
         with self._transaction() as cursor:
             self._create_server(cursor, name, address, note.reader)
-            made = hub_tables(cursor, source_tables, hub_schemas(name, source_tables))
-            self._make(cursor, name, made, note)
-            schema = next(iter(made.schemas.values()))
+            new_tables = hub_tables(cursor, source_tables, hub_schemas(name, source_tables))
+            self._make(cursor, name, new_tables, note)
+            schema = next(iter(new_tables.schemas.values()))
             prove_through_hub(self._connection, name, schema, note.reader)
 
         self._warn_of_collation(name, source_tables)
-        self._analyze(made.tables)
-        self._say_attached(name, len(made.tables))
+        self._analyze(new_tables.tables)
+        self._say_attached(name, len(new_tables.tables))
 
     def refresh(self, name: str) -> None:
         """Follow the changes of a source's tables; those that stay the same are not touched, nor
@@ -206,11 +206,13 @@ class Hub:
         prove_read_only(name, address)
         source_tables = self._source_tables(source, address)
         with self._transaction() as cursor:
-            made = hub_tables(cursor, source_tables, source.note.schemas)
-            changed = self._make(cursor, name, made, source.note)
+            new_tables = hub_tables(cursor, source_tables, source.note.schemas)
+            changed = self._make(cursor, name, new_tables, source.note)
 
-        self._analyze([hub_table for hub_table in made.tables if hub_table.table.key in changed])
-        self._say_refreshed(name, len(made.tables), len(changed))
+        self._analyze(
+            [hub_table for hub_table in new_tables.tables if hub_table.table.key in changed]
+        )
+        self._say_refreshed(name, len(new_tables.tables), len(changed))
 
     def check(self, name: str) -> None:
         """Prove once more that a source can only be read, and tell what has changed there.
@@ -231,9 +233,9 @@ class Hub:
 
         source_tables = self._source_tables(source, address)
         with self._transaction() as cursor:
-            made = hub_tables(cursor, source_tables, source.note.schemas)
+            new_tables = hub_tables(cursor, source_tables, source.note.schemas)
 
-        changed = _changed(source.note, made)
+        changed = _changed(source.note, new_tables)
         for key in sorted(changed):
             table = ".".join(key)
             self._say_text(
@@ -241,7 +243,7 @@ class Hub:
                 f"{name}: {table} has changed in the source: refresh it",
             )
 
-        self._say_checked(name, len(made.tables))
+        self._say_checked(name, len(new_tables.tables))
 
     def _source_tables(self, source: AttachedSource, address: SourceAddress) -> SourceTables:
         note = source.note
@@ -382,20 +384,20 @@ class Hub:
         self,
         cursor: extensions.cursor,
         name: str,
-        made: HubTables,
+        new_tables: HubTables,
         note_before: SourceNote,
     ) -> Collection[tuple[str, str]]:
         """Make the tables of a source that are not there as they should be; return their keys."""
-        changed = _changed(note_before, made)
-        comments = HubComments(cursor, made.schemas.values(), note_before.comments)
-        self._drop(cursor, made, note_before, changed)
-        for schema in made.schemas.values():
+        changed = _changed(note_before, new_tables)
+        comments = HubComments(cursor, new_tables.schemas.values(), note_before.comments)
+        self._drop(cursor, new_tables, note_before, changed)
+        for schema in new_tables.schemas.values():
             cursor.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(sql.Identifier(schema)))
 
-        for enum in sorted(made.enums - self._enums(cursor, made.schemas)):
+        for enum in sorted(new_tables.enums - self._enums(cursor, new_tables.schemas)):
             create_enum(cursor, enum)
 
-        for hub_table in made.tables:
+        for hub_table in new_tables.tables:
             if hub_table.table.key in changed:
                 create_table(cursor, name, hub_table)
 
@@ -403,12 +405,12 @@ class Hub:
             for column in hub_table.left_out:
                 self._say_left_out(name, ".".join((*hub_table.table.key, column)))
 
-        self._grant(cursor, note_before.reader, made.schemas)
-        digests = {hub_table.table.key: hub_table.digest for hub_table in made.tables}
+        self._grant(cursor, note_before.reader, new_tables.schemas)
+        digests = {hub_table.table.key: hub_table.digest for hub_table in new_tables.tables}
         note = replace(
             note_before,
-            schemas=made.schemas,
-            keys=list(made.keys()),
+            schemas=new_tables.schemas,
+            keys=list(new_tables.keys()),
             digests=digests,
             comments=comments.copied,
         )
@@ -425,16 +427,16 @@ class Hub:
     def _drop(
         self,
         cursor: extensions.cursor,
-        made: HubTables,
+        new_tables: HubTables,
         note_before: SourceNote,
         changed: Collection[tuple[str, str]],
     ) -> None:
         """Drop tables that have changed or are gone, and enums that no table needs any more."""
-        kept = {hub_table.table.key for hub_table in made.tables} - set(changed)
-        for key in sorted(set(note_before.digests) - kept):
+        unchanged = {hub_table.table.key for hub_table in new_tables.tables} - set(changed)
+        for key in sorted(set(note_before.digests) - unchanged):
             cursor.execute(sql.SQL("DROP FOREIGN TABLE IF EXISTS {}").format(sql.Identifier(*key)))
 
-        for enum in sorted(self._enums(cursor, made.schemas) - made.enums):
+        for enum in sorted(self._enums(cursor, new_tables.schemas) - new_tables.enums):
             place = sql.Identifier(enum.schema, enum.name)
             cursor.execute(sql.SQL("DROP TYPE {}").format(place))
 
@@ -526,8 +528,8 @@ class Hub:
                 cursor.execute(f"SET LOCAL lock_timeout = {_LOCK_MS}")
                 yield cursor
         except psycopg2.Error as error:
-            said = first_line(error, type(error).__name__)
-            raise SourceError(f"枢纽拒绝了：{said}", f"The hub refused: {said}") from error
+            reason = first_line(error, type(error).__name__)
+            raise SourceError(f"枢纽拒绝了：{reason}", f"The hub refused: {reason}") from error
 
     _KINDS: ClassVar[Mapping[str, _SourceKind]] = {
         "postgresql": _SourceKind(
@@ -564,10 +566,10 @@ def _options(pairs: Sequence[str] | None) -> Mapping[str, str]:
     return {name: value for name, _, value in split}
 
 
-def _changed(note_before: SourceNote, made: HubTables) -> set[tuple[str, str]]:
+def _changed(note_before: SourceNote, new_tables: HubTables) -> set[tuple[str, str]]:
     """Return the keys of tables that are not in the hub as they should be."""
     return {
         hub_table.table.key
-        for hub_table in made.tables
+        for hub_table in new_tables.tables
         if note_before.digests.get(hub_table.table.key) != hub_table.digest
     }

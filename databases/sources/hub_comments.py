@@ -60,11 +60,11 @@ class HubComments:
             kind: as SQL names it: `FOREIGN TABLE` or `VIEW`.
             table: as the source describes it, with the hub's schema.
         """
-        said = {column.name: column.comment for column in table.columns if column.comment}
+        comments = {column.name: column.comment for column in table.columns if column.comment}
         if table.comment:
-            said[TABLE] = table.comment
+            comments[TABLE] = table.comment
 
-        self.copied[table.key] = {name: _digest(comment) for name, comment in said.items()}
+        self.copied[table.key] = {name: _digest(comment) for name, comment in comments.items()}
         own = self._changed_in_hub(table.key)
         columns = [(column.name, own.get(column.name, column.comment)) for column in table.columns]
         comment_on(self._cursor, kind, table.key, own.get(TABLE, table.comment), columns)

@@ -81,10 +81,10 @@ def hub_tables(
     cursor: Cursor, source_tables: SourceTables, schemas: Mapping[str, str]
 ) -> HubTables:
     """Return the tables of a source as the hub can have them."""
-    known: dict[str, bool] = {}
+    types_there: dict[str, bool] = {}
     tables = []
     for table in source_tables.catalog.tables:
-        tables.append(_hub_table(cursor, table, source_tables, schemas, known))
+        tables.append(_hub_table(cursor, table, source_tables, schemas, types_there))
 
     return HubTables(_with_keys_among(tables), schemas)
 
@@ -94,20 +94,20 @@ def _hub_table(
     table: Table,
     source_tables: SourceTables,
     schemas: Mapping[str, str],
-    known: dict[str, bool],
+    types_there: dict[str, bool],
 ) -> HubTable:
     types: dict[str, str] = {}
     enums: set[EnumType] = set()
-    kept, left_out = [], []
+    copied_columns, left_out = [], []
     for column in table.columns:
         place = (table.schema, table.name, column.name)
         kind = source_tables.types[place]
-        written = _written(cursor, kind, schemas, known)
+        written = _written(cursor, kind, schemas, types_there)
         if written is None:
             left_out.append(column.name)
             continue
 
-        kept.append(column)
+        copied_columns.append(column)
         types[column.name] = written
         if kind.enum is not None:
             enums.add(_in_hub(kind.enum, schemas))
@@ -119,7 +119,9 @@ def _hub_table(
             target = (schemas[key.target[0]], key.target[1])
             foreign.append(ForeignKey(key.columns, target, key.target_columns))
 
-    moved = replace(table, schema=schema, columns=tuple(kept), foreign_keys=tuple(foreign))
+    moved = replace(
+        table, schema=schema, columns=tuple(copied_columns), foreign_keys=tuple(foreign)
+    )
     return HubTable(moved, table.key, types, frozenset(enums), tuple(left_out))
 
 
@@ -155,7 +157,7 @@ def _in_hub(enum: EnumType, schemas: Mapping[str, str]) -> EnumType:
 
 
 def _written(
-    cursor: Cursor, kind: SourceType, schemas: Mapping[str, str], known: dict[str, bool]
+    cursor: Cursor, kind: SourceType, schemas: Mapping[str, str], types_there: dict[str, bool]
 ) -> str | None:
     """Return how the hub writes the type; None when it has none of that name."""
     if kind.enum is not None:
@@ -165,11 +167,11 @@ def _written(
 
     if kind.is_builtin:
         return kind.name
-    if kind.name not in known:
+    if kind.name not in types_there:
         cursor.execute("SELECT pg_catalog.to_regtype(%s) IS NOT NULL", [kind.name])
-        known[kind.name] = cursor.fetchall() == [(True,)]
+        types_there[kind.name] = cursor.fetchall() == [(True,)]
 
-    return kind.name if known[kind.name] else None
+    return kind.name if types_there[kind.name] else None
 
 
 def create_enum(cursor: Cursor, enum: EnumType) -> None:

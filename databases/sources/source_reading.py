@@ -148,9 +148,9 @@ async def _read_all(
     for *place, name, builtin, enum_schema, enum, labels, is_array in (
         await connection.query(_TYPES)
     ).rows:
-        known = EnumType(enum_schema, enum, parse_texts(labels)) if enum else None
+        enum_type = EnumType(enum_schema, enum, parse_texts(labels)) if enum else None
         schema, table, column = place
-        types[schema, table, column] = SourceType(name, builtin == "t", known, is_array == "t")
+        types[schema, table, column] = SourceType(name, builtin == "t", enum_type, is_array == "t")
 
     ((collation,),) = (await connection.query(COLLATION)).rows
     return SourceTables(catalog, types, str(collation))

@@ -40,8 +40,10 @@ def prove_read_only(name: str, address: SourceAddress) -> None:
             if not _refuses_writes(connection):
                 dangers.append(_WRITES)
     except psycopg2.Error as error:
-        said = first_line(error, "no answer")
-        raise SourceError(f"无法读取 {name}：{said}", f"{name} can't be read: {said}") from error
+        reason = first_line(error, "no answer")
+        raise SourceError(
+            f"无法读取 {name}：{reason}", f"{name} can't be read: {reason}"
+        ) from error
 
     if dangers:
         raise _refusal(name, address, dangers)
@@ -102,9 +104,9 @@ def prove_through_hub(
             grants = cursor.fetchall()
             cursor.execute("ROLLBACK TO SAVEPOINT citu_look")
     except psycopg2.Error as error:
-        said = first_line(error, "no answer")
+        reason = first_line(error, "no answer")
         raise SourceError(
-            f"无法通过枢纽读取 {name}：{said}", f"{name} can't be read through the hub: {said}"
+            f"无法通过枢纽读取 {name}：{reason}", f"{name} can't be read through the hub: {reason}"
         ) from error
 
     if setting != ("on",):

@@ -11,7 +11,7 @@ from etl.binding.intent_checks import CheckedOperation, fitting_name, require
 from etl.binding.measure_binding import MeasureBinding, TypedMeasure
 from etl.binding.request_findings import NotBound
 from etl.binding.result_names import name_with_table
-from etl.binding.scope import ResultName, shown, tree_column
+from etl.binding.scope import ResultName, column_label, tree_column
 from etl.binding.transform_binding import TransformBinding
 from etl.meaning.bound import (
     AggregateStep,
@@ -93,9 +93,9 @@ class AggregateBinding:
         if typed.measure.function not in _ADDING:
             return frozenset()
 
-        held = set(_held_columns(typed.measure.tests))
+        tested_columns = set(_held_columns(typed.measure.tests))
         currencies = (self._currencies.currency_of(one, self._state.tree) for one in typed.money)
-        return frozenset() if held.intersection(currencies) else typed.money
+        return frozenset() if tested_columns.intersection(currencies) else typed.money
 
     def _key_type(self, key: BoundKey) -> str:
         if key.unit is None:
@@ -179,11 +179,11 @@ class AggregateBinding:
             if measure.date is not None:
                 of_metrics.append(measure.date)
 
-        said = self._said_date(of_metrics, owners)
-        if said is not None:
-            return said
+        declared = self._said_date(of_metrics, owners)
+        if declared is not None:
+            return declared
 
-        by_value = {shown(column): column for column in self._possible_dates(owners)}
+        by_value = {column_label(column): column for column in self._possible_dates(owners)}
         if not by_value:
             raise self._findings.refuse(
                 "unknown_name",
@@ -217,16 +217,16 @@ class AggregateBinding:
         self, of_metrics: Sequence[BoundColumn], owners: Sequence[str]
     ) -> BoundColumn | None:
         """Return the date that the semantic file gives a metric, else a table of the measures."""
-        said = list(of_metrics)
+        dates = list(of_metrics)
         for owner in owners:
             meaning = self._scope.sources[owner].table.meaning
             if meaning is not None and meaning.date_column is not None:
-                said.append(BoundColumn(owner, meaning.date_column))
+                dates.append(BoundColumn(owner, meaning.date_column))
 
-        if not said:
+        if not dates:
             return None
 
-        value = shown(said[0])
+        value = column_label(dates[0])
         text = Text(
             f"时间按语义文件取 {value}。",
             f"Periods are those of {value}, says the semantic file.",
@@ -234,7 +234,7 @@ class AggregateBinding:
         self._findings.assume(
             "date_column", text, self._order, decides=JoinedRows(), is_semantic=True
         )
-        return said[0]
+        return dates[0]
 
     def _dates(self, owners: Sequence[str]) -> list[BoundColumn]:
         dates: list[BoundColumn] = []
@@ -246,7 +246,7 @@ class AggregateBinding:
         return dates
 
     def _assume_zone(self, column: BoundColumn) -> None:
-        zone, name = self._state.time_zone, shown(column)
+        zone, name = self._state.time_zone, column_label(column)
         text = Text(f"{name} 按时区 {zone} 划分时间段。", f"Periods of {name} are those of {zone}.")
         not_null = BoundCondition(column, "not_null")
         self._findings.assume(
@@ -255,7 +255,7 @@ class AggregateBinding:
 
     def _assume_null_group(self, column: BoundColumn) -> None:
         if column.source and self._scope.stored(column).nullable:
-            name = shown(column)
+            name = column_label(column)
             text = Text(
                 f"{name} 为空的行归为一组。", f"Rows without a value in {name} are one group."
             )
@@ -333,7 +333,7 @@ class AggregateBinding:
 
         parted = {key.column for key in keys}
         parted.update(_held_columns(typed.measure.tests))
-        for money in sorted(typed.money, key=shown):
+        for money in sorted(typed.money, key=column_label):
             currency = self._currencies.currency_of(money, self._state.tree)
             if currency is None or currency in parted:
                 continue

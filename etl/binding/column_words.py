@@ -19,8 +19,8 @@ def _says(column: Column, place: str) -> bool:
     if not parts.isdisjoint(_WORDS.english.get(place)):
         return True
 
-    said = f"{name} {column.comment or ''}"
-    return any(word in said for word in _WORDS.chinese.get(place))
+    text = f"{name} {column.comment or ''}"
+    return any(word in text for word in _WORDS.chinese.get(place))
 
 
 def is_currency(column: Column) -> bool:

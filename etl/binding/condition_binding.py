@@ -15,7 +15,7 @@ from common.values import Column
 from etl.binding.intent_checks import comparison_of, require
 from etl.binding.join_links import are_comparable
 from etl.binding.request_findings import NotBound, RequestFindings, choice
-from etl.binding.scope import IntentScope, shown, tree_column
+from etl.binding.scope import IntentScope, column_label, tree_column
 from etl.binding.value_binding import bind_value, is_day, next_day
 from etl.meaning.bound import (
     AnyOf,
@@ -166,7 +166,7 @@ class ConditionBinding:
     def _assume_null_kept(self, column: BoundColumn) -> None:
         is_nullable = not column.source or self.scope.stored(column).nullable
         if is_nullable:
-            name = shown(column)
+            name = column_label(column)
             text = Text(
                 f"排除条件保留 {name} 为空的行。", f"Rows without a value in {name} are kept."
             )
@@ -214,36 +214,40 @@ class ConditionBinding:
     def _stored_value(self, column: BoundColumn, value: str) -> str:
         """Return how the column stores what is called so; asks where nothing is stored as that."""
         stored = self.scope.stored(column)
-        known = stored.allowed or stored.values
+        stored_values = stored.allowed or stored.values
         is_whole = bool(stored.allowed) or stored.is_complete
         # What is blank is not among the values that are known
-        if not known or value in known or not is_whole or not value.strip():
+        if not stored_values or value in stored_values or not is_whole or not value.strip():
             return value
 
-        meant = _meant_values(stored, value)
-        if len(meant) == 1:
-            name = shown(column)
+        values_of_name = _meant_values(stored, value)
+        if len(values_of_name) == 1:
+            name = column_label(column)
             text = Text(
-                f"{name} 中“{value}”按语义文件取存储值“{meant[0]}”。",
-                f"In {name}, “{value}” is stored as “{meant[0]}”, says the semantic file.",
+                f"{name} 中“{value}”按语义文件取存储值“{values_of_name[0]}”。",
+                f"In {name}, “{value}” is stored as “{values_of_name[0]}”, says the semantic file.",
             )
-            stored_as = BoundCondition(column, "=", meant[0])
+            stored_as = BoundCondition(column, "=", values_of_name[0])
             decides = FilteredRows(self.operation, column, ((stored_as,),))
             self.findings.assume(
                 "stored_value", text, self.operation, decides=decides, is_semantic=True
             )
-            return meant[0]
+            return values_of_name[0]
 
-        return self._asked_value(column, value, meant or known)
+        return self._asked_value(column, value, values_of_name or stored_values)
 
-    def _asked_value(self, column: BoundColumn, value: str, known: Sequence[str]) -> str:
-        name = shown(column)
+    def _asked_value(self, column: BoundColumn, value: str, stored_values: Sequence[str]) -> str:
+        name = column_label(column)
         prompt = Text(
             f"{name} 中没有存储“{value}”，指的是哪个值？",
             f"{name} stores no “{value}”. Which value is meant?",
         )
         ranked = process.extract(
-            value, list(known), scorer=fuzz.WRatio, processor=str.casefold, limit=_MOST_CHOICES
+            value,
+            list(stored_values),
+            scorer=fuzz.WRatio,
+            processor=str.casefold,
+            limit=_MOST_CHOICES,
         )
         choices = []
         for one, *_ in ranked:
@@ -290,7 +294,7 @@ class ConditionBinding:
 
     def _assume_zone(self, column: BoundColumn, type_: str) -> None:
         if kind_of_type(type_) == "timestamptz":
-            zone, name = self.time_zone, shown(column)
+            zone, name = self.time_zone, column_label(column)
             text = Text(
                 f"与 {name} 比较的日期按时区 {zone}。", f"Days of {name} are those of {zone}."
             )
@@ -299,7 +303,7 @@ class ConditionBinding:
             self.findings.assume("time_zone", text, self.operation, decides=decides)
 
     def _assume_whole_days(self, column: BoundColumn, values: Sequence[Any]) -> None:
-        name = shown(column)
+        name = column_label(column)
         text = Text(
             f"与 {name} 比较的日期表示一整天。",
             f"A day that {name} is compared with means all of that day.",

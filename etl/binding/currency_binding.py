@@ -8,7 +8,7 @@ from common.values import Catalog, Column, Table
 from etl.binding.column_words import is_currency, is_rate
 from etl.binding.join_binding import JoinTree
 from etl.binding.request_findings import RequestFindings, choice
-from etl.binding.scope import IntentScope, shown
+from etl.binding.scope import IntentScope, column_label
 from etl.meaning.bound import BoundColumn
 from etl.meaning.value_kinds import DAYS, kind_of_type
 from etl.schemas.requirement import Choice
@@ -119,7 +119,7 @@ class CurrencyQuestions:
 
         column = self._scope.stored(currency)
         choices.extend(self._currency_choices(column))
-        name = shown(currency)
+        name = column_label(currency)
         prompt = Text(
             f"金额有多种币种（{name}），怎样汇总？",
             f"The amounts are in several currencies ({name}). How are they added up?",

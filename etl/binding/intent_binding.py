@@ -15,7 +15,7 @@ from etl.binding.column_words import is_undone
 from etl.binding.intent_checks import CheckedOperation, check_intent, invalid
 from etl.binding.join_binding import JoinPlanner, JoinTree, PlannedJoin
 from etl.binding.request_findings import NotBound, RequestFindings, UserChoice
-from etl.binding.scope import IntentScope, said_names, shown, tree_column
+from etl.binding.scope import IntentScope, column_label, said_names, tree_column
 from etl.binding.source_tables import bind_sources, tables_named
 from etl.binding.step_binding import StepBinding, is_conditioned
 from etl.binding.target_binding import TargetBinding
@@ -170,10 +170,10 @@ class _IntentBinding:
 
     def _unlisted_sources(self) -> list[IntentSource]:
         """Return tables that joins name although they are not among the sources."""
-        known = set()
+        listed = set()
         for source in self._intent.data_sources:
             for one in _names_of(source):
-                known.add(one)
+                listed.add(one)
 
         names: dict[str, None] = {}
         for operation in self._operations:
@@ -183,15 +183,15 @@ class _IntentBinding:
 
         unlisted = []
         for name in names:
-            if name not in known:
+            if name not in listed:
                 unlisted.append(name)
 
-        kept: list[IntentSource] = []
+        sources: list[IntentSource] = []
         for name in unlisted:
             if self._is_other(name):
-                kept.append(IntentSource(table_name=name))
+                sources.append(IntentSource(table_name=name))
 
-        return kept
+        return sources
 
     def _is_other(self, name: str) -> bool:
         """Tell whether a name means a table that none of the sources is."""
@@ -274,8 +274,8 @@ class _IntentBinding:
     def _is_used(self, name: str, joined: Sequence[str]) -> bool:
         """Tell whether an operation names a source, or a column that none of the joined has."""
         spellings = []
-        for spelling, meant in self._scope.names.items():
-            if meant == name:
+        for spelling, source_name in self._scope.names.items():
+            if source_name == name:
                 spellings.append(spelling)
 
         columns = self._column_names(name).difference(*map(self._column_names, joined))
@@ -451,13 +451,13 @@ class _IntentBinding:
                 if bound not in state.conditioned:
                     self._assume_kept(bound, column.values)
 
-    def _assume_kept(self, column: BoundColumn, known: Sequence[str]) -> None:
+    def _assume_kept(self, column: BoundColumn, stored_values: Sequence[str]) -> None:
         """Note those of a column's values that look like void ones."""
-        values = [value for value in known if is_undone(value)]
+        values = [value for value in stored_values if is_undone(value)]
         if not values:
             return
 
-        name, listed = shown(column), ", ".join(values[:_MOST_SHOWN_VALUES])
+        name, listed = column_label(column), ", ".join(values[:_MOST_SHOWN_VALUES])
         text = Text(f"{name} 为 {listed} 的行保留在内。", f"Rows with {name} {listed} are kept.")
         undone = BoundCondition(column, "in", tuple(values))
         decides = JoinedRows(column.source, ((undone,),))

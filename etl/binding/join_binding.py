@@ -421,13 +421,13 @@ class JoinPlanner:
 
     def _joined_by(self, here: str, link: JoinLink) -> str | None:
         """Return the source that is joined by these very columns already."""
-        wanted = set(zip(link.left_columns, link.right_columns, strict=True))
+        link_columns = set(zip(link.left_columns, link.right_columns, strict=True))
         for join in self._taken:
             if join.how in _LOOKING_UP:
                 continue
 
             for side, there, columns in _both_directions(join):
-                is_meant = side == here and columns == wanted
+                is_meant = side == here and columns == link_columns
                 if is_meant and self._scope.sources[there].table.key == link.right:
                     return there
 

@@ -9,7 +9,7 @@ from common.values import Catalog, Table
 from etl.binding.column_words import may_be_key
 from etl.meaning.value_kinds import NUMBERS, kind_of_type
 from knowledge.index import IndexPart
-from knowledge.tables.implied_references import Implied, implied_references
+from knowledge.tables.implied_references import ImpliedReference, implied_references
 
 MOST_HOPS = 3
 _MOST_WAYS = 50
@@ -170,23 +170,23 @@ class JoinLinks:
 
 def _declared(table: Table) -> Iterator[JoinLink]:
     """Yield a table's joins: those of the semantic file, then the foreign keys it lacks."""
-    said = set()
+    declared = set()
     joins = table.meaning.joins if table.meaning else ()
     for join in joins:
-        said.add((join.columns, join.target))
+        declared.add((join.columns, join.target))
         yield JoinLink(
             table.key, join.columns, join.target, join.target_columns, True, is_semantic=True
         )
 
     for key in table.foreign_keys:
-        if (key.columns, key.target) not in said:
+        if (key.columns, key.target) not in declared:
             yield JoinLink(table.key, key.columns, key.target, key.target_columns, True)
 
 
 JOIN_LINKS = IndexPart(lambda index: JoinLinks(index.catalog), ignores_row_counts=True)
 
 
-def _implied_by_key(tables: Sequence[Table]) -> Mapping[TableKey, tuple[Implied, ...]]:
+def _implied_by_key(tables: Sequence[Table]) -> Mapping[TableKey, tuple[ImpliedReference, ...]]:
     implied = implied_references(tables)
     return {table.key: tuple(one) for table, one in zip(tables, implied, strict=True)}
 
@@ -272,6 +272,6 @@ def are_comparable(type_: str, other: str) -> bool:
 
 def is_unique(table: Table, columns: Sequence[str]) -> bool:
     """Tell whether a table has at most one row for values of these columns that are not NULL."""
-    given = set(columns)
+    names = set(columns)
     keys = [table.primary_key, *table.unique_keys]
-    return any(key and given.issuperset(key) for key in keys)
+    return any(key and names.issuperset(key) for key in keys)

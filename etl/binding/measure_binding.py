@@ -13,7 +13,7 @@ from etl.binding.condition_binding import ConditionBinding
 from etl.binding.intent_checks import fitting_name, require
 from etl.binding.join_binding import JoinTree
 from etl.binding.request_findings import RequestFindings, choice
-from etl.binding.scope import IntentScope, bound_columns, shown, tree_column
+from etl.binding.scope import IntentScope, bound_columns, column_label, tree_column
 from etl.meaning.bound import BoundColumn, BoundMeasure, ExpressionTest, RowTest
 from etl.meaning.decisions import JoinedRows
 from etl.meaning.row_expressions import (
@@ -199,7 +199,7 @@ class MeasureBinding:
         """Return the only column that can be meant, or the one that was chosen."""
         by_value = {}
         for column in self._numeric_columns():
-            by_value[shown(column)] = column
+            by_value[column_label(column)] = column
 
         if not by_value:
             raise self._findings.refuse(
@@ -301,13 +301,16 @@ class MeasureBinding:
         topic = measure.name
         chosen = self._findings.choose("fan_out", topic, prompt, choices, self._operation)
         for column in finer:
-            if shown(column) == chosen:
+            if column_label(column) == chosen:
                 return self._of_finer(typed, column, field)
 
         return typed
 
     def _finer(self, measure: BoundMeasure, key_sources: frozenset[str]) -> list[BoundColumn]:
-        """Return columns of sources each of whose rows has one row of the measure and one group."""
+        """Return columns that could be counted in the measure's place, of sources with finer rows.
+
+        Each of their rows has one row of the measure's source, and is in one group.
+        """
         needed = key_sources | {measure.source}
         finer_keys: list[BoundColumn] = []
         for name, source in self._scope.sources.items():

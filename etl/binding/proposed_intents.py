@@ -39,13 +39,13 @@ def with_declared_joins(intent: UserIntent, catalog: Catalog) -> UserIntent:
 
 def _is_declared(join: IntentOperation, intent: UserIntent, catalog: Catalog) -> bool:
     """Tell whether the columns of a join, if it has some, are those of a declared one."""
-    given = join.parameters
-    pairs = given.get("on")
+    parameters = join.parameters
+    pairs = parameters.get("on")
     if not pairs:
         return True
 
-    lefts = _meant(given.get("left"), intent, catalog)
-    rights = _meant(given.get("right"), intent, catalog)
+    lefts = _meant(parameters.get("left"), intent, catalog)
+    rights = _meant(parameters.get("right"), intent, catalog)
     links = JOIN_LINKS.of(catalog)
     for left, right in product(lefts, rights):
         for link in links.between(left.key, right.key):
@@ -56,9 +56,9 @@ def _is_declared(join: IntentOperation, intent: UserIntent, catalog: Catalog) ->
 
 
 def _without_columns(join: IntentOperation) -> IntentOperation:
-    kept = dict(join.parameters)
-    kept.pop("on", None)
-    return join.model_copy(update={"parameters": kept})
+    parameters = dict(join.parameters)
+    parameters.pop("on", None)
+    return join.model_copy(update={"parameters": parameters})
 
 
 def _meant(name: Any, intent: UserIntent, catalog: Catalog) -> Sequence[Table]:
@@ -78,14 +78,14 @@ def _is_by(link: JoinLink, pairs: Any) -> bool:
     if not isinstance(pairs, list):
         return False
 
-    said = set()
+    named_pairs = set()
     for pair in pairs:
         if not isinstance(pair, list):
             return False
 
-        said.add(tuple(str(name).rpartition(".")[2] for name in pair))
+        named_pairs.add(tuple(str(name).rpartition(".")[2] for name in pair))
 
-    return said == set(zip(link.left_columns, link.right_columns, strict=True))
+    return named_pairs == set(zip(link.left_columns, link.right_columns, strict=True))
 
 
 def is_decidable(ambiguity: Ambiguity, intent: UserIntent) -> bool:

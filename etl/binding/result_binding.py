@@ -56,8 +56,8 @@ class ResultBinding:
             choices.append(choice(name, self._grain_label(name)))
 
         chosen = self._findings.choose("grain", base, prompt, choices, order)
-        kept = _chain(chosen, steps)
-        return self._without(steps, {name for name in rights if name not in kept})
+        needed = _chain(chosen, steps)
+        return self._without(steps, {name for name in rights if name not in needed})
 
     def _grain_label(self, name: str) -> str:
         return self._findings.shown(Text(f"{name} 的一行", f"one row of {name}"))
@@ -116,9 +116,9 @@ class ResultBinding:
             if column.source != self._tree.base and shared[wanted] > 1:
                 wanted = name_with_table(column.source, column.name)
 
-            given = _free_name(wanted, taken, f"{column.source}_{column.name}")
-            taken.add(given)
-            outputs.append(BoundOutput(given, column))
+            name = _free_name(wanted, taken, f"{column.source}_{column.name}")
+            taken.add(name)
+            outputs.append(BoundOutput(name, column))
 
         for made in self._scope.made:
             outputs.append(BoundOutput(made, BoundColumn("", made)))

@@ -187,7 +187,7 @@ class IntentScope:
         prompt = Text(f"“{text}”指的是哪一列？", f"Which column does “{text}” mean?")
         by_value = {}
         for column in candidates:
-            by_value[shown(column)] = column
+            by_value[column_label(column)] = column
 
         choices = self.choices_of(by_value.values())
         return by_value[self.findings.choose(kind, text, prompt, choices, operation)]
@@ -196,7 +196,7 @@ class IntentScope:
         """Return choices of these columns, shown with what people call them."""
         choices = []
         for column in columns:
-            value = shown(column)
+            value = column_label(column)
             choices.append(choice(value, self._label(value, column)))
 
         return choices
@@ -362,7 +362,7 @@ def bound_columns(expression: exp.Expression) -> Iterator[BoundColumn]:
         yield BoundColumn(column.table, column.name)
 
 
-def shown(column: BoundColumn) -> str:
+def column_label(column: BoundColumn) -> str:
     """Return a column as choices and intents name it."""
     if column.source:
         return f"{column.source}.{column.name}"
@@ -406,11 +406,11 @@ def _names_in_comment(comment: str | None) -> tuple[str, ...]:
     return (comment, begin)
 
 
-def near(text: str, known: Iterable[str] | Mapping[str, object]) -> list[str]:
+def near(text: str, names: Iterable[str] | Mapping[str, object]) -> list[str]:
     """Return the known names that `text` resembles most, the nearest first."""
     matches = process.extract(
         text[:_MOST_CHARS],
-        list(known),
+        list(names),
         scorer=fuzz.WRatio,
         processor=str.casefold,
         limit=_MOST_SUGGESTIONS,

@@ -131,11 +131,11 @@ def tables_named(name: str, schema: str | None, catalog: Catalog) -> Sequence[Ta
     if dot and (owner, own_name) in catalog.by_key:
         return [catalog.by_key[owner, own_name]]
 
-    kept = []
+    named = []
     for key in SAID_TABLES.of(catalog).get(name, ()):
-        kept.append(catalog.by_key[key])
+        named.append(catalog.by_key[key])
 
-    return kept
+    return named
 
 
 def _on_path(candidates: Sequence[Table], catalog: Catalog) -> Sequence[Table]:

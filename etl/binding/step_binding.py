@@ -11,7 +11,7 @@ from etl.binding.intent_checks import CheckedOperation, require
 from etl.binding.join_binding import PlannedJoin
 from etl.binding.measure_binding import measure_type
 from etl.binding.result_binding import ResultBinding
-from etl.binding.scope import ResultName, shown
+from etl.binding.scope import ResultName, column_label
 from etl.binding.target_binding import primary_key_names
 from etl.binding.transform_binding import TransformBinding
 from etl.meaning.bound import (
@@ -251,7 +251,7 @@ class StepBinding:
         result = self._scope.result or {}
         names = {result_name.column: name for name, result_name in result.items()}
         questions = CurrencyQuestions(self._scope, self._findings, state.catalog, state.fixed)
-        for money in sorted(result[column].money, key=shown):
+        for money in sorted(result[column].money, key=column_label):
             currency = questions.currency_of(money, state.tree)
             name = names.get(currency)
             if currency is None or name is None or name in partition:
@@ -304,10 +304,10 @@ class StepBinding:
 
         is_tied = parameters.function in _TIED_WINDOWS or parameters.rows is not None
         if is_tied:
-            known = {*partition, *(name for name, _ in sorting)}
+            sorted_names = {*partition, *(name for name, _ in sorting)}
             ties: list[tuple[str, SortOrder]] = []
             for name in self._grain():
-                if name not in known:
+                if name not in sorted_names:
                     ties.append((name, "asc"))
 
             sorting.extend(ties)

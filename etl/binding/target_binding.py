@@ -219,9 +219,9 @@ class TargetBinding:
             return self._all_columns()
 
         names = self._result_names(self._sink.columns)
-        kept = tuple(dict.fromkeys(names))
-        self._assume_keys_left_out(kept)
-        return kept
+        target_columns = tuple(dict.fromkeys(names))
+        self._assume_keys_left_out(target_columns)
+        return target_columns
 
     def _all_columns(self) -> tuple[str, ...]:
         """Return the columns of the result, but those that joins make equal to another."""
@@ -231,12 +231,12 @@ class TargetBinding:
             return tuple(result)
 
         repeated = repeated_keys(self._steps)
-        kept = []
+        all_names = []
         for name, one in result.items():
             if one.column not in repeated:
-                kept.append(name)
+                all_names.append(name)
 
-        return tuple(kept)
+        return tuple(all_names)
 
     def _result_names(self, texts: Sequence[str]) -> tuple[str, ...]:
         names = []
@@ -245,10 +245,10 @@ class TargetBinding:
 
         return tuple(names)
 
-    def _assume_keys_left_out(self, kept: Sequence[str]) -> None:
+    def _assume_keys_left_out(self, target_columns: Sequence[str]) -> None:
         """Note where the target lacks a column of its grain, so that rows look alike."""
         for key in self._keys():
-            if key.name not in kept:
+            if key.name not in target_columns:
                 text = Text(
                     f"目标表不含分组列 {key.name}，每个分组仍各占一行。",
                     f"The target lacks {key.name}, by which its rows are grouped.",
@@ -305,12 +305,12 @@ class TargetBinding:
         return chosen
 
     def _watermark(self) -> Watermark | None:
-        given = self._sink.watermark
-        if given is None:
+        watermark = self._sink.watermark
+        if watermark is None:
             return None
 
-        column = self._watermark_column(given.column)
-        days = lookback_days(given.lookback, f"{self._field}.watermark.lookback")
+        column = self._watermark_column(watermark.column)
+        days = lookback_days(watermark.lookback, f"{self._field}.watermark.lookback")
         return Watermark(column, days)
 
     def _watermark_column(self, text: str) -> BoundColumn:

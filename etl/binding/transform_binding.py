@@ -11,7 +11,7 @@ from common.values import Column, Table
 from etl.binding.binding_state import BindingState
 from etl.binding.column_words import begins_validity, is_currency
 from etl.binding.intent_checks import CheckedOperation, invalid, require
-from etl.binding.scope import MadeColumn, ResultName, bound_columns, shown, tree_column
+from etl.binding.scope import MadeColumn, ResultName, bound_columns, column_label, tree_column
 from etl.binding.source_tables import tables_named
 from etl.binding.value_binding import bind_value
 from etl.meaning.bound import (
@@ -61,9 +61,9 @@ class TransformBinding:
             self._compute(parameters, operation)
 
     def _check_free(self, name: str, field: str) -> None:
-        known = self._scope.made if self._scope.result is None else self._scope.result
+        used_names = self._scope.made if self._scope.result is None else self._scope.result
         zh, en = f"名称 {name} 已被使用。", f"the name {name} is taken."
-        require(name not in known, field, zh, en)
+        require(name not in used_names, field, zh, en)
 
     def _source_name(self, parameters: TransformParameters, order: int) -> str | None:
         """Return the name of the source that the step is about.
@@ -82,11 +82,13 @@ class TransformBinding:
         stage, source = self._state.stage_of(columns, order)
         return stage, source or None
 
-    def _add(self, made: MadeColumn) -> None:
+    def _add(self, made_column: MadeColumn) -> None:
         if self._scope.result is not None:
-            self._scope.result[made.name] = ResultName(made.type, money=made.money)
+            self._scope.result[made_column.name] = ResultName(
+                made_column.type, money=made_column.money
+            )
         else:
-            self._scope.made[made.name] = made
+            self._scope.made[made_column.name] = made_column
 
     # expressions
 
@@ -352,7 +354,7 @@ class TransformBinding:
             f"操作 {order} 使用 {source} 的哪一列？",
             f"Which column of {source} does operation {order} use?",
         )
-        by_value = {shown(one): one for one in candidates}
+        by_value = {column_label(one): one for one in candidates}
         topic = f"{source} {order}"
         choices = self._scope.choices_of(by_value.values())
         return by_value[self._findings.choose(kind, topic, prompt, choices, order)]

@@ -77,24 +77,24 @@ def _day(value: object, type_: str, field: str, today: date) -> date | datetime 
     return moment if has_time else moment.date()
 
 
-def _relative_day(given: RelativeDayValue, today: date, field: str) -> RelativeDay:
-    period = period_of(today, given.unit, "UTC")
+def _relative_day(value: RelativeDayValue, today: date, field: str) -> RelativeDay:
+    period = period_of(today, value.unit, "UTC")
     try:
-        day = shifted(period, given.unit, given.offset)
+        day = shifted(period, value.unit, value.offset)
     except (ValueError, OverflowError) as error:
         zh, en = "超出了日历的范围。", "it is beyond the calendar."
         raise invalid(f"{field}.offset", zh, en) from error
 
-    return RelativeDay(_variable(given), day)
+    return RelativeDay(_variable(value), day)
 
 
-def _variable(given: RelativeDayValue) -> str:
+def _variable(value: RelativeDayValue) -> str:
     """Return the name of the project's variable for a relative day."""
-    if not given.offset:
-        return f"{given.unit}_start"
+    if not value.offset:
+        return f"{value.unit}_start"
 
-    sign = "plus" if given.offset > 0 else "minus"
-    return f"{given.unit}_{sign}_{abs(given.offset)}"
+    sign = "plus" if value.offset > 0 else "minus"
+    return f"{value.unit}_{sign}_{abs(value.offset)}"
 
 
 def next_day(day: date | RelativeDay) -> date | RelativeDay:

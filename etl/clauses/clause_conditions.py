@@ -778,11 +778,11 @@ class ConditionReader:
         if not excludes:
             return self._any(alternatives)
 
-        kept: list[Json] = []
+        opposites: list[Json] = []
         for conditions in alternatives:  # rows with any alternative go
-            kept += self._turned(conditions, keeps_null=True) or ()
+            opposites += self._turned(conditions, keeps_null=True) or ()
 
-        return kept
+        return opposites
 
     def _any(self, alternatives: list[list[Json]]) -> list[Json]:
         """Return conditions as one that any of them fulfils; a single alternative as it is."""

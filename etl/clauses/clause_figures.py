@@ -618,7 +618,7 @@ class FigureReader:
             factor = self._names.reference(named.table, named.factor)
             measure["expression"] = f"{_quoted_column(column)} * {_quoted_column(factor)}"
 
-        names = {known["as"] for known in self._reading.measures}
+        names = {measure_before["as"] for measure_before in self._reading.measures}
         if measure["as"] not in names:
             self._reading.measures.append(measure)
 
@@ -673,8 +673,8 @@ def _with_function(measure: Json, function: str) -> Json:
 def _begins_with_by(token: Token) -> bool:
     """Tell whether a period's word says that more groups may follow: "by month and city"."""
     first = token.text.split()[0]
-    meant = clause_intents().get(key_of(first))
-    return meant is not None and meant.kind == "by"
+    intent = clause_intents().get(key_of(first))
+    return intent is not None and intent.kind == "by"
 
 
 def _quoted_column(reference: str) -> str:

@@ -93,7 +93,7 @@ class RequestReading:
     def refuse_clause(self, tokens: Sequence[Token]) -> None:
         """Refuse a clause that gives nothing, unless something is refused or asked already."""
         if self.findings.is_clear:
-            self.refuse_word(said(tokens))
+            self.refuse_word(text_of_words(tokens))
 
     def _near(self, word: str) -> list[str]:
         """Return names of tables and columns that are spelled like the word."""
@@ -313,14 +313,14 @@ class RequestReading:
         return self.names.only("date_column", word, own or dates, self.order)
 
 
-def _has_key(known: Sequence[Json], key: Json) -> bool:
+def _has_key(keys: Sequence[Json], key: Json) -> bool:
     """Tell whether a key is there; a period without a date is the one that is cut already."""
-    if key in known:
+    if key in keys:
         return True
     if "unit" not in key or "column" in key:
         return False
 
-    units = {other.get("unit") for other in known}
+    units = {other.get("unit") for other in keys}
     return key["unit"] in units
 
 
@@ -357,7 +357,7 @@ def are_tied(one: Table, other: Table) -> bool:
     return other.key in forward or one.key in backward
 
 
-def said(tokens: Sequence[Token]) -> str:
+def text_of_words(tokens: Sequence[Token]) -> str:
     """Return words as they were written."""
     words = ""
     for token in tokens:

@@ -200,8 +200,8 @@ class EditClauses(ClauseReader):
 
     def _are_keys(self, old: Sequence[Token]) -> bool:
         """Tell whether words name groups."""
-        wanted = self._references(old)
-        return bool(_with_any(self._draft.keys, "column", wanted))
+        references = self._references(old)
+        return bool(_with_any(self._draft.keys, "column", references))
 
     def _reference(self, token: Token) -> str | None:
         named = self._names.column(token, self._reading.order)
@@ -210,7 +210,7 @@ class EditClauses(ClauseReader):
 
         return self._names.reference(named.table, named.column.name)
 
-    def _replace_date(self, named: NamedColumn, old: Sequence[Token], said: str) -> bool:
+    def _replace_date(self, named: NamedColumn, old: Sequence[Token], phrase: str) -> bool:
         """Use another date wherever the request uses one: for its periods and its conditions."""
         new = self._names.reference(named.table, named.column.name)
         period = self._draft.period
@@ -222,9 +222,9 @@ class EditClauses(ClauseReader):
         if new in used:
             used.remove(new)
 
-        wanted = self._references(old)
-        replaced = [column for column in used if column in wanted]
-        chosen = self._one_reference("column", replaced or used, said)
+        references = self._references(old)
+        replaced = [column for column in used if column in references]
+        chosen = self._one_reference("column", replaced or used, phrase)
         if chosen is not None:
             self._write_over(chosen, new)
 
@@ -258,9 +258,9 @@ class EditClauses(ClauseReader):
         column = table.column(called)
         return column is not None and is_date(table, column)
 
-    def _replace_figure(self, named: NamedColumn, old: Sequence[Token], said: str) -> bool:
+    def _replace_figure(self, named: NamedColumn, old: Sequence[Token], phrase: str) -> bool:
         measures = self._computed()
-        measure = self._one_of("measure", self._among(measures, old), said)
+        measure = self._one_of("measure", self._among(measures, old), phrase)
         if measure is not None:
             changed = dict(measure)
             changed.pop("expression", None)
@@ -269,9 +269,9 @@ class EditClauses(ClauseReader):
 
         return bool(measures)
 
-    def _replace_key(self, named: NamedColumn, old: Sequence[Token], said: str) -> bool:
+    def _replace_key(self, named: NamedColumn, old: Sequence[Token], phrase: str) -> bool:
         keys = self._draft.plain_keys
-        key = self._one_of("column", self._among(keys, old), said)
+        key = self._one_of("column", self._among(keys, old), phrase)
         if key is None:
             return bool(keys)
 
@@ -291,8 +291,8 @@ class EditClauses(ClauseReader):
 
     def _among(self, entries: Sequence[Json], old: Sequence[Token]) -> list[Json]:
         """Return the keys or figures that the words name; all of them where no word names one."""
-        wanted = self._references(old)
-        return _with_any(entries, "column", wanted) or list(entries)
+        references = self._references(old)
+        return _with_any(entries, "column", references) or list(entries)
 
     def _references(self, tokens: Sequence[Token]) -> list[str | None]:
         """Return the columns that words name, as the intent writes them."""
@@ -312,24 +312,24 @@ class EditClauses(ClauseReader):
             measure["as"] = f"{column}_{changed['function']}"
             self._draft.rename_result({before: measure["as"]})
 
-    def _one_of(self, kind: AmbiguityKind, entries: Sequence[Json], said: str) -> Json | None:
+    def _one_of(self, kind: AmbiguityKind, entries: Sequence[Json], phrase: str) -> Json | None:
         """Return the one that is replaced; None where there is none or the user is asked."""
         by_name = {str(entry["as"]): entry for entry in entries}
-        chosen = self._one_reference(kind, list(by_name), said)
+        chosen = self._one_reference(kind, list(by_name), phrase)
         return by_name.get(chosen or "")
 
     def _one_reference(
-        self, kind: AmbiguityKind, references: Sequence[str], said: str
+        self, kind: AmbiguityKind, references: Sequence[str], phrase: str
     ) -> str | None:
         if not references:
             return None
         if len(references) == 1:
             return references[0]
 
-        prompt = Text(f"“{said}”替换哪一个？", f"What does “{said}” replace?")
+        prompt = Text(f"“{phrase}”替换哪一个？", f"What does “{phrase}” replace?")
         choices = choices_of(references)
         try:
-            return self._reading.findings.choose(kind, f"instead {said}", prompt, choices)
+            return self._reading.findings.choose(kind, f"instead {phrase}", prompt, choices)
         except NotBound:
             return None
 

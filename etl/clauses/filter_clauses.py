@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from common.text import Text
 from etl.clauses.clause_cutting import Clause
-from etl.clauses.clause_reading import ClauseReader, Exclusion, RequestReading, said
+from etl.clauses.clause_reading import ClauseReader, Exclusion, RequestReading, text_of_words
 from etl.clauses.clause_tokens import Token, says, table_words
 from etl.clauses.join_clauses import JoinClauses
 from etl.clauses.request_draft import Json
@@ -33,7 +33,7 @@ class FilterClauses(ClauseReader):
 
         suggestion = self._ranking_meant(clause.tokens)
         if suggestion is not None:
-            self._reading.refuse_word(said(clause.tokens), [suggestion])
+            self._reading.refuse_word(text_of_words(clause.tokens), [suggestion])
             return
 
         excludes = clause.kind == "exclude"

@@ -14,7 +14,7 @@ from common.text import Text
 from common.values import Table
 from etl.binding.join_links import JOIN_LINKS, JoinPath, leads_over_parent
 from etl.clauses.clause_names import NamedColumn, NameResolver
-from etl.clauses.clause_reading import ClauseReader, said
+from etl.clauses.clause_reading import ClauseReader, text_of_words
 from etl.clauses.clause_tokens import Token, place_of, says, table_words, words_without
 from etl.clauses.clause_words import means_having
 from etl.clauses.request_draft import Json, alternatives_in, condition, free_name, tables_in
@@ -145,14 +145,14 @@ class LookupClauses(ClauseReader):
 
         base = self._base(lookup)
         if base is None:
-            return said(lookup.objects) in self._names.asked
+            return text_of_words(lookup.objects) in self._names.asked
 
         if not self._choose_tables(lookup, base):
             return True
 
         lookup.tables = self._tables_of(lookup, base)
         if not self._find_thing(lookup, base):
-            return said(lookup.unknown) in self._names.asked
+            return text_of_words(lookup.unknown) in self._names.asked
         if not lookup.tables or not self._is_meant(lookup, base):
             return False
         if not self._is_one_way(lookup, base):
@@ -177,7 +177,7 @@ class LookupClauses(ClauseReader):
         if not conditions:
             return
         if lookup.is_excluding:
-            self._reading.refuse_word(said([*lookup.own, *lookup.adverbs]))
+            self._reading.refuse_word(text_of_words([*lookup.own, *lookup.adverbs]))
             return
 
         self._reading.add_tables_of(conditions)
@@ -207,7 +207,7 @@ class LookupClauses(ClauseReader):
         if not possible:
             return None
 
-        words = said(lookup.objects)
+        words = text_of_words(lookup.objects)
         return self._names.one_of_tables(words, possible, self._reading.order)
 
     def _choose_tables(self, lookup: _Lookup, base: Table) -> bool:
@@ -261,7 +261,7 @@ class LookupClauses(ClauseReader):
         if not columns:
             return False
 
-        text = said(unknown)
+        text = text_of_words(unknown)
         named = self._names.only("column", text, columns, self._reading.order)
         if named is None:
             return False
@@ -555,7 +555,7 @@ class LookupClauses(ClauseReader):
             if owner is not None:
                 by_table.setdefault(owner, []).append(comparison)
             else:
-                self._reading.refuse_word(said(tokens))
+                self._reading.refuse_word(text_of_words(tokens))
 
         return by_table
 
@@ -581,7 +581,7 @@ class LookupClauses(ClauseReader):
         """Note as an assumption which rows are kept, and what a verb is taken for."""
         beginning = Text("", "")
         if lookup.verbs:
-            verb = said(lookup.verbs)
+            verb = text_of_words(lookup.verbs)
             beginning = Text(f"“{verb}”理解为", f"“{verb}” is taken as ")
 
         self._assume_looked_up(

@@ -8,7 +8,7 @@ from common.values import Table
 from etl.clauses.clause_cutting import Clause
 from etl.clauses.clause_figures import FigureReading
 from etl.clauses.clause_names import NamedColumn, named_columns
-from etl.clauses.clause_reading import ClauseReader, are_tied, said
+from etl.clauses.clause_reading import ClauseReader, are_tied, text_of_words
 from etl.clauses.clause_tokens import Token, naming_words, place_of, says, table_words, token_at
 from etl.clauses.request_draft import Json, condition
 from etl.meaning.bound import BoundColumn, BoundCondition
@@ -153,7 +153,7 @@ class RankingClauses(ClauseReader):
         if not columns:
             return None
 
-        return self._reading.asked_sum(said(parts.things), columns)
+        return self._reading.asked_sum(text_of_words(parts.things), columns)
 
     def _groups(self, tokens: Sequence[Token], thing: Table | None) -> list[_Group]:
         groups: list[_Group] = []
@@ -199,9 +199,9 @@ class RankingClauses(ClauseReader):
 
     def _known_measure(self, measure: Json) -> Json | None:
         """Return the aggregate's figure that is computed alike; None where there is none."""
-        wanted = (measure["function"], measure.get("column"))
+        signature = (measure["function"], measure.get("column"))
         for one in self._draft.measures:
-            if (one["function"], one.get("column")) == wanted:
+            if (one["function"], one.get("column")) == signature:
                 return one
 
         return None
@@ -269,10 +269,10 @@ class RankingClauses(ClauseReader):
 
     def _keys_of_rows(self, thing: Table, taken: Sequence[Json]) -> list[Json]:
         """Return the keys that tell a table's rows apart, but those that are taken."""
-        known = {key["column"] for key in taken}
+        columns = {key["column"] for key in taken}
         keys: list[Json] = []
         for key in self._names.row_keys(thing):
-            if key["column"] not in known:
+            if key["column"] not in columns:
                 keys.append(key)
 
         return keys

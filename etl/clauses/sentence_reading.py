@@ -13,7 +13,7 @@ from common.values import Catalog, Table
 from etl.binding.request_findings import RequestFindings
 from etl.clauses.clause_cutting import Clause, clauses_of
 from etl.clauses.clause_names import NamedColumn, NameResolver
-from etl.clauses.clause_reading import RequestReading, said
+from etl.clauses.clause_reading import RequestReading, text_of_words
 from etl.clauses.clause_tokens import (
     Token,
     says,
@@ -275,7 +275,7 @@ class _SentenceReader:
     def _take_spine(self, clause: Clause) -> None:
         aggregate = self._draft.aggregate
         if aggregate is None or self._draft.period is None:
-            self._reading.refuse_word(said(clause.tokens))
+            self._reading.refuse_word(text_of_words(clause.tokens))
             return
 
         for token in words_without(clause.tokens, "fill", "empty", "bucket"):
@@ -287,7 +287,7 @@ class _SentenceReader:
             measure["empty"] = "zero"
 
     def _take_impossible(self, clause: Clause) -> None:
-        words = said(clause.tokens)
+        words = text_of_words(clause.tokens)
         text = Text(
             f"“{words}”不是对数据的转换，这里只生成可检查的数据表。",
             f"“{words}” is no transformation of data; tables are built here, nothing else.",
@@ -371,9 +371,9 @@ class _SentenceReader:
     def _sources(self) -> list[IntentSource]:
         """Return the tables of the earlier request, then those of this one."""
         sources = list(self._earlier.data_sources) if self._earlier is not None else []
-        known = set()
+        listed = set()
         for source in sources:
-            known.add(source.alias or source.table_name)
+            listed.add(source.alias or source.table_name)
 
         named: dict[str, Table] = {}
         for key in self._names.sources:
@@ -381,7 +381,7 @@ class _SentenceReader:
             named[self._names.name_of(table)] = table
 
         for name, table in (*named.items(), *self._reading.lookups.items()):
-            if name not in known:
+            if name not in listed:
                 sources.append(_source(name, table))
 
         return sources

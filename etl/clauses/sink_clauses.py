@@ -96,15 +96,15 @@ def _called(name: str, catalog: Catalog) -> list[Table]:
     if catalog.by_name.get(name):
         return []
 
-    said = {name}
+    spellings = {name}
     for word in _TABLE_WORDS:
-        said.add(name.removesuffix(word))
+        spellings.add(name.removesuffix(word))
 
-    said.update([f"{one}表" for one in said])
-    said_keys = set(map(key_of, said))
+    spellings.update([f"{one}表" for one in spellings])
+    spelling_keys = set(map(key_of, spellings))
     table_by_key: dict[TableKey, Table] = {}
     for called, tables in SAID_TABLES.of(catalog).items():
-        if key_of(called) not in said_keys:
+        if key_of(called) not in spelling_keys:
             continue
 
         for key in tables:

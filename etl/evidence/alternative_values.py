@@ -35,13 +35,14 @@ def values_of_no_alternative(
 def _values_by_place(
     test: AnyOf, intent: BoundIntent, candidates: Candidates
 ) -> Mapping[Place, Any]:
+    """Return, for each column of the alternatives, a candidate that fulfils none of them."""
     by_column: dict[BoundColumn, list[BoundCondition]] = defaultdict(list)
     for condition in test.conditions:
         by_column[condition.column].append(condition)
 
     values = {}
     for column, conditions in by_column.items():
-        if not column.source or any(one.operator == "column=" for one in conditions):
+        if not column.source or any(condition.operator == "column=" for condition in conditions):
             continue
 
         place = (intent.source(column.source).table.key, column.name)

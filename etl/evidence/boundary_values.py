@@ -17,10 +17,10 @@ from etl.evidence.column_values import (
     ANCHOR,
     TICK,
     as_kind,
-    beside,
     is_exact_number,
     largest_number,
     longest_text,
+    neighbours_of,
     plain_day,
     usual_values,
 )
@@ -173,9 +173,9 @@ class BoundaryValues:
         self._add(step.column, [stored for stored, _ in step.mapping])
 
     def _read_rate(self, step: RateStep) -> None:
-        known = (*CURRENCIES, step.to)
-        self._add(step.currency, [*known, _UNKNOWN_CURRENCY])
-        self._add(BoundColumn(step.rates, step.rate_currency), known)
+        currencies = (*CURRENCIES, step.to)
+        self._add(step.currency, [*currencies, _UNKNOWN_CURRENCY])
+        self._add(BoundColumn(step.rates, step.rate_currency), currencies)
         self._add(BoundColumn(step.rates, step.rate_day), RATE_DAYS)
         if step.target_currency is not None:
             targets = [step.to, _UNKNOWN_CURRENCY]
@@ -252,14 +252,14 @@ class BoundaryValues:
 
     def _bound(self, column: BoundaryColumn, value: Any, operator: str) -> None:
         """Add a value that the column is compared with, and those beside it."""
-        held = as_kind(value, column.kind, self._zone)
-        if isinstance(held, str):
-            column.add(_texts(held, operator))
+        converted = as_kind(value, column.kind, self._zone)
+        if isinstance(converted, str):
+            column.add(_texts(converted, operator))
             if not self._is_sorted:  # servers sort letters of another case differently
-                column.add([held.swapcase()])
-        elif held is not None:
-            column.add([held])
-            column.add(beside(held, column.column.type))
+                column.add([converted.swapcase()])
+        elif converted is not None:
+            column.add([converted])
+            column.add(neighbours_of(converted, column.column.type))
 
     def _read_expression(self, expression: exp.Expression) -> None:
         for node in expression.find_all(exp.Column):
@@ -403,9 +403,9 @@ def _periods_needed(intent: BoundIntent) -> int:
 
 def _compared_with(test: BoundCondition) -> list[Any]:
     """Return the values and columns that a condition compares with; NULL is none."""
-    given = test.value if isinstance(test.value, tuple) else (test.value,)
+    values = test.value if isinstance(test.value, tuple) else (test.value,)
     compared = []
-    for one in given:
+    for one in values:
         value = one.value if isinstance(one, RelativeDay) else one
         if one is not None:
             compared.append(value)

@@ -190,7 +190,7 @@ def _precision(type_: str) -> tuple[int, int] | None:
     return int(written[1]), int(written[2] or 0)
 
 
-def beside(value: Any, type_: str) -> list[Any]:
+def neighbours_of(value: Any, type_: str) -> list[Any]:
     """Return the values right below and above one in a column of the type."""
     if isinstance(value, bool):
         return [not value]

@@ -81,7 +81,7 @@ def values_at(bound: ComputedBound, row: Row, column: str, zone: str) -> Iterato
 
     slope = at_one - at_zero
     for beside in _BESIDE:
-        wanted = bound.number + beside
-        value = (wanted - at_zero) / slope
-        if computed(value) == wanted:
+        target = bound.number + beside
+        value = (target - at_zero) / slope
+        if computed(value) == target:
             yield value

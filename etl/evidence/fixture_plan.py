@@ -123,10 +123,10 @@ class FixturePlan:
     def _used_columns(
         self, table: Table, columns: Mapping[TableKey, Sequence[str]]
     ) -> list[ColumnRole]:
-        wanted = {*columns.get(table.key, ()), *table.primary_key}
+        used = {*columns.get(table.key, ()), *table.primary_key}
         names = []
         for column in table.columns:
-            if column.name in wanted:
+            if column.name in used:
                 names.append(column.name)
 
         return [self.role(table, name) for name in names]

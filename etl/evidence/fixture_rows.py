@@ -447,7 +447,7 @@ class RowFilling:
     def _any_key(self, role: ColumnRole) -> Any:
         """Return the key of some row of the other table; a made-up one while that has no rows."""
         table_key, name = role.place
-        known = []
+        candidates = []
         for reference in self._plan.references.get(table_key, ()):
             if reference.column != name:
                 continue
@@ -455,10 +455,10 @@ class RowFilling:
             for row in self._filled.get(reference.other.key, ()):
                 value = row[reference.other_column]
                 if value is not None:
-                    known.append(value)
+                    candidates.append(value)
 
-        if known:
-            return self._chance.choice(known)
+        if candidates:
+            return self._chance.choice(candidates)
 
         return self._key(role, self._chance.randrange(_FEW * 2))
 

@@ -99,11 +99,11 @@ class WorldMaker:
         fulfilling = FulfillingValues(self._intent, candidates, self._few_rows)
         return KnownValues(fulfilling.values, fulfilling.choices)
 
-    def _few_rows(self, given: Values) -> dict[str, list[Row]]:
+    def _few_rows(self, values: Values) -> dict[str, list[Row]]:
         """Return the rows of a world in which all rows of a table have these values."""
-        nulls = {place for place, value in given.items() if value is None}
-        known = KnownValues({place: [value] for place, value in given.items()}, nulls=nulls)
-        filling = RowFilling(self._plan, known, FillingStyle(is_small=True))
+        nulls = {place for place, value in values.items() if value is None}
+        known_values = KnownValues({place: [value] for place, value in values.items()}, nulls=nulls)
+        filling = RowFilling(self._plan, known_values, FillingStyle(is_small=True))
         return World("few", filling.few()).by_source(self._intent)
 
 

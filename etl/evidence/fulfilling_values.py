@@ -64,8 +64,8 @@ class FulfillingValues:
             return _NOTHING
 
         passed = sum(entry.rows_out > 0 for entry in meaning.ledger)
-        known = sum(value not in (None, 0) for row in meaning.rows for value in row)
-        return passed, len(meaning.rows), known
+        telling_values = sum(value not in (None, 0) for row in meaning.rows for value in row)
+        return passed, len(meaning.rows), telling_values
 
     def _search(self) -> None:
         """Change a few values at a time, and keep a change with which rows get further."""
@@ -95,8 +95,8 @@ class FulfillingValues:
 
     def _random_change(self, values: Values, chance: random.Random) -> dict[Place, Any]:
         places = []
-        for place, known in self._candidates.items():
-            if len(known) > 1:
+        for place, candidates in self._candidates.items():
+            if len(candidates) > 1:
                 places.append(place)
 
         count = chance.randint(1, _PLACES_AT_ONCE)

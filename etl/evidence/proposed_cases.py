@@ -44,30 +44,30 @@ class ProposedCases:
         self._today = today
 
     def agreed(
-        self, name: str, given: Mapping[str, Any], expect: Sequence[Mapping[str, Any]]
+        self, name: str, rows_by_table: Mapping[str, Any], expect: Sequence[Mapping[str, Any]]
     ) -> World | None:
         """Return the case's rows as a world; None where other rows of the target are meant.
 
         Raises:
             CaseRefused: rows are no rows of the sources or of the target.
         """
-        world = World(name, self._tables(given))
+        world = World(name, self._tables(rows_by_table))
         expected = [self._expected_row(row) for row in expect]
         try:
             meaning = evaluate(self._bound, world.by_source(self._bound))
         except NotComputable as error:
             raise CaseRefused("nothing can be computed of these rows") from error
 
-        meant = [tuple(map(_compared, row)) for row in meaning.rows]
-        if Counter(meant) == Counter(expected):
+        computed = [tuple(map(_compared, row)) for row in meaning.rows]
+        if Counter(computed) == Counter(expected):
             return world
 
         return None
 
-    def _tables(self, given: Mapping[str, Any]) -> dict[tuple[str, str], list[Row]]:
+    def _tables(self, rows_by_table: Mapping[str, Any]) -> dict[tuple[str, str], list[Row]]:
         keys = [source.table.key for source in self._bound.sources]
         tables: dict[tuple[str, str], list[Row]] = {key: [] for key in keys}
-        for name, rows in given.items():
+        for name, rows in rows_by_table.items():
             table = self._source(name).table
             tables[table.key] = self._rows(table, rows)
 
@@ -95,14 +95,14 @@ class ProposedCases:
 
     def _row(self, table: Table, row: Mapping[str, Any]) -> Row:
         types = {column.name: column.type for column in table.columns}
-        made: Row = dict.fromkeys(types)
+        whole_row: Row = dict.fromkeys(types)
         for name, value in row.items():
             if name not in types:
                 raise CaseRefused(f"{table.name} has no column {name}")
 
-            made[name] = self._value(value, types[name])
+            whole_row[name] = self._value(value, types[name])
 
-        return made
+        return whole_row
 
     def _expected_row(self, row: Mapping[str, Any]) -> tuple[Any, ...]:
         columns = self._bound.target.columns

@@ -81,11 +81,11 @@ class UnitProof:
         self._worlds: list[_BuiltWorld] = []
         self._types: set[str] = set()
 
-    async def build_worlds(self, given: Iterable[World] = ()) -> None:
+    async def build_worlds(self, proposed: Iterable[World] = ()) -> None:
         """Build the first worlds.
 
         Args:
-            given: further ones, whose tests are kept whatever they catch.
+            proposed: further ones, whose tests are kept whatever they catch.
 
         Raises:
             InvalidSql: PostgreSQL refused a model.
@@ -95,7 +95,7 @@ class UnitProof:
         for world in await asyncio.to_thread(self._first_worlds):
             await self._enter(world)
 
-        for world in given:
+        for world in proposed:
             entered = await self._enter(world)
             if entered is not None:
                 entered.has_caught = True
@@ -184,6 +184,7 @@ class UnitProof:
         return left
 
     def _trial(self, mutant: Mutant) -> _Trial:
+        """Return the mutant with the query that finds rows in which it differs from its model."""
         model = self._draft.model(mutant.node)
         text = render_select(mutant.select, unqualified, jinja=False)
         columns = list(model.types)
@@ -270,13 +271,13 @@ class UnitProof:
 
     async def tests(self) -> list[tuple[DraftTest, int]]:
         """Return the unit tests that are kept, each with the number of rows that differ."""
-        kept = self._worlds[:_KEPT]
+        worlds = self._worlds[:_KEPT]
         for world in self._worlds[_KEPT:]:
             if world.has_caught or world.failures:
-                kept.append(world)
+                worlds.append(world)
 
         results = []
-        for number, world in enumerate(kept, 1):
+        for number, world in enumerate(worlds, 1):
             for model in self._draft.models:
                 test = await self._test(world, model, number)
                 if test is not None:
@@ -323,9 +324,9 @@ class UnitProof:
         if model.meaning is None or not inputs:
             return None
 
-        given = few_rows(inputs[0])
-        names = [column for column, _ in given.columns]
-        rows = [dict(zip(names, row, strict=True)) for row in given.rows]
+        input_rows = few_rows(inputs[0])
+        names = [column for column, _ in input_rows.columns]
+        rows = [dict(zip(names, row, strict=True)) for row in input_rows.rows]
         try:
             meaning = evaluate(model.meaning, {model.meaning.base.name: rows})
         except NotComputable:
@@ -335,18 +336,21 @@ class UnitProof:
         written = await self._rows_in(
             f"({typed_values(expected)}) AS meant", model, meaning.columns
         )
-        return UnitCase((given,), (given,), written)
+        return UnitCase((input_rows,), (input_rows,), written)
 
     async def _expected(self, world: _BuiltWorld, model: DraftModel) -> tuple[TypedRows, int]:
         """Return the rows that are meant, and how many of those that are built differ."""
         expected, failures = world.expected, world.failures
         if model.name != self._draft.meant.name:
-            meant = await self._meant(world, model)
-            if meant is None:
+            expected_rows = await self._meant(world, model)
+            if expected_rows is None:
                 return await self._rows_of(world, model), 0
 
             built = f"SELECT * FROM {world.stage.model(model.name)}"
-            expected, failures = meant, await differing_rows(self._build, built, meant)
+            expected, failures = (
+                expected_rows,
+                await differing_rows(self._build, built, expected_rows),
+            )
 
         if failures:
             return expected, failures
@@ -412,12 +416,12 @@ def _expected_rows(model: DraftModel, meaning: Meaning) -> TypedRows:
 
 def columns_read(draft: Draft, bound: BoundIntent) -> Mapping[TableKey, list[str]]:
     """Return the columns of each table of the datasource that the draft's models read."""
-    known = {source.table.key: source.table for source in bound.sources}
+    source_tables = {source.table.key: source.table for source in bound.sources}
     read: dict[TableKey, list[str]] = {}
     for model in draft.models:
         named = {column.name for column in model.select.find_all(exp.Column)}
         for table in model.select.find_all(exp.Table):
-            stored = known.get((table.db, table.name))
+            stored = source_tables.get((table.db, table.name))
             if stored is None:
                 continue  # another model
 

@@ -39,10 +39,10 @@ def target_of(draft: EtlExample, catalog: Catalog) -> str:
 
 def _edges(target: str, draft: EtlExample, catalog: Catalog) -> list[TableLineage]:
     keys = [key for key in draft.tables if key in catalog.by_key]
-    known = tuple((key, column_names(catalog, key)) for key in keys)
-    pairs = column_pairs(draft.sql, known, catalog.search_path)
+    columns = tuple((key, column_names(catalog, key)) for key in keys)
+    pairs = column_pairs(draft.sql, columns, catalog.search_path)
     edges = []
-    for key, names in known:
+    for key, names in columns:
         sources: list[str] = []
         targets: list[str] = []
         for name in names:
@@ -67,9 +67,9 @@ def _edges(target: str, draft: EtlExample, catalog: Catalog) -> list[TableLineag
 
 def drafted_place(name: str, column: str | None, edges: Sequence[TableLineage]) -> str | None:
     """Return the target of a draft that is called so and has the column, else None."""
-    wanted = name.replace('"', "").casefold()
+    folded_name = name.replace('"', "").casefold()
     for edge in edges:
-        is_so_called = edge.kind == "artefact" and edge.target.casefold() == wanted
+        is_so_called = edge.kind == "artefact" and edge.target.casefold() == folded_name
         if is_so_called and column in (None, *edge.target_columns):
             return edge.target
 

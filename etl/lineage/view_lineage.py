@@ -36,8 +36,8 @@ def view_lineage(views: Sequence[ViewSources], catalog: Catalog) -> list[TableLi
     """
     edges = []
     for view in views:
-        known = tuple((key, column_names(catalog, key)) for key, _ in view.sources)
-        pairs = column_pairs(view.definition, known, catalog.search_path)
+        columns = tuple((key, column_names(catalog, key)) for key, _ in view.sources)
+        pairs = column_pairs(view.definition, columns, catalog.search_path)
         shown = column_names(catalog, view.view)
         for key, named in view.sources:
             edges.append(_edge(view, key, named, pairs, shown))
@@ -75,17 +75,17 @@ def _edge(
 
 
 @lru_cache(maxsize=2_000)
-def column_pairs(definition: str, known: _Columns, search_path: tuple[str, ...]) -> _Pairs:
+def column_pairs(definition: str, columns_of: _Columns, search_path: tuple[str, ...]) -> _Pairs:
     """Return which columns of the view each source column becomes, as far as it can be told."""
     if len(definition) > _MOST_DEFINITION:
         return {}
 
     schema: dict[str, dict[str, dict[str, str]]] = {}
-    for (of_schema, name), columns in known:
+    for (of_schema, name), columns in columns_of:
         schema.setdefault(of_schema, {})[name] = dict.fromkeys(columns, "text")
 
     try:
-        tree = _with_schemas(definition, known, search_path)
+        tree = _with_schemas(definition, columns_of, search_path)
         nodes = lineage(None, tree, schema=schema, dialect="postgres", trim_selects=False)
     except (SqlglotError, RecursionError, ValueError, KeyError):
         return {}
@@ -101,10 +101,10 @@ def column_pairs(definition: str, known: _Columns, search_path: tuple[str, ...])
     return {place: tuple(targets) for place, targets in pairs.items()}
 
 
-def _with_schemas(definition: str, known: _Columns, search_path: tuple[str, ...]) -> exp.Expr:
+def _with_schemas(definition: str, columns_of: _Columns, search_path: tuple[str, ...]) -> exp.Expr:
     """Return the query with the schema of every table that has none."""
     tree: exp.Expr = parse_one(definition, dialect="postgres")
-    keys = {key for key, _ in known}
+    keys = {key for key, _ in columns_of}
     for table in tree.find_all(exp.Table):
         if table.db:
             continue

@@ -215,10 +215,10 @@ class DecisionCounts:
 
         names = (*rank.partition, rank.name)
         places = [row_identity(row, names) for row in rows]
-        taken = Counter(places)
+        counts = Counter(places)
         tied = []
         for row, place in zip(rows, places, strict=True):
-            if taken[place] > 1:
+            if counts[place] > 1:
                 tied.append(row)
 
         return tied

@@ -82,11 +82,11 @@ class _Partition:
 
     def shifted(self, place: int, rows: int) -> Any:
         """Return the value some rows after a place; NULL where the partition has no such row."""
-        wanted = place + rows
-        if wanted not in range(len(self.rows)):
+        other_place = place + rows
+        if other_place not in range(len(self.rows)):
             return None
 
-        return self._values[wanted]
+        return self._values[other_place]
 
     def share(self, place: int) -> Any:
         value = self._values[place]

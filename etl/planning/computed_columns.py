@@ -78,6 +78,7 @@ def rated_value(step: RateStep, resolve: Resolve, rates: InputRows, time_zone: s
 
 
 def _day(value: TypedValue, time_zone: str) -> exp.Expr:
+    """Return the day of a date, or of a moment in the intent's time zone."""
     if kind_of_type(value.type) == "date":
         return value.tree()
 

@@ -40,9 +40,9 @@ def with_further_model(rules: Draft, step: FurtherStep) -> Draft:
 
     The model is the new target. It has no SQL yet.
     """
-    wanted = step.table_name or rules.target.name
+    name = step.table_name or rules.target.name
     node_names = UniqueNames(model.name for model in rules.models)
-    node = _node(step, node_names.model(_LAYER.lower(), wanted), rules.target.name)
+    node = _node(step, node_names.model(_LAYER.lower(), name), rules.target.name)
     relations = UniqueNames(model.relation for model in rules.models)
     relation = relations.technical(relation_name(step.table_name or node.name))
     model = DraftModel(node, exp.select(exp.null()), relation, is_further=True)

@@ -19,7 +19,7 @@ from etl.planning.sql_trees import (
     column,
     identifier,
     not_null,
-    nothing,
+    null_of,
     selection,
     table,
 )
@@ -387,7 +387,7 @@ def _outputs(
     """Return a row of the list of what counts: measures that it has no value for are NULL."""
     outputs = [(name, key.copy()) for name, key in keys.items()]
     for name, slot in slots.items():
-        outputs.append((name, values.get(name, nothing(slot.type))))
+        outputs.append((name, values.get(name, null_of(slot.type))))
 
     return outputs
 

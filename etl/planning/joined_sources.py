@@ -81,25 +81,25 @@ class JoinedSources:
 
     def _determined(self, sources: Iterable[str]) -> set[str]:
         """Return the sources of which a row of these leaves at most one row to choose."""
-        known = set(sources)
+        determined = set(sources)
         while True:
             reached: set[str] = set()
             for step in self._joins:
-                reached.update(self._reached(step, known))
+                reached.update(self._reached(step, determined))
 
-            if reached <= known:
-                return known
+            if reached <= determined:
+                return determined
 
-            known |= reached
+            determined |= reached
 
-    def _reached(self, step: JoinSourceStep, known: set[str]) -> Iterator[str]:
+    def _reached(self, step: JoinSourceStep, determined: set[str]) -> Iterator[str]:
         """Yield the sides of a join that have one row at most for a row of the other side."""
-        is_reached = step.left_sources <= known
+        is_reached = step.left_sources <= determined
         if is_reached and self._is_unique(step.right, _right_columns(step)):
             yield step.right
 
         left = step.only_left
-        if left is None or step.right not in known:
+        if left is None or step.right not in determined:
             return
 
         left_columns = {column.name for column, _ in step.on}

@@ -38,8 +38,8 @@ def measure_parts(bound: BoundIntent, aggregate: AggregateStep) -> list[MeasureP
     """Return the parts that the measures are worked out from; mostly it is one."""
     everything = JoinedSources(bound)
     whole = [MeasurePart(aggregate.measures, everything)]
-    wanted = _wanted_sources(bound, aggregate, everything)
-    largest = _largest(wanted.values())
+    sources_of_measures = _wanted_sources(bound, aggregate, everything)
+    largest = _largest(sources_of_measures.values())
     if len(largest) < 2:
         return whole
 
@@ -47,16 +47,16 @@ def measure_parts(bound: BoundIntent, aggregate: AggregateStep) -> list[MeasureP
     if any(part.most_repeated >= everything.most_repeated for part in parts):
         return whole
 
-    taken: list[list[BoundMeasure]] = [[] for _ in parts]
-    for measure, sources in wanted.items():
+    measures_of_parts: list[list[BoundMeasure]] = [[] for _ in parts]
+    for measure, sources in sources_of_measures.items():
         places = []
         for place, other in enumerate(largest):
             if sources <= other:
                 places.append(place)
 
-        taken[places[0]].append(measure)
+        measures_of_parts[places[0]].append(measure)
 
-    pairs = zip(taken, parts, strict=True)
+    pairs = zip(measures_of_parts, parts, strict=True)
     return [MeasurePart(tuple(measures), part) for measures, part in pairs]
 
 
@@ -67,11 +67,11 @@ def _wanted_sources(
     needs = _Needs(bound)
     common = needs.sources(_common_columns(bound, aggregate))
     common |= needs.unavoidable(everything)
-    wanted = {}
+    sources_of_measures = {}
     for measure in aggregate.measures:
-        wanted[measure] = common | needs.sources(_columns_of_measure(measure))
+        sources_of_measures[measure] = common | needs.sources(_columns_of_measure(measure))
 
-    return wanted
+    return sources_of_measures
 
 
 def _largest(groups: Iterable[set[str]]) -> list[set[str]]:

@@ -38,20 +38,20 @@ def needed_columns(bound: BoundIntent, joined: JoinedSources) -> dict[str, list[
             needed[column.source].add(column.name)
 
     ordered = {}
-    for name, wanted in needed.items():
-        ordered[name] = _ordered(bound.source(name).table, wanted)
+    for name, column_names in needed.items():
+        ordered[name] = _ordered(bound.source(name).table, column_names)
 
     return ordered
 
 
-def _ordered(table: Table, wanted: set[str]) -> list[str]:
+def _ordered(table: Table, column_names: set[str]) -> list[str]:
     """Return what is wanted of a table and its key, else its first column."""
-    names = {*wanted, *declared_identity(table)}
+    names = {*column_names, *declared_identity(table)}
     stored = [column.name for column in table.columns]
     own = list(filter(names.__contains__, stored))
     if not own:
         own = stored[:1]
-    if ROW in wanted:
+    if ROW in column_names:
         own.append(ROW)
 
     return own

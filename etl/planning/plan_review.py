@@ -282,12 +282,12 @@ _OPEN: tuple[tuple[tuple[type[exp.Expr], ...], Callable[[Any], bool]], ...] = (
 
 
 def _hard_coded_dates(draft: Draft, bound: BoundIntent) -> Iterator[Found]:
-    meant = set(_meant_texts(bound))
+    intended = set(_meant_texts(bound))
     for model, cast in _parts(draft, exp.Cast):
         day = cast.this
         is_day = cast.to.this in _DAY_TYPES
         is_text = isinstance(day, exp.Literal) and day.is_string
-        if is_day and is_text and day.name not in meant:
+        if is_day and is_text and day.name not in intended:
             yield "hard_coded_date", model.name, day.name
 
 

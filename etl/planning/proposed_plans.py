@@ -61,24 +61,24 @@ def _stored_tables(rules: Draft) -> set[str]:
 
 
 def _target_problems(node: EtlNode, target: EtlNode) -> Iterator[str]:
-    wanted = _column_names(target)
-    if _column_names(node) != wanted:
-        yield f"{target.name} has the columns {', '.join(wanted)}, in this order."
+    target_columns = _column_names(target)
+    if _column_names(node) != target_columns:
+        yield f"{target.name} has the columns {', '.join(target_columns)}, in this order."
     if set(node.grain) != set(target.grain):
         yield f"{target.name} has the grain ({', '.join(target.grain)})."
 
 
-def node_problems(node: EtlNode, known: Collection[str], *, is_target: bool) -> Iterator[str]:
-    """Yield what is wrong with a node, in English; `known` is what it may read."""
+def node_problems(node: EtlNode, readable: Collection[str], *, is_target: bool) -> Iterator[str]:
+    """Yield what is wrong with a node, in English; `readable` is what it may read."""
     if not is_target:
         yield from _problems_before_target(node)
     if not node.inputs:
         yield f"{node.name} reads nothing."
 
     for name in node.inputs:
-        if name not in known:
-            said = _shortened(name)
-            yield f"{node.name} reads {said!r}, which is no earlier node or table."
+        if name not in readable:
+            short_name = _shortened(name)
+            yield f"{node.name} reads {short_name!r}, which is no earlier node or table."
 
     yield from _column_problems(node)
 
@@ -86,8 +86,8 @@ def node_problems(node: EtlNode, known: Collection[str], *, is_target: bool) -> 
 def _problems_before_target(node: EtlNode) -> Iterator[str]:
     has_prefix = node.name.startswith(f"{node.layer.lower()}_")
     if not has_prefix or _MODEL_NAME.fullmatch(node.name) is None:
-        said = _shortened(node.name)
-        yield f"{said!r} is no name for a node of the layer {node.layer}."
+        short_name = _shortened(node.name)
+        yield f"{short_name!r} is no name for a node of the layer {node.layer}."
 
     if node.materialization == "incremental":
         yield f"{node.name} is a view or a table: only the target may be incremental."
@@ -105,11 +105,11 @@ def _column_problems(node: EtlNode) -> Iterator[str]:
         yield f"{node.name} names a column twice, or has one in its grain that it lacks."
 
     for column in node.columns:
-        said = _shortened(column.name)
+        short_name = _shortened(column.name)
         if not _is_usable(column.name):
-            yield f"{node.name} has a column with the name {said!r}."
+            yield f"{node.name} has a column with the name {short_name!r}."
         if _TYPE.fullmatch(column.type) is None:
-            yield f"{node.name}.{said} has no type of PostgreSQL's."
+            yield f"{node.name}.{short_name} has no type of PostgreSQL's."
 
 
 def _is_usable(name: str) -> bool:

@@ -38,13 +38,13 @@ class QueryScope:
         return None
 
 
-def scopes_of(query: exp.Query, known: Mapping[str, Types]) -> Iterator[QueryScope]:
+def scopes_of(query: exp.Query, types_of: Mapping[str, Types]) -> Iterator[QueryScope]:
     """Yield every SELECT of a query.
 
     Args:
-        known: the columns of models, and of tables as `schema.table`.
+        types_of: the columns of models, and of tables as `schema.table`.
     """
-    tables = dict(known)
+    tables = dict(types_of)
     for cte in query.ctes:
         yield from scopes_of(cte.this, tables)
         tables[cte.alias] = _outputs(cte.this)
@@ -57,22 +57,22 @@ def scopes_of(query: exp.Query, known: Mapping[str, Types]) -> Iterator[QuerySco
 
 
 def _select_scopes(
-    select: exp.Select, known: Mapping[str, Types], around: Mapping[str, Types]
+    select: exp.Select, types_of: Mapping[str, Types], around: Mapping[str, Types]
 ) -> Iterator[QueryScope]:
     visible = dict(around)
     for place in read_places(select):
         if isinstance(place, exp.Table):
             name = f"{place.db}.{place.name}" if place.db else place.name
-            visible[place.alias_or_name] = known.get(name, {})
+            visible[place.alias_or_name] = types_of.get(name, {})
         elif isinstance(place, exp.Subquery):
-            yield from scopes_of(place.this, known)
+            yield from scopes_of(place.this, types_of)
             visible[place.alias] = _outputs(place.this)
 
     yield QueryScope(select, visible)
     for inner in select.find_all(exp.Select):
         is_directly_within = inner is not select and inner.parent_select is select
         if is_directly_within and _is_expression(inner):
-            yield from _select_scopes(inner, known, visible)
+            yield from _select_scopes(inner, types_of, visible)
 
 
 def _is_expression(select: exp.Select) -> bool:

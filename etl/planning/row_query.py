@@ -130,13 +130,13 @@ class RowQuery:
     # --------------------------------------------------------------------------
     # values
 
-    def value(self, wanted: BoundColumn) -> TypedValue:
+    def value(self, bound_column: BoundColumn) -> TypedValue:
         """Return a column's value as the SELECT reads it.
 
         Raises:
             KeyError: there is no such column, or the SELECT makes it.
         """
-        return self._read[wanted]
+        return self._read[bound_column]
 
     @property
     def columns(self) -> list[BoundColumn]:
@@ -172,9 +172,9 @@ class RowQuery:
             return False
 
         given = [value.expression.name for value in self._read.values()]
-        wanted = [self._read[bound].expression.name for _, bound in outputs]
+        read_names = [self._read[bound].expression.name for _, bound in outputs]
         named = [name for name, _ in outputs]
-        return given == wanted == named
+        return given == read_names == named
 
     @property
     def _is_begun(self) -> bool:
@@ -214,21 +214,21 @@ class RowQuery:
         """Go on from the rows of a query that has these columns."""
         self._start(InputRows(self.add_query(name, query), columns))
 
-    def _read_or_made(self, wanted: BoundColumn) -> TypedValue:
-        return self._made.get(wanted) or self._read[wanted]
+    def _read_or_made(self, bound_column: BoundColumn) -> TypedValue:
+        return self._made.get(bound_column) or self._read[bound_column]
 
     def keep_columns(self, outputs: Sequence[tuple[str, BoundColumn]]) -> None:
         """Keep only these columns, each under its new name and as a column of no table."""
         read: dict[BoundColumn, TypedValue] = {}
-        made: dict[BoundColumn, TypedValue] = {}
+        computed: dict[BoundColumn, TypedValue] = {}
         for name, bound in outputs:
             output = BoundColumn("", name)
             if bound in self._made:
-                made[output] = self._made[bound]
+                computed[output] = self._made[bound]
             else:
                 read[output] = self._read[bound]
 
-        self._read, self._made = read, made
+        self._read, self._made = read, computed
 
     @property
     def is_changed(self) -> bool:

@@ -101,7 +101,7 @@ def call(function: str, *arguments: exp.Expr) -> exp.Expr:
     return exp.func(function, *arguments, dialect="postgres")
 
 
-def nothing(kind: str) -> exp.Expr:
+def null_of(kind: str) -> exp.Expr:
     """Return NULL as a value of that type."""
     return cast(exp.Null(), kind)
 

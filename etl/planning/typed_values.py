@@ -176,14 +176,14 @@ class _Comparison:
         if kind_of_type(self._subject.type) != "text":
             subject = cast(subject, "text")
 
-        wanted = exp.Literal.string(text)
+        text_literal = exp.Literal.string(text)
         if self._test.operator == "contains":
-            position = exp.StrPosition(this=subject, substr=wanted)
+            position = exp.StrPosition(this=subject, substr=text_literal)
             return exp.GT(this=position, expression=exp.Literal.number(0))
 
         end = exp.Left if self._test.operator == "prefix" else exp.Right
         cut = end(this=subject, expression=exp.Literal.number(len(text)))
-        return exp.EQ(this=cut, expression=wanted)
+        return exp.EQ(this=cut, expression=text_literal)
 
 
 def _operand(value: Scalar | RelativeDay) -> exp.Expr:

@@ -21,8 +21,8 @@ def figures_of(assumption: Assumption, lang: Lang) -> str:
         return ""
 
     rows = _ONE_ROW if assumption.rows == 1 else _ROWS
-    said = rows.to(lang).format(rows=assumption.rows, of=_OF[assumption.of].to(lang))
+    text = rows.to(lang).format(rows=assumption.rows, of=_OF[assumption.of].to(lang))
     if assumption.amount is None:
-        return said
+        return text
 
-    return said + _AMOUNT.to(lang).format(amount=assumption.amount)
+    return text + _AMOUNT.to(lang).format(amount=assumption.amount)

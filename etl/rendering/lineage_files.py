@@ -98,7 +98,7 @@ def _of_select(select: exp.Select, queries: Mapping[str, Origins]) -> Origins:
     return origins
 
 
-def _origins(value: exp.Expr, known: Mapping[str, Origins], first: str) -> list[Origin]:
+def _origins(value: exp.Expr, origins_of: Mapping[str, Origins], first: str) -> list[Origin]:
     """Return what the columns of a value are made of.
 
     Args:
@@ -107,8 +107,8 @@ def _origins(value: exp.Expr, known: Mapping[str, Origins], first: str) -> list[
     origins: list[Origin] = []
     for column in value.find_all(exp.Column):
         table = column.table or first
-        if table in known:
-            origins.extend(known[table].get(column.name, ()))
+        if table in origins_of:
+            origins.extend(origins_of[table].get(column.name, ()))
         elif table:
             origins.append((table, column.name))
 

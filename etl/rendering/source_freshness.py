@@ -41,9 +41,9 @@ def loaded_at_field(table: Table) -> str | None:
 
 
 def _candidates(table: Table) -> Iterator[Column]:
-    meant = _meant_date(table)
-    if meant is not None and kind_of_type(meant.type) in DAYS:
-        yield meant
+    declared_date = _meant_date(table)
+    if declared_date is not None and kind_of_type(declared_date.type) in DAYS:
+        yield declared_date
 
     for column in table.columns:
         is_moment = kind_of_type(column.type) in MOMENTS

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from etl.planning.draft_test import TypedRows
-from etl.planning.sql_trees import nothing
+from etl.planning.sql_trees import null_of
 from etl.rendering.select_rendering import identifier_text, string_text
 
 
@@ -73,7 +73,7 @@ _WRITERS: Mapping[type, Callable[[Any], str]] = {
 
 @lru_cache(maxsize=256)
 def _type_text(type_: str) -> str:
-    kind = nothing(type_).args["to"]
+    kind = null_of(type_).args["to"]
     return str(kind.sql("postgres"))
 
 

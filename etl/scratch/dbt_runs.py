@@ -141,11 +141,11 @@ def _result(one: Mapping[str, Any]) -> DbtResult:
 
 def _failure(output: bytes) -> str:
     """Return the last error of dbt's log."""
-    said = "dbt said nothing"
+    message = "dbt said nothing"
     for line in output.decode("utf-8", "replace").splitlines()[-_MOST_OUTPUT:]:
         with suppress(ValueError):
             info = json.loads(line)["info"]
             if info["level"] == "error":
-                said = str(info["msg"])
+                message = str(info["msg"])
 
-    return said
+    return message

@@ -74,11 +74,11 @@ class ScratchBuild:
         """Make one more schema, which ends with the build; return its name."""
         self._further += 1
         number = str(self._further) if self._further > 1 else ""
-        made = f"{self.schema}_src{number}"
+        schema = f"{self.schema}_src{number}"
         with translated():
-            await create_schemas(self._connection, [made])
+            await create_schemas(self._connection, [schema])
 
-        return made
+        return schema
 
     async def execute(self, statement: str) -> int:
         """Run one statement; return how many rows it made, or -1.

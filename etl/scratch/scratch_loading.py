@@ -32,11 +32,11 @@ async def load_samples(build: ScratchBuild, samples: Samples) -> list[Text]:
 async def _load(build: ScratchBuild, sample: TableSample) -> list[Text]:
     table = sample.table
     written = {name: _type_of(table, name) for name in sample.columns}
-    known = await known_types(build, set(written.values()))
+    server_types = await known_types(build, set(written.values()))
     types = dict(written)
     warnings = []
     for name, type_ in written.items():
-        if type_ not in known:
+        if type_ not in server_types:
             types[name] = _TEXT
             warnings.append(_unknown_type(table, name, type_))
 

@@ -26,11 +26,11 @@ _SWAP_S = 30  # that a swap waits for statements that read the table
 _TELL_ROWS = 50_000  # between two reports of progress
 _MEGABYTE = 1024 * 1024
 
-Told = Callable[[int], None]
+OnRows = Callable[[int], None]
 """Is told how many rows were loaded."""
 
 
-def load(plan: LoadPlan, sheets: Mapping[str, Sheet], told: Told) -> list[LoadedTable]:
+def load(plan: LoadPlan, sheets: Mapping[str, Sheet], on_rows: OnRows) -> list[LoadedTable]:
     """Carry out the plan.
 
     Args:
@@ -41,7 +41,7 @@ def load(plan: LoadPlan, sheets: Mapping[str, Sheet], told: Told) -> list[Loaded
         psycopg.Error: the server refuses, or went away.
     """
     with psycopg.connect(plan.url, application_name="citu files") as connection:
-        return _Loading(connection, plan, told).run(sheets)
+        return _Loading(connection, plan, on_rows).run(sheets)
 
 
 @dataclass(frozen=True)
@@ -55,10 +55,10 @@ class _Reference:
 
 
 class _Loading:
-    def __init__(self, connection: Connection, plan: LoadPlan, told: Told) -> None:
+    def __init__(self, connection: Connection, plan: LoadPlan, on_rows: OnRows) -> None:
         self._connection = connection
         self._plan = plan
-        self._told = told
+        self._told = on_rows
         self._rows = 0
         self._bytes = 0
 
@@ -380,9 +380,9 @@ def _told_of_values() -> Iterator[None]:
             "There are rows too wide to be stored: include fewer columns.",
         ) from error
     except errors.DataError as error:
-        said = error.diag.message_primary or ""
+        message = error.diag.message_primary or ""
         raise refusal(
-            f"有的值无法存储：{said}", f"There are values that can't be stored: {said}"
+            f"有的值无法存储：{message}", f"There are values that can't be stored: {message}"
         ) from error
 
 

@@ -152,12 +152,12 @@ class ColumnObserver:
     def _try_each(
         self, forms: Sequence[ValueForm], values: Sequence[str], rows: Sequence[int]
     ) -> None:
-        known = self._well_read
-        if len(known) > _MOST_KNOWN:
-            known.clear()
+        well_read = self._well_read
+        if len(well_read) > _MOST_KNOWN:
+            well_read.clear()
 
         for value, row in zip(values, rows, strict=True):
-            if not value or value in known:
+            if not value or value in well_read:
                 continue
             if is_null(value):
                 self.markers.add(row)
@@ -165,7 +165,7 @@ class ColumnObserver:
 
             is_read = self._try_value(forms, value, row)
             if is_read and len(forms) == len(self._open):
-                known.add(value)
+                well_read.add(value)
 
     def _try_value(self, forms: Sequence[ValueForm], value: str, row: int) -> bool:
         """Note the forms that do not read a value; tell whether all of them do."""

@@ -39,12 +39,12 @@ class ConfirmedColumn:
         if self.forms[0].are_plain(joined):
             return _with_nulls(values)
 
-        known = self._known
-        if len(known) > _MOST_KNOWN:
-            known.clear()
+        conversions = self._known
+        if len(conversions) > _MOST_KNOWN:
+            conversions.clear()
 
         return [
-            known[value] if value in known else self._convert(value, number)
+            conversions[value] if value in conversions else self._convert(value, number)
             for value, number in zip(values, numbers, strict=True)
         ]
 

@@ -215,8 +215,8 @@ class _Survey:
         columns = []
         for place, observed in enumerate(self._columns):
             is_something = observed.values or titles[place]
-            told = options.types.get(place) if is_something else None
-            columns.append(_column(titles[place], names[place], observed, told))
+            chosen_type = options.types.get(place) if is_something else None
+            columns.append(_column(titles[place], names[place], observed, chosen_type))
 
         problems = tuple(self._problems(data))
         return SheetDraft(layout, self._rows, tuple(columns), problems, data.total_row)
@@ -258,18 +258,18 @@ def _problem(text: Text, misfits: Misfits) -> RowProblem:
 
 
 def _column(
-    title: str, name: str, observed: ColumnObserver, told: ColumnType | None
+    title: str, name: str, observed: ColumnObserver, chosen_type: ColumnType | None
 ) -> ColumnDraft:
-    if told is None:
+    if chosen_type is None:
         form = chosen_form(observed, title)
         type_: ColumnType = "text" if form is None else form.type
         reason = _reason(form, observed)
         forms = [] if form is None else [form]
     else:
-        form = form_named(told, observed)
-        type_ = told
+        form = form_named(chosen_type, observed)
+        type_ = chosen_type
         reason = Text("由您指定", "said by you")
-        forms = readers(told, [] if form is None else [form.name])
+        forms = readers(chosen_type, [] if form is None else [form.name])
 
     return ColumnDraft(
         title,
@@ -281,7 +281,7 @@ def _column(
         observed.empty,
         observed.is_unique and observed.values > 0,
         observed.distinct,
-        tuple(_column_problems(observed, form, told)),
+        tuple(_column_problems(observed, form, chosen_type)),
     )
 
 
@@ -297,11 +297,11 @@ def _reason(form: ValueForm | None, observed: ColumnObserver) -> Text:
 
 
 def _column_problems(
-    observed: ColumnObserver, form: ValueForm | None, told: ColumnType | None
+    observed: ColumnObserver, form: ValueForm | None, chosen_type: ColumnType | None
 ) -> Iterator[RowProblem]:
     """Yield the problems of a column that is read by a form, or as text where there is none."""
     if form is None:
-        if told is None:
+        if chosen_type is None:
             yield from _nearly_fitting_problem(observed)
 
         return
@@ -310,8 +310,8 @@ def _column_problems(
         text = Text("这些写法表示没有值", "what stands there means that there is no value")
         yield _problem(text, observed.markers)
 
-    if told is not None:
-        yield from _told_type_problem(observed.misfits(form.name), told)
+    if chosen_type is not None:
+        yield from _told_type_problem(observed.misfits(form.name), chosen_type)
     elif is_ambiguous(observed):
         text = Text(
             "日和月无法区分：按日/月/年读取",
@@ -320,10 +320,11 @@ def _column_problems(
         yield RowProblem(text, observed.values, ())
 
 
-def _told_type_problem(misfits: Misfits, told: ColumnType) -> Iterator[RowProblem]:
+def _told_type_problem(misfits: Misfits, chosen_type: ColumnType) -> Iterator[RowProblem]:
     if misfits.count:
         text = Text(
-            f"不符合类型 {told} 的值会留空", f"values that are no {told} would be left empty"
+            f"不符合类型 {chosen_type} 的值会留空",
+            f"values that are no {chosen_type} would be left empty",
         )
         yield _problem(text, misfits)
 

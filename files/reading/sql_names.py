@@ -37,12 +37,12 @@ def distinct_names(written: Iterable[str], default: str) -> list[str]:
 
 def untaken(name: str, taken: Iterable[str]) -> str:
     """Return the name, with a number where it is taken."""
-    known = set(taken)
-    if name not in known:
+    names = set(taken)
+    if name not in names:
         return name
 
     number = 2
-    while f"{_cut_to_bytes(name, 54)}_{number}" in known:
+    while f"{_cut_to_bytes(name, 54)}_{number}" in names:
         number += 1
 
     return f"{_cut_to_bytes(name, 54)}_{number}"

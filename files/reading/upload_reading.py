@@ -108,15 +108,15 @@ class UploadedFile:
 
     def _text_sheet(self, path: Path, name: str, key: str) -> FoundSheet:
         _check_kind(path)
-        told = self._options.get(key, TextOptions())
+        options = self._options.get(key, TextOptions())
         encoding = encoding_of(path)
-        if told.encoding is not None:
-            encoding = named_encoding(path, told.encoding)
+        if options.encoding is not None:
+            encoding = named_encoding(path, options.encoding)
 
         check_markup(path, encoding)
         delimiter = delimiter_of(path, encoding)
-        if told.delimiter in DELIMITERS:
-            delimiter = Delimiter(told.delimiter, Text("由您指定", "said by you"))
+        if options.delimiter in DELIMITERS:
+            delimiter = Delimiter(options.delimiter, Text("由您指定", "said by you"))
 
         return FoundSheet(
             key,

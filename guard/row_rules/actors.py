@@ -244,10 +244,10 @@ class RowRules:
     def _relations(self, rows: ActorRows, bound: _Bound) -> Relations:
         limited = frozenset(key for key, _ in rows.grants)
         if limited not in bound.relations:
-            made = Relations(
+            relations = Relations(
                 bound.server.facts, bound.tables, limited, self._file.views, self._file.functions
             )
-            bound.relations[limited] = made
+            bound.relations[limited] = relations
 
         return bound.relations[limited]
 

@@ -70,8 +70,8 @@ class BoundItem:
         if self.columns is None:
             return
 
-        known = self.columns.union(SYSTEM_COLUMNS)
-        if column not in known:
+        columns = self.columns.union(SYSTEM_COLUMNS)
+        if column not in columns:
             raise Unbound(f"{self.label} has no column {column}")
 
 

@@ -16,7 +16,7 @@ from guard import AccessRules, ServerFacts
 from guard.access import AccessCheck
 from guard.columns import Read, missing
 from guard.facts import Key
-from guard.refusal_texts import refused
+from guard.refusal_texts import refusal_of_object
 from guard.row_rules import texts
 from guard.row_rules.rule_binding import BoundTable, readable_columns
 from guard.walk import Relation
@@ -74,7 +74,7 @@ class Relations:
             if read.key in self.facts.view_definitions:
                 text = texts.FOLLOWS_RULED
 
-            raise refused(".".join(read.key), text)
+            raise refusal_of_object(".".join(read.key), text)
 
         return None
 
@@ -103,7 +103,7 @@ class Relations:
         is_whole = has_all and not self._sees_through(table, key, columns)
         fits = is_only and is_whole
         if not fits:
-            raise refused(".".join(key), texts.RELATIVE_OF_RULED)
+            raise refusal_of_object(".".join(key), texts.RELATIVE_OF_RULED)
 
         readable = readable_columns(key, columns, self.facts)
         return replace(table, key=key, columns=columns, readable=readable)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from guard.facts import Key
-from guard.refusal_texts import refused
+from guard.refusal_texts import refusal_of_object
 from guard.row_rules import texts
 from guard.row_rules.name_binding import SYSTEM_COLUMNS, name_in
 from guard.row_rules.rule_binding import BoundTable
@@ -99,12 +99,12 @@ class RowReferences:
         name = ".".join(table.key)
         may_read = table.readable.issuperset(columns)
         if not may_read:
-            raise refused(name, texts.PART_OF_COLUMNS)
+            raise refusal_of_object(name, texts.PART_OF_COLUMNS)
 
         system = [column for column in SYSTEM_COLUMNS if self._names(item, column)]
         shows_system = system and is_whole
         if shows_system:
-            raise refused(name, texts.SYSTEM_COLUMN)
+            raise refusal_of_object(name, texts.SYSTEM_COLUMN)
 
         return [*columns, *system]
 
@@ -157,7 +157,7 @@ class RowReferences:
             if not is_called_briefly:
                 item.name = self._fresh(item.called)
             elif is_shared:
-                raise refused(item.called, texts.SAME_NAME)
+                raise refusal_of_object(item.called, texts.SAME_NAME)
 
     def _fresh(self, name: str) -> str:
         """Return a name that occurs nowhere in the statement."""
@@ -197,7 +197,7 @@ def requalify(reference: Node, levels: Levels) -> None:
         if owner.table:
             is_taken = is_hidden and owner.name == owner.called
             if is_taken:
-                raise refused(key[1], texts.SAME_NAME)
+                raise refusal_of_object(key[1], texts.SAME_NAME)
 
             table = {"String": {"sval": owner.name}}
             reference["fields"] = [table, fields[-1]]

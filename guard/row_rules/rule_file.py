@@ -323,13 +323,13 @@ class _Reading:
         if node is None:
             return {}
 
-        known = (*required, *optional)
+        keys = (*required, *optional)
         if not isinstance(node, YamlFields):
-            self._wrong(node.line, f"{name} must be a mapping with the keys {', '.join(known)}")
+            self._wrong(node.line, f"{name} must be a mapping with the keys {', '.join(keys)}")
             return {}
 
-        for key in node.nodes.keys() - set(known):
-            self._wrong(node.keys[key], f"{name} has no key {key!r}: there are {', '.join(known)}")
+        for key in node.nodes.keys() - set(keys):
+            self._wrong(node.keys[key], f"{name} has no key {key!r}: there are {', '.join(keys)}")
 
         for key in required:
             if key not in node.nodes:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from guard.refusal_texts import refused
+from guard.refusal_texts import refusal_of_object
 from guard.row_rules import texts
 from guard.row_rules.predicates import ActorValues, with_constants
 from guard.row_rules.rule_binding import BoundGrant, BoundTable
@@ -43,7 +43,7 @@ def subquery(
     chosen = [table.grants[place] for place in grants]
     has_problem = any(grant.problem is not None for grant in chosen)
     if has_problem:
-        raise refused(".".join(table.key), texts.CLOSED_BY_MISTAKE)
+        raise refusal_of_object(".".join(table.key), texts.CLOSED_BY_MISTAKE)
 
     select = {
         "targetList": [_target(table, chosen, column) for column in columns],

@@ -7,7 +7,7 @@ open one to actors under rules by name (`open.functions`), beyond allowing it to
 
 from common.errors import ForbiddenObject
 from guard import Guard, ServerFacts
-from guard.refusal_texts import refused
+from guard.refusal_texts import refusal_of_object
 from guard.row_rules import texts
 from sqltree.parsing import Node
 
@@ -36,7 +36,7 @@ class UnseenReading:
             if schema not in facts.routines.get(name, ()):
                 raise
 
-            raise refused(error.name, texts.FUNCTION) from error
+            raise refusal_of_object(error.name, texts.FUNCTION) from error
 
     def qualify(self, select: Node) -> bool:
         """See `Guard.qualify`; by what was learnt for the last statement that was judged."""

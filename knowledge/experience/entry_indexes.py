@@ -94,7 +94,7 @@ class EntryIndex:
         self._words[text] = words
         return words
 
-    def _read_patterns(self, known: _Patterns) -> None:
+    def _read_patterns(self, earlier: _Patterns) -> None:
         """Read the patterns of the examples that may be used again; take over those known."""
         for example in self.entries.examples:
             if example.trust == "candidate":
@@ -102,7 +102,7 @@ class EntryIndex:
 
             content = (example.question, example.sql)
             if content not in self._patterns:
-                pattern = known[content] if content in known else _pattern(*content)
+                pattern = earlier[content] if content in earlier else _pattern(*content)
                 self._patterns[content] = pattern
 
             pattern = self._patterns[content]

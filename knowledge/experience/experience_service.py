@@ -323,8 +323,8 @@ class ExperienceView:
 
     async def questions_with(self, words: str) -> tuple[str, ...]:
         """Return questions of examples that hold these case-folded words and may be shown."""
-        known = [*self.indexes.own.examples.values(), *self.indexes.shared.examples.values()]
-        alike = [one for one in known if words in one.question.casefold()]
+        examples = [*self.indexes.own.examples.values(), *self.indexes.shared.examples.values()]
+        alike = [one for one in examples if words in one.question.casefold()]
         usable = await self._usable(_by_trust(alike, self.user)[:_LOOKED_AT])
         return tuple(one.question for one in usable)
 
@@ -448,9 +448,9 @@ def _is_about(example: Example, inquiry: Inquiry) -> bool:
     if inquiry.table is None:
         return True
 
-    wanted = inquiry.table.replace('"', "").lower()
+    table_name = inquiry.table.replace('"', "").lower()
     for schema, name in example.tables:
-        if wanted in (name.lower(), f"{schema}.{name}".lower()):
+        if table_name in (name.lower(), f"{schema}.{name}".lower()):
             return True
 
     return False

@@ -80,7 +80,7 @@ def is_like_a_year(number: str) -> bool:
 
 
 def is_explained(
-    text: str, years: Collection[int], said: Collection[str], *, is_relative: bool
+    text: str, years: Collection[int], question_words: Collection[str], *, is_relative: bool
 ) -> bool:
     """Tell whether a question explains a date.
 
@@ -91,7 +91,7 @@ def is_explained(
     by number or name.
 
     Args:
-        said: the question's words and numbers.
+        question_words: the question's words and numbers.
         is_relative: whether it speaks of a time relative to the day it is asked on.
     """
     try:
@@ -102,7 +102,7 @@ def is_explained(
     before = at - timedelta(days=1)
     if _is_bound_of_year(at, years) or _is_bound_of_year(before, years):
         return True
-    if not _is_day_said(at, said):
+    if not _is_day_said(at, question_words):
         return False
 
     # the first of a month is also the end of the month before
@@ -112,18 +112,18 @@ def is_explained(
 
     months = [day.month for day in days if day.year in years]
     if is_relative:
-        return any(not _names(month).isdisjoint(said) for month in months)
+        return any(not _names(month).isdisjoint(question_words) for month in months)
 
     return bool(months)
 
 
-def _is_day_said(day: date, said: Collection[str]) -> bool:
+def _is_day_said(day: date, question_words: Collection[str]) -> bool:
     """Tell whether a question says the day, or the day bounds a month and needs not be said."""
     last_of_month = monthrange(day.year, day.month)[1]
     if day.day in (1, last_of_month):
         return True
 
-    return str(day.day) in said
+    return str(day.day) in question_words
 
 
 def _names(month: int) -> set[str]:

@@ -73,23 +73,23 @@ class Phrasing:
 
 def phrasing_of(question: str) -> Phrasing:
     """Split a question into its pieces, in order."""
-    said = normalise(question)
+    text = normalise(question)
     pieces: list[Piece] = []
     begin = 0
-    for period in _periods(said):
-        pieces += _plain(said, begin, period.start)
+    for period in _periods(text):
+        pieces += _plain(text, begin, period.start)
         pieces.append(period)
         begin = period.end
 
-    pieces += _plain(said, begin, len(said))
-    return Phrasing(said, tuple(pieces))
+    pieces += _plain(text, begin, len(text))
+    return Phrasing(text, tuple(pieces))
 
 
-def _periods(said: str) -> list[Piece]:
+def _periods(text: str) -> list[Piece]:
     """Return days and months that are written in digits; they don't overlap."""
     pieces: list[Piece] = []
     for form in _PERIODS:
-        for match in form.finditer(said):
+        for match in form.finditer(text):
             period = _period(match)
             if period is None:
                 continue
@@ -120,9 +120,9 @@ def _overlap(one: Piece, other: Piece) -> bool:
     return one.start < other.end and other.start < one.end
 
 
-def _plain(said: str, begin: int, end: int) -> Iterator[Piece]:
+def _plain(question: str, begin: int, end: int) -> Iterator[Piece]:
     """Yield the pieces of a stretch without periods."""
-    stretch = said[begin:end]
+    stretch = question[begin:end]
     atoms = [atom for atom in atoms_of(stretch) if not _says_nothing(atom, stretch)]
     is_all_capitals = stretch.upper() == stretch
     runs: list[list[Atom]] = []

@@ -25,7 +25,7 @@ _MOST_FAILED = 5_000
 _CHANGED = Text("它读取的表已改变。", "A table that it reads has changed.")
 
 
-async def explained(database: Definitions, example: Example) -> None:
+async def planned_example(database: Definitions, example: Example) -> None:
     """Plan an example's SQL; that of a draft may cost what it will, because nobody runs it.
 
     Raises:
@@ -115,7 +115,7 @@ class Prover:
             await self._mark_stale(current, _CHANGED)
 
         try:
-            await explained(database, current)
+            await planned_example(database, current)
         except StatementRejected as error:
             _log.info("the example %s stays stale: %s", current.example_id, error.error_type)
             await self._mark_stale(current, error.text)
@@ -126,8 +126,8 @@ class Prover:
         await self._learned.mark_proven(self._datasource, {current.example_id: now}, proven_at)
 
     async def _mark_stale(self, example: Example, reason: Text) -> None:
-        told = reason.to(example.lang)[:MAX_SENTENCE_CHARS]
-        await self._learned.mark_stale(self._datasource, {example.example_id: told})
+        sentence = reason.to(example.lang)[:MAX_SENTENCE_CHARS]
+        await self._learned.mark_stale(self._datasource, {example.example_id: sentence})
 
     def _remember_failure(self, example: Example, now: str) -> None:
         self._failed[example.example_id] = now

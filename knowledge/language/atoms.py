@@ -30,7 +30,7 @@ _PLAIN_HAN = re.compile(r"[\u4e00-\u9fff]+")
 _PLAIN_WORDS = re.compile(r"(?:[a-z]+|[0-9]+)(?: (?:[a-z]+|[0-9]+))*")
 
 
-def listed(text: str, separator: str | None = None) -> tuple[str, ...]:
+def split_list(text: str, separator: str | None = None) -> tuple[str, ...]:
     """Split a list that is written as one string, because it is easier to read."""
     return tuple(text.split(separator))
 

@@ -80,18 +80,18 @@ class Form(NamedTuple):
 def forms(question: str) -> dict[str, Form]:
     """Return the terms to look for, each with what it stands for."""
     words = list(dict.fromkeys(terms(question)))
-    wanted = {word: _form_of_word(word) for word in words}
+    form_of = {word: _form_of_word(word) for word in words}
     for word in words:
         if has_root(word):
-            of_root = wanted[word].of_root()
-            wanted.setdefault(root(word), of_root)
+            of_root = form_of[word].of_root()
+            form_of.setdefault(root(word), of_root)
 
     phrases = [*_english_phrases(words), *_chinese_phrases(question)]
     for phrase, first_term in phrases:
         for term, form in _other_terms(phrase, first_term):
-            wanted.setdefault(term, form)
+            form_of.setdefault(term, form)
 
-    return wanted
+    return form_of
 
 
 def is_translated(words: Sequence[str]) -> bool:
@@ -133,10 +133,10 @@ def _translations_from(
             phrases = phrases[:_MOST_TRANSLATIONS]
 
         for number, phrase in enumerate(phrases):
-            said = f"{before}{phrase}" if is_han(phrase) else f"{before} {phrase}".lstrip()
-            yield start, end, said
+            translation = f"{before}{phrase}" if is_han(phrase) else f"{before} {phrase}".lstrip()
+            yield start, end, translation
             if most > 1 and number < _MOST_TRANSLATIONS:
-                yield from _translations_from(words, start, end, said, most - 1)
+                yield from _translations_from(words, start, end, translation, most - 1)
 
 
 def _phrases_from(words: Sequence[str], start: int) -> Iterator[tuple[int, tuple[str, ...]]]:
@@ -146,13 +146,13 @@ def _phrases_from(words: Sequence[str], start: int) -> Iterator[tuple[int, tuple
 
     if is_han(words[start]):
         translations, longest, between = _TRANSLATED, _LONGEST_SYNONYM, ""
-        said = list(words[start : start + longest])
+        following = list(words[start : start + longest])
     else:
         translations, longest, between = _IN_CHINESE, _LONGEST_PHRASE, " "
-        said = [stem(word.lower()) for word in words[start : start + longest]]
+        following = [stem(word.lower()) for word in words[start : start + longest]]
 
-    for count in range(1, len(said) + 1):
-        found = translations.get(between.join(said[:count]))
+    for count in range(1, len(following) + 1):
+        found = translations.get(between.join(following[:count]))
         if found is not None:
             yield start + count, found
 

@@ -57,8 +57,8 @@ def draft_lesson(lesson: Lesson, values: Mapping[str, Any]) -> EtlLesson:
         InvalidRequest: a field is missing or wrong.
     """
     meaning = text_field(_object(values, "etl"), "meaning", _MOST_NAME_CHARS)
-    told = (lesson.sql, lesson.root_cause, lesson.avoidance_hint)
-    id_ = lesson_id(lesson.datasource, lesson.author, meaning, *told)
+    content = (lesson.sql, lesson.root_cause, lesson.avoidance_hint)
+    id_ = lesson_id(lesson.datasource, lesson.author, meaning, *content)
     return EtlLesson(**vars(lesson) | {"lesson_id": id_}, meaning=meaning)
 
 

@@ -61,8 +61,8 @@ def labels_of_column(column: Column, lang: Lang) -> Mapping[str, str]:
         if lang == "zh" or not has_han(label):
             labels[value] = label
 
-    meant = column.meaning.values if column.meaning is not None else ()
-    for one in meant:
+    meanings = column.meaning.values if column.meaning is not None else ()
+    for one in meanings:
         name = one.names.label(lang)
         if name is not None and not _is_word(one.value, lang):
             labels[one.value] = name

@@ -70,7 +70,7 @@ def _groups_seen(
     if is_chosen or not any(column.output.function for column in columns):
         return []
 
-    said = []
+    sentences = []
     for place, one in enumerate(columns):
         stored = _column_seen_in_part(one)
         if stored is None:
@@ -81,9 +81,9 @@ def _groups_seen(
             counts = {"seen": len(seen), "of": len(stored.allowed)}
             label = called(stored)
             chinese = _GROUPS.zh.format(label=label.zh, **counts)
-            said.append(Text(chinese, _GROUPS.en.format(label=label.en, **counts)))
+            sentences.append(Text(chinese, _GROUPS.en.format(label=label.en, **counts)))
 
-    return said
+    return sentences
 
 
 def _column_seen_in_part(column: ResultColumn) -> Column | None:

@@ -34,7 +34,7 @@ _AND = Text("、", " and ")
 _COMMA = Text("、", ", ")
 
 
-def written(value: Any, column: ResultColumn, lang: Lang) -> str:
+def value_text(value: Any, column: ResultColumn, lang: Lang) -> str:
     """Write a value of the column for a sentence: by its label, or with its unit."""
     label = value_labels(column.output, lang).get(str(value))
     if label is not None:

@@ -28,8 +28,8 @@ from databases.source import InvalidDatabaseUrl, Unreachable, database_sources, 
 from guard import AccessRuleError
 from knowledge.semantic.checking import doubts_about, problems_of, read_catalog
 from knowledge.semantic.draft import draft
-from knowledge.semantic.operating import OperatedFile, ProposalRefused, described
-from knowledge.semantic.problems import Problem, SemanticFileError, listed
+from knowledge.semantic.operating import OperatedFile, ProposalRefused, proposal_text
+from knowledge.semantic.problems import Problem, SemanticFileError, problem_list
 from knowledge.semantic.semantic_format import SCHEMA_PATH, read_file
 from store import Retention
 from store.open_store import InvalidRedisUrl, open_store
@@ -165,7 +165,7 @@ def _check(settings: Settings, given: argparse.Namespace) -> int:
         doubts = () if problems else tuple(doubts_about(path, read_catalog(source, options)))
 
     if problems:
-        sys.stderr.write(f"{listed(str(path), problems)}\n")
+        sys.stderr.write(f"{problem_list(str(path), problems)}\n")
         return 1
 
     for doubt in doubts:
@@ -180,7 +180,7 @@ def _list_proposals(settings: Settings, given: argparse.Namespace) -> int:
         proposals = operated.listed()
 
     for proposal in proposals:
-        sys.stdout.write(f"{described(proposal)}\n")
+        sys.stdout.write(f"{proposal_text(proposal)}\n")
 
     return 0
 
@@ -189,7 +189,7 @@ def _apply(settings: Settings, given: argparse.Namespace) -> int:
     with _operated(settings, given.database) as operated:
         applied = operated.apply(given.proposal, given.by)
 
-    sys.stdout.write(f"{described(applied)}\n")
+    sys.stdout.write(f"{proposal_text(applied)}\n")
     return 0
 
 
@@ -197,7 +197,7 @@ def _decline(settings: Settings, given: argparse.Namespace) -> int:
     with _operated(settings, given.database) as operated:
         declined = operated.decline(given.proposal, given.by, given.reason)
 
-    sys.stdout.write(f"{described(declined)}\n")
+    sys.stdout.write(f"{proposal_text(declined)}\n")
     return 0
 
 

@@ -196,9 +196,9 @@ def _about(table: Table) -> Iterator[str]:
 
 def _names_and_description(name: str | None, thing: Table | Column) -> Iterator[str]:
     """Yield its names in both languages; what only the dictionary says is commented out."""
-    said = guesses.names_of(thing, name)
-    if said is not None:
-        yield f"names: {_bilingual(said)}"
+    both_names = guesses.names_of(thing, name)
+    if both_names is not None:
+        yield f"names: {_bilingual(both_names)}"
     elif name:
         yield f"names: [{_scalar(name)}]"
     else:
@@ -256,9 +256,9 @@ def _column(table: Table, column: Column) -> Iterator[str]:
 
 def _names_of_value(value: str, name: str | None) -> str:
     """Return the names of a stored value, in both languages if it is an everyday word."""
-    said = guesses.in_both_languages(name or value)
-    if said is not None:
-        return _bilingual(said)
+    both_names = guesses.in_both_languages(name or value)
+    if both_names is not None:
+        return _bilingual(both_names)
 
     return f"[{_scalar(name) if name else ''}]"
 

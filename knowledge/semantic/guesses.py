@@ -82,12 +82,12 @@ def is_number(column: Column) -> bool:
 
 @cache
 def _units() -> Mapping[str, str]:
-    known = (
+    units = (
         *_EN.phrases("columns.units"),
         *_EN.phrases("columns.signs"),
         *_ZH.phrases("columns.units"),
     )
-    return {normalise(unit).lower(): unit for unit in known}
+    return {normalise(unit).lower(): unit for unit in units}
 
 
 def unit_of(column: Column) -> str | None:

@@ -18,7 +18,7 @@ from common.values import Catalog, Table
 from databases.catalog.catalog import Plan
 from guard import Guard, ServerFacts
 from knowledge.semantic.problems import Problem, SemanticFileError
-from knowledge.semantic.semantic_binding import Bound, SemanticExpression, bind
+from knowledge.semantic.semantic_binding import BoundSemanticFile, SemanticExpression, bind
 from knowledge.semantic.semantic_format import read_file, read_text
 
 _log = logging.getLogger(__name__)
@@ -99,7 +99,7 @@ class SemanticLayer:
         self._report((*self._mistakes, *sorted((*bound.problems, *broken.values()))))
         return bound.catalog
 
-    def _bind_catalog(self, catalog: Catalog, facts: ServerFacts) -> Bound:
+    def _bind_catalog(self, catalog: Catalog, facts: ServerFacts) -> BoundSemanticFile:
         self._read_again()
         self._guard.learn(facts)
         bound = bind(self._file, catalog)
@@ -179,9 +179,9 @@ class SemanticLayer:
         planned: dict[str, tuple[_Shape, str | None]] = {}
         for each in statements:
             shape = _shape(each.table)
-            known = self._planned.get(each.sql)
-            if known is not None and known[0] == shape:
-                planned[each.sql] = known
+            plan_before = self._planned.get(each.sql)
+            if plan_before is not None and plan_before[0] == shape:
+                planned[each.sql] = plan_before
             elif time.monotonic() < until:
                 planned[each.sql] = (shape, await plan(each.sql))
 

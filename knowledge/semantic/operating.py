@@ -25,7 +25,7 @@ class ProposalRefused(Exception):
     """A proposal can't be settled so; the message says why, and what to do."""
 
 
-def described(proposal: SemanticProposal) -> str:
+def proposal_text(proposal: SemanticProposal) -> str:
     """Return the proposal as the command shows it: a head and its diff."""
     settled = f" by {proposal.settled_by}" if proposal.settled_by else ""
     head = f"{proposal.proposal_id}  {proposal.state}{settled}  {proposal.author}"

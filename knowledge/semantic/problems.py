@@ -34,11 +34,11 @@ class SemanticFileError(Exception):
     def __init__(self, name: str, problems: Sequence[Problem]) -> None:
         self.problems = tuple(sorted(problems))
         super().__init__(
-            f"The semantic file can't be used as it is.\n{listed(name, self.problems)}"
+            f"The semantic file can't be used as it is.\n{problem_list(name, self.problems)}"
         )
 
 
-def listed(name: str, problems: Sequence[Problem]) -> str:
+def problem_list(name: str, problems: Sequence[Problem]) -> str:
     """List the problems, one line each, with the file's name; long lists are cut and say so."""
     lines = [problem.at(name) for problem in problems[:_SHOWN]]
     if len(problems) > _SHOWN:

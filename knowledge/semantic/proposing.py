@@ -71,9 +71,9 @@ def _text_of_lines(lines: Iterable[str]) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _places(lines: Sequence[str], wanted: tuple[str, ...]) -> list[int]:
-    count = len(wanted)
-    return [at for at in range(len(lines)) if tuple(lines[at : at + count]) == wanted]
+def _places(lines: Sequence[str], passage: tuple[str, ...]) -> list[int]:
+    count = len(passage)
+    return [at for at in range(len(lines)) if tuple(lines[at : at + count]) == passage]
 
 
 def _lines(text: str) -> list[str]:

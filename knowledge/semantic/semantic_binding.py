@@ -57,7 +57,7 @@ class SemanticExpression:
 
 
 @dataclass(frozen=True)
-class Bound:
+class BoundSemanticFile:
     """A catalogue with what a file says of it.
 
     Attributes:
@@ -69,7 +69,7 @@ class Bound:
     problems: tuple[Problem, ...]
     statements: tuple[SemanticExpression, ...]
 
-    def without(self, failed: Iterable[tuple[SemanticExpression, str]]) -> "Bound":
+    def without(self, failed: Iterable[tuple[SemanticExpression, str]]) -> "BoundSemanticFile":
         """Return the meanings without the filters and metrics whose statements failed, for the
         reasons given.
 
@@ -94,10 +94,10 @@ class Bound:
             tables=tuple(_without_filters(self.catalog.tables, unfiltered)),
             metrics=tuple(metric for metric in metrics if metric.name not in failed_metrics),
         )
-        return Bound(catalog, tuple(sorted(problems)), ())
+        return BoundSemanticFile(catalog, tuple(sorted(problems)), ())
 
 
-def bind(file: SemanticFile, catalog: Catalog) -> Bound:
+def bind(file: SemanticFile, catalog: Catalog) -> BoundSemanticFile:
     """Return `catalog` with the meanings and the metrics that `file` gives it."""
     return _Binding(catalog).bound(file)
 
@@ -120,7 +120,7 @@ class _Binding:
         self._lines: dict[TableKey, int] = {}  # where each table is described
         self._unfiltered: set[TableKey] = set()  # tables whose filter can't be used
 
-    def bound(self, file: SemanticFile) -> Bound:
+    def bound(self, file: SemanticFile) -> BoundSemanticFile:
         described: dict[TableKey, Table] = {}
         for entry in file.tables:
             table = self._table(entry.name)
@@ -133,7 +133,9 @@ class _Binding:
             tables=tuple(described.get(one.key, one) for one in self._catalog.tables),
             metrics=tuple(metric for metric in metrics if metric is not None),
         )
-        return Bound(catalog, tuple(sorted(set(self._problems))), tuple(self._statements))
+        return BoundSemanticFile(
+            catalog, tuple(sorted(set(self._problems))), tuple(self._statements)
+        )
 
     def _problem(self, line: int, text: str) -> None:
         self._problems.append(Problem(line, text))

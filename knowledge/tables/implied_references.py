@@ -32,7 +32,7 @@ _Places = defaultdict[tuple[str, _Words], list[int]]
 """Numbers of tables, by their schema and words of a name."""
 
 
-class Implied(NamedTuple):
+class ImpliedReference(NamedTuple):
     """A reference by a column's name.
 
     Attributes:
@@ -48,7 +48,7 @@ class Implied(NamedTuple):
     is_role: bool = False
 
 
-def implied_references(tables: Sequence[Table]) -> list[list[Implied]]:
+def implied_references(tables: Sequence[Table]) -> list[list[ImpliedReference]]:
     """Find for each table what it refers to by its columns' names alone, in the same schema.
 
     `customer_id`, `customer_key` and 客户编号 refer to a table whose primary key is called so, else
@@ -61,18 +61,18 @@ def implied_references(tables: Sequence[Table]) -> list[list[Implied]]:
     return [list(_of_table(number, table, owners)) for number, table in enumerate(tables)]
 
 
-def _of_table(number: int, table: Table, owners: "_Owners") -> Iterator[Implied]:
-    known = set(table.referring_columns)
+def _of_table(number: int, table: Table, owners: "_Owners") -> Iterator[ImpliedReference]:
+    explained = set(table.referring_columns)
     if len(table.primary_key) == 1:
-        known.update(table.primary_key)
+        explained.update(table.primary_key)
 
     for column in table.columns:
-        if column.name in known:
+        if column.name in explained:
             continue
 
         targets, is_role = owners.of(number, table, column.name)
         for target in targets:
-            yield Implied(column.name, target, len(targets), is_role)
+            yield ImpliedReference(column.name, target, len(targets), is_role)
 
 
 class _Owners:
@@ -98,9 +98,9 @@ class _Owners:
         if _BARE_KEYS.issuperset(words):
             return
 
-        known = places[table.schema, words]
-        if len(known) <= _MOST_OWNERS:  # one more than count
-            known.append(number)
+        owners = places[table.schema, words]
+        if len(owners) <= _MOST_OWNERS:  # one more than count
+            owners.append(number)
 
     def of(self, number: int, table: Table, column: str) -> tuple[Sequence[int], bool]:
         """Return the numbers of the tables to which `column` of that table probably refers.

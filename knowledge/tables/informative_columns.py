@@ -50,20 +50,20 @@ def informative_columns(
         held: columns with a value that the question names.
     """
     keys = {*table.primary_key, *table.referring_columns, *joining}
-    said = [_said(column, asked) + (column.name in held) for column in table.columns]
+    scores = [_said(column, asked) + (column.name in held) for column in table.columns]
     key_positions = [at for at, column in enumerate(table.columns) if column.name in keys]
-    by_said = sorted(range(len(said)), key=lambda at: -said[at])
-    most_said = [at for at in by_said if said[at]]
+    by_score = sorted(range(len(scores)), key=lambda at: -scores[at])
+    best_scored = [at for at in by_score if scores[at]]
     usual = dict.fromkeys(
         (
             *key_positions,
-            *most_said[:_MOST_SAID],
+            *best_scored[:_MOST_SAID],
             *_labels(table)[:_MOST_LABELS],
             *_dates(table)[:_MOST_DATES],
             *_measures(table)[:_MOST_MEASURES],
         )
     )
-    order = dict.fromkeys((*usual, *by_said))
+    order = dict.fromkeys((*usual, *by_score))
     return InformativeColumns(tuple(order), len(key_positions), len(usual))
 
 

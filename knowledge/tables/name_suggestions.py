@@ -129,8 +129,8 @@ def _missing(error: InvalidSql, sql: str) -> _Missing | None:
     if error.sqlstate not in (UNKNOWN_TABLE, UNKNOWN_COLUMN):
         return None
 
-    told = _quoted_name(error.detail)
-    parts = _parts_at(sql, error.position) or _parts(told)
+    name_in_message = _quoted_name(error.detail)
+    parts = _parts_at(sql, error.position) or _parts(name_in_message)
     if not parts:
         return None
 
@@ -141,7 +141,7 @@ def _missing(error: InvalidSql, sql: str) -> _Missing | None:
     if error.sqlstate == UNKNOWN_COLUMN:
         return _Missing(name, owner, is_column=True)
     # "missing FROM-clause entry" points at `alias.column` and names the alias alone.
-    if owner is not None and told == owner:
+    if owner is not None and name_in_message == owner:
         return _Missing(owner, None, is_column=False, is_source=True)
 
     return _Missing(name, owner, is_column=False)

@@ -54,14 +54,16 @@ def coverage_of(
         named: words of the question that name the whole database.
     """
     beginning = _shared_beginning(matches)
-    said = {match.table.key: _said(match.words, informative_words, beginning) for match in matches}
+    words_of = {
+        match.table.key: _said(match.words, informative_words, beginning) for match in matches
+    }
     anywhere: dict[str, float] = dict.fromkeys(named, 1.0)
     together: dict[str, float] = {}
     for match in matches:
-        _add(anywhere, said[match.table.key])
-        neighbours = dict(said[match.table.key])
+        _add(anywhere, words_of[match.table.key])
+        neighbours = dict(words_of[match.table.key])
         for link in match.links:
-            _add(neighbours, said.get(link.table.key, {}))
+            _add(neighbours, words_of.get(link.table.key, {}))
 
         if sum(neighbours.values()) > sum(together.values()):
             together = neighbours
@@ -77,16 +79,16 @@ def with_values(
 
     A stored value is as good as a name: the words that said it are said by the catalogue.
     """
-    said: dict[str, float] = {}
+    by_values: dict[str, float] = {}
     for value in stored_values:
         if value.is_meant:
             how_well = 1.0 if value.is_exact else _IN_OTHER_WORDS
-            _add(said, dict.fromkeys(telling_words(value.said), how_well))
+            _add(by_values, dict.fromkeys(telling_words(value.said), how_well))
 
     anywhere = dict(coverage.anywhere)
     together = dict(coverage.together)
-    _add(anywhere, said)
-    _add(together, said)
+    _add(anywhere, by_values)
+    _add(together, by_values)
     return QuestionCoverage(anywhere, together)
 
 
@@ -107,9 +109,9 @@ def scores(coverages: Mapping[str, QuestionCoverage]) -> dict[str, float]:
     def weight(word: str) -> float:
         return math.log(1 + count / max(1, known_by.get(word, 1)))
 
-    def weighed(said: Mapping[str, float]) -> float:
-        informative_words = (word for word in said if word not in within_others)
-        return sum(weight(word) * said[word] for word in informative_words)
+    def weighed(shares: Mapping[str, float]) -> float:
+        informative_words = (word for word in shares if word not in within_others)
+        return sum(weight(word) * shares[word] for word in informative_words)
 
     score_by_name = {}
     for name, coverage in coverages.items():

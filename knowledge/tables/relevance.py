@@ -62,7 +62,7 @@ _NOWHERE = array("I")
 
 
 @dataclass(frozen=True)
-class Ranked:
+class RankedTable:
     """A table that has to do with a question.
 
     Attributes:
@@ -178,7 +178,7 @@ class TableIndex:
         others = (number for number in range(len(self._tables)) if number not in left_out)
         return nsmallest(count, others, key=rank)
 
-    def found(self, question: str, most: int, hints: Hints = NO_HINTS) -> list[Ranked]:
+    def found(self, question: str, most: int, hints: Hints = NO_HINTS) -> list[RankedTable]:
         """Return tables that have to do with the question, at most `most`, the best first."""
         scores, words_of = self._scores(question, hints.holding)
         by_words = dict(scores)
@@ -191,7 +191,7 @@ class TableIndex:
         ranked = []
         for number, score in expanded[:most]:
             led_by = self._led_by(number, by_words)
-            ranked.append(Ranked(self._tables[number], score, led_by))
+            ranked.append(RankedTable(self._tables[number], score, led_by))
 
         return ranked
 

@@ -46,17 +46,17 @@ def column_meaning(meaning: ColumnMeaning | None) -> dict[str, Any] | None:
     }
 
 
-def metric(said: Metric) -> dict[str, Any]:
+def metric(declared: Metric) -> dict[str, Any]:
     """Return a metric of a table."""
     return {
-        "name": said.name,
-        "names": _names(said.names),
-        "description": _text_json(said.description),
-        "unit": _text_json(said.unit),
-        "expression": said.expression,
-        "filter": said.filter,
-        "date_column": said.date_column,
-        "grain": list(said.grain),
+        "name": declared.name,
+        "names": _names(declared.names),
+        "description": _text_json(declared.description),
+        "unit": _text_json(declared.unit),
+        "expression": declared.expression,
+        "filter": declared.filter,
+        "date_column": declared.date_column,
+        "grain": list(declared.grain),
     }
 
 

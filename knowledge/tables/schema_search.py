@@ -14,7 +14,7 @@ from common.values import Table
 from knowledge.index import IndexPart
 from knowledge.language.question_terms import Form, forms
 from knowledge.language.terms import terms_with_roots
-from knowledge.tables.relevance import Hints, Ranked, TableIndex
+from knowledge.tables.relevance import Hints, RankedTable, TableIndex
 from knowledge.tables.table_texts import SchemaTextPart, TextKind, no_values
 from knowledge.values.personal_data import open_values
 
@@ -176,8 +176,8 @@ def _alike(asked: Mapping[str, Form], examples: Iterable[Example]) -> tuple[Exam
     least = max(1.0, _LEAST_SAID * len(words))
     saying = []
     for example in examples:
-        said = words & _said_by(example, asked)
-        if len(said) >= least:
+        common_words = words & _said_by(example, asked)
+        if len(common_words) >= least:
             saying.append(example)
         if len(saying) == _MOST_EXAMPLES:
             break
@@ -186,8 +186,8 @@ def _alike(asked: Mapping[str, Form], examples: Iterable[Example]) -> tuple[Exam
 
 
 def _said_by(example: Example, asked: Mapping[str, Form]) -> set[str]:
-    said = asked.keys() & terms_with_roots(example.question)
-    return {asked[term].word for term in said}
+    common_terms = asked.keys() & terms_with_roots(example.question)
+    return {asked[term].word for term in common_terms}
 
 
 def _hints(alike: Iterable[Example], near: Sequence[TableKey]) -> Hints:
@@ -195,7 +195,7 @@ def _hints(alike: Iterable[Example], near: Sequence[TableKey]) -> Hints:
 
 
 def _match(
-    ranked: Ranked,
+    ranked: RankedTable,
     texts: Iterable[SchemaTextPart],
     asked: Mapping[str, Form],
     alike: Iterable[Example],
@@ -204,11 +204,11 @@ def _match(
 ) -> TableMatch:
     informative_words = {term: form for term, form in asked.items() if not form.is_faint}
     texts = list(texts)
-    said = list(_word_reasons(texts, informative_words))
-    if not said:
-        said = list(_word_reasons(texts, asked))
+    word_reasons = list(_word_reasons(texts, informative_words))
+    if not word_reasons:
+        word_reasons = list(_word_reasons(texts, asked))
 
-    reasons = sorted(said, key=lambda reason: (not reason.is_literal, -len(reason.words)))
+    reasons = sorted(word_reasons, key=lambda reason: (not reason.is_literal, -len(reason.words)))
     links = tuple(_link(ranked.table, other, points=points) for other, points in ranked.led_by)
     reading = tuple(example for example in alike if ranked.table.key in example.tables)
     return TableMatch(
@@ -220,12 +220,12 @@ def _word_reasons(
     texts: Iterable[SchemaTextPart], asked: Mapping[str, Form]
 ) -> Iterator[WordReason]:
     for kind, text, column in texts:
-        said = asked.keys() & terms_with_roots(text)
-        if not said:
+        common_terms = asked.keys() & terms_with_roots(text)
+        if not common_terms:
             continue
 
-        words = {asked[term].word for term in said}
-        is_literal = words <= said
+        words = {asked[term].word for term in common_terms}
+        is_literal = words <= common_terms
         yield WordReason(tuple(sorted(words)), kind, text, column, is_literal)
 
 

@@ -277,12 +277,12 @@ def table_named(name: str, catalog: Catalog) -> Table:
     own_name = name.replace('"', "").rpartition(".")[2] or name
     near = suggested_tables(own_name, catalog)
     shown = one_line(name, _MOST_NAME)
-    said = Text(f"没有名为 {shown} 的表。", f"There is no table named {shown}.")
+    message = Text(f"没有名为 {shown} 的表。", f"There is no table named {shown}.")
     if not near:
-        raise NotFound(said)
+        raise NotFound(message)
 
     hint = Text(f"您是不是要找：{'、'.join(near)}？", f" Did you mean: {', '.join(near)}?")
-    raise NotFound(Text(said.zh + hint.zh, said.en + hint.en), suggestions=near)
+    raise NotFound(Text(message.zh + hint.zh, message.en + hint.en), suggestions=near)
 
 
 def _called(name: str, catalog: Catalog) -> Sequence[Table]:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from common.values import Table
-from knowledge.tables.implied_references import Implied, implied_references
+from knowledge.tables.implied_references import ImpliedReference, implied_references
 
 # A table that more tables refer to says nothing about which of them belong together.
 _MOST_CHILDREN = 60
@@ -91,7 +91,7 @@ class TableGraph:
 
 
 def _references(
-    table: Table, implied: Iterable[Implied], numbers: Mapping[tuple[str, str], int]
+    table: Table, implied: Iterable[ImpliedReference], numbers: Mapping[tuple[str, str], int]
 ) -> Iterator[tuple[int, float]]:
     """Yield implied references first, so that those that are declared count."""
     for reference in implied:

@@ -21,7 +21,7 @@ from common.inquiry import StoredValue
 from common.text import Text
 from common.values import Catalog, QueryResult
 from knowledge.language.spelling import alike, did_you_mean
-from knowledge.values.identity import allowed, near_value
+from knowledge.values.identity import near_value, value_tests
 from knowledge.values.value_search import sql_literal
 from sqltree.references import ColumnComparison, references
 
@@ -92,7 +92,7 @@ def replacements(
     """Return literals of `sql` that no row has, with the stored values they spell differently."""
     meant = [one for one in stored_values if one.is_meant]
     changes = []
-    for comparison in unfounded(sql, catalog, stored_values):
+    for comparison in missing_comparisons(sql, catalog, stored_values):
         stored = _stored_for(comparison, meant)
         if stored is None:
             continue
@@ -107,15 +107,15 @@ def replacements(
     return tuple(changes)
 
 
-def missing(
+def missing_literals(
     sql: str, catalog: Catalog, stored_values: Sequence[StoredValue] = ()
 ) -> tuple[MissingLiteral, ...]:
     """Return literals of `sql` that no row has, where stored values are only similar."""
     meant = [one for one in stored_values if one.is_meant]
     judged: dict[str, MissingLiteral] = {}
-    for comparison in unfounded(sql, catalog, stored_values):
-        known = _known(comparison, stored_values)
-        choices = alike(comparison.text, known)[:_MOST_OFFERED]
+    for comparison in missing_comparisons(sql, catalog, stored_values):
+        values = _known(comparison, stored_values)
+        choices = alike(comparison.text, values)[:_MOST_OFFERED]
         if not choices:
             continue
         if _stored_for(comparison, meant) is None:
@@ -141,11 +141,11 @@ def taken_for(sql: str, stored_values: Iterable[StoredValue]) -> tuple[Text, ...
 
 def _stored_for(comparison: ColumnComparison, meant: Sequence[StoredValue]) -> str | None:
     values = _known(comparison, meant)
-    ways = allowed(comparison.table, comparison.column)
+    ways = value_tests(comparison.table, comparison.column)
     return near_value(comparison.text, values, ways)
 
 
-def unfounded(
+def missing_comparisons(
     sql: str, catalog: Catalog, stored_values: Sequence[StoredValue] = ()
 ) -> Iterator[ColumnComparison]:
     """Yield comparisons of `sql` with a text that no row has.
@@ -153,11 +153,11 @@ def unfounded(
     As far as the values of their columns are known.
     """
     for comparison in references(sql, catalog).comparisons[:_MOST_JUDGED]:
-        known = _known(comparison, stored_values)
-        if not known and not comparison.column.is_complete:
+        values = _known(comparison, stored_values)
+        if not values and not comparison.column.is_complete:
             continue
 
-        is_stored = any(map(comparison.finds, known))
+        is_stored = any(map(comparison.finds, values))
         if not is_stored:
             yield comparison
 

@@ -54,10 +54,10 @@ Resembles = Callable[[str, str], bool]
 def names_people(table: Table, column: Column) -> bool:
     """Tell whether the column's values are names of people."""
     words = _words(column.name)
-    said = (column.comment or "")[:_HEAD]
+    comment = (column.comment or "")[:_HEAD]
     if _look_alike(column, _is_organisation, _FEW):
         return False
-    if _is_always_a_persons(words, column.name, said):
+    if _is_always_a_persons(words, column.name, comment):
         return True
     if not _is_text(column) or not _OF_THINGS.isdisjoint(words):
         return False
@@ -66,10 +66,10 @@ def names_people(table: Table, column: Column) -> bool:
     if _look_alike(column, _is_person, _LOOKS_SO):
         return True
 
-    return _is_called_so(table, column, words, said)
+    return _is_called_so(table, column, words, comment)
 
 
-def _is_always_a_persons(words: tuple[str, ...], name: str, said: str) -> bool:
+def _is_always_a_persons(words: tuple[str, ...], name: str, comment: str) -> bool:
     """Tell whether the name says that it holds names of people, such as `surname` or 姓名."""
     if not _OWN_NAMES.isdisjoint((*words, "".join(words))):
         return True
@@ -78,16 +78,16 @@ def _is_always_a_persons(words: tuple[str, ...], name: str, said: str) -> bool:
     if not _OWN_PAIRS.isdisjoint(pairs):
         return True
 
-    return _OWN_NAMES_HAN.search(f"{name} {said}") is not None
+    return _OWN_NAMES_HAN.search(f"{name} {comment}") is not None
 
 
-def _is_called_so(table: Table, column: Column, words: tuple[str, ...], said: str) -> bool:
+def _is_called_so(table: Table, column: Column, words: tuple[str, ...], comment: str) -> bool:
     """Tell whether it is called a name and is about people, or ends in a word for a person."""
-    about_people = _says_people(words, column.name, said)
-    if about_people and _last_is_person(words, column.name, said):
+    about_people = _says_people(words, column.name, comment)
+    if about_people and _last_is_person(words, column.name, comment):
         return True
 
-    is_name_in_han = any(map(_NAMES_HAN.search, (column.name, said)))
+    is_name_in_han = any(map(_NAMES_HAN.search, (column.name, comment)))
     if _NAMES.isdisjoint(words) and not is_name_in_han:
         return False
     if about_people:
@@ -120,7 +120,7 @@ def _is_key(table: Table, column: Column) -> bool:
     return not are_phrases
 
 
-def allowed(table: Table, column: Column) -> tuple[Resembles, ...]:
+def value_tests(table: Table, column: Column) -> tuple[Resembles, ...]:
     """Return the tests by which a text may mean a value of the column, the surest first."""
     if identifies(table, column):
         return (same,)
@@ -179,8 +179,8 @@ def _last_is_person(words: tuple[str, ...], name: str, comment: str) -> bool:
     if words and words[-1] in _PEOPLE:
         return True
 
-    said = re.split(r"[\s,，:：;；(（。]", comment, maxsplit=1)[0]
-    return _ends_in_person(name) or _ends_in_person(said)
+    first_words = re.split(r"[\s,，:：;；(（。]", comment, maxsplit=1)[0]
+    return _ends_in_person(name) or _ends_in_person(first_words)
 
 
 def _ends_in_person(text: str) -> bool:

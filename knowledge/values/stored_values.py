@@ -67,9 +67,9 @@ _GENDER_CODES = WORDS.named("values.gender_codes")
 
 def gender_names(column: Column) -> Iterator[ValueName]:
     """Yield (stored code, word, quality) when the values are the genders, abbreviated or not."""
-    said = {value: value for value in column.values} | dict(labels_of(column.comment))
+    texts = {value: value for value in column.values} | dict(labels_of(column.comment))
     codes: dict[str, str] = {}
-    for value, text in said.items():
+    for value, text in texts.items():
         word = text.strip().lower().removesuffix(_GENDER_END)
         if word in _GENDER_CODES:
             codes[value] = _GENDER_CODES[word]

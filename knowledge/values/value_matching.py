@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from common.inquiry import StoredValue
 from common.values import Column, Table
 from knowledge.language.spelling import alike, edits, folded, same, unaccented
-from knowledge.values.identity import Resembles, allowed, near_value
+from knowledge.values.identity import Resembles, near_value, value_tests
 from knowledge.values.personal_data import Privacy, is_private_value, privacy_of
 from knowledge.values.value_patterns import Stretch
 
@@ -62,7 +62,7 @@ def hits_in(
     if privacy is Privacy.PRIVATE:
         return
 
-    tests = allowed(target.table, target.column)
+    tests = value_tests(target.table, target.column)
     is_open = privacy is Privacy.OPEN and len(tests) > 2  # else it holds persons or codes
     if not is_open:
         tests = tests[:1]

@@ -92,8 +92,8 @@ class Stretch:
         """Return each span in the one writing in which texts are compared, without accents."""
         keys = {}
         for span in self.spans:
-            said = self.said(*span)
-            keys[span] = unaccented(folded(said))
+            text = self.said(*span)
+            keys[span] = unaccented(folded(text))
 
         return keys
 
@@ -232,10 +232,10 @@ def writings(stretches: Iterable[Stretch], most: int) -> list[str]:
     distinct: dict[str, None] = {}
     for stretch in stretches:
         for start, end in stretch.spans:
-            said = stretch.said(start, end)
-            cases = (said, said.upper(), said.lower(), said.title())
+            text = stretch.said(start, end)
+            cases = (text, text.upper(), text.lower(), text.title())
             distinct.update(dict.fromkeys(cases))
-            distinct[said.translate(SIMPLIFIED)] = None
+            distinct[text.translate(SIMPLIFIED)] = None
 
     return list(distinct)[:most]
 
@@ -452,6 +452,7 @@ def _letters(text: str, *, accents: bool = False) -> str:
 
 
 def _class(chars: str) -> str:
+    """Return a regular expression for one character that any of these may be written with."""
     if chars in _SPECIAL:
         return "."
 
@@ -484,12 +485,12 @@ def _writings() -> dict[str, str]:
 @cache
 def _accents() -> dict[str, str]:
     """Return {plain letter: the accented ones}, all in lower case."""
-    known = set(_writings())
+    written_chars = set(_writings())
     for chars in _writings().values():
-        known.update(map(plain, chars))
+        written_chars.update(map(plain, chars))
 
     accents: defaultdict[str, str] = defaultdict(str)
-    for char in known:
+    for char in written_chars:
         bare = char
         if len(char) == 1:
             bare = unaccented(char)

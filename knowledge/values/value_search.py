@@ -121,12 +121,12 @@ class _Viewers:
 
     def who_see(self, rows: Hashable | None) -> _Known:
         """Return what is known to callers who see these rows, and to nobody else."""
-        known = self._known.setdefault(rows, _Known())
+        seen = self._known.setdefault(rows, _Known())
         self._known.move_to_end(rows)
         while len(self._known) > _MOST_VIEWERS:
             self._known.popitem(last=False)
 
-        return known
+        return seen
 
 
 _VIEWERS = IndexPart(lambda _: _Viewers())
@@ -188,7 +188,9 @@ class _Lookup:
         self._database = database
         self._known = known
         likely = (
-            target for target in searched(request.places(), catalog) if not known.is_slow(target)
+            target
+            for target in searched_columns(request.places(), catalog)
+            if not known.is_slow(target)
         )
         self._columns = list(islice(likely, MOST_COLUMNS))
         self._asked: Sequence[SearchedColumn] = ()
@@ -342,7 +344,7 @@ def _values_at(number: int, rows: Iterable[tuple[int, str]]) -> list[str]:
     return values
 
 
-def searched(places: Iterable[Place], catalog: Catalog) -> Iterator[SearchedColumn]:
+def searched_columns(places: Iterable[Place], catalog: Catalog) -> Iterator[SearchedColumn]:
     """Yield the columns of text that have more values than are known, and none that look personal.
 
     A search looks into the first `MOST_COLUMNS` of them.

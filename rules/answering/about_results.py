@@ -7,11 +7,11 @@ place.
 from common.inquiry import Inquiry
 from common.text import Text
 from common.values import QueryResult, Turn
-from knowledge.results.written_values import is_number, written
+from knowledge.results.written_values import is_number, value_text
 from rules.answering.named_columns import columns_of
 from rules.query.query import Query
 from rules.schema.lexicon import lexicon_for
-from rules.words.limits import shortened
+from rules.words.limits import with_bounded_questions
 from rules.words.result_questions import Course, Doubt, course_asked, kind_of_doubt
 
 _MOST_SHOWN = 6
@@ -63,7 +63,7 @@ def asked_of_last(inquiry: Inquiry) -> tuple[Turn, Doubt | Course] | None:
     None if the question is about something else. Of a series it may ask for its course, if it asks
     nothing beside.
     """
-    inquiry = shortened(inquiry)
+    inquiry = with_bounded_questions(inquiry)
     turn = next((turn for turn in reversed(inquiry.history) if turn.sql is not None), None)
     if turn is None:
         return None
@@ -145,7 +145,7 @@ def _first_row(turn: Turn, query: Query | None, inquiry: Inquiry) -> str:
     comma = Text("，", ", ").to(lang)
     fields = []
     for column, value in zip(columns[:_MOST_SHOWN], turn.rows[0], strict=False):
-        fields.append(f"{column.label}{colon}{written(value, column, lang)}")
+        fields.append(f"{column.label}{colon}{value_text(value, column, lang)}")
 
     return comma.join(fields)[:_MOST_CHARACTERS]
 

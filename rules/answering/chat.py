@@ -13,7 +13,7 @@ from rules.conversation.conversation import earlier_query
 from rules.conversation.follow_ups import goes_on, likely_change
 from rules.schema.lexicon import lexicon_for
 from rules.words import WORDS
-from rules.words.limits import OFFERS_S, STEP_S, shortened
+from rules.words.limits import OFFERS_S, STEP_S, with_bounded_questions
 from rules.words.talk import ABOUT_CITU, SMALL_TALK
 
 _THANKS, _FAREWELL = WORDS.found("talk.small.gratitude"), WORDS.found("talk.small.farewells")
@@ -59,7 +59,7 @@ class OfflineReply:
 
 def chat_reply(inquiry: Inquiry) -> OfflineReply:
     """Answer a question that is not about the data."""
-    inquiry = shortened(inquiry)
+    inquiry = with_bounded_questions(inquiry)
     question = inquiry.question.strip()
     if _THANKS.search(question):
         return OfflineReply((_WELCOME.to(inquiry.lang),))
@@ -106,21 +106,21 @@ def _lacks_beginning(inquiry: Inquiry) -> bool:
     return goes_on(change, question, lambda: False)
 
 
-def _with_examples(said: str, inquiry: Inquiry) -> OfflineReply:
+def _with_examples(sentence: str, inquiry: Inquiry) -> OfflineReply:
     """Say which tables may be asked about after what is said, with example questions."""
     lang = inquiry.lang
     tables = main_tables(inquiry.catalog)
     if not tables:
-        return OfflineReply((said, _NO_TABLES.to(lang)))
+        return OfflineReply((sentence, _NO_TABLES.to(lang)))
 
     names = [spoken_name(table, lang) for table in tables[:_MAX_TABLES]]
     about = Text(f"可以查询：{'、'.join(names)}。", f"There is data about: {', '.join(names)}. ")
     examples = example_questions(inquiry.catalog, lang)
     if not examples:
-        return OfflineReply((said, about.to(lang)))
+        return OfflineReply((sentence, about.to(lang)))
 
     return OfflineReply(
-        (said, about.to(lang), _FOR_EXAMPLE.to(lang), _bullet_list(examples)), examples
+        (sentence, about.to(lang), _FOR_EXAMPLE.to(lang), _bullet_list(examples)), examples
     )
 
 

@@ -16,7 +16,7 @@ from rules.linking.marks import marks_of
 from rules.query.refusals import has_too_many_parts, in_quotes, similar_names
 from rules.schema.lexicon import Lexicon, lexicon_for
 from rules.words import WORDS
-from rules.words.limits import STEP_S, shortened
+from rules.words.limits import STEP_S, with_bounded_questions
 from rules.words.result_questions import Course, Doubt
 from rules.words.statements import pasted_sql
 from rules.words.talk import ABOUT_CITU, SMALL_TALK, signs_of_talk, without_courtesy
@@ -94,7 +94,7 @@ def classified(inquiry: Inquiry) -> Classification:
     if pasted_sql(inquiry.question.strip(), inquiry.catalog) is not None:
         return _data(inquiry, 0.95, "rule_based_strong_business", _OPERATION)
 
-    inquiry = shortened(inquiry)
+    inquiry = with_bounded_questions(inquiry)
     unjudged = _data(inquiry, _LIKELY, "rule_based_default", _TOO_LONG)
     return within(STEP_S, lambda: _classified(inquiry) or unjudged, unjudged)
 

@@ -218,7 +218,7 @@ def _counted_name(measure: Measure, schema: Schema, lang: Lang) -> str:
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparedColumns:
     """The columns of one figure by their places.
 
     They hold the figure that it is compared with, the figure, the difference, and that in percent.
@@ -243,7 +243,7 @@ class Changes:
         is_alone: whether one row holds all, without groups.
     """
 
-    figures: tuple[Compared, ...]
+    figures: tuple[ComparedColumns, ...]
     growth: str | None = None
     sides: tuple[str, ...] = ()
     unfinished: tuple[str, ...] = ()
@@ -291,7 +291,7 @@ def changes_of(
         name = _figure_name(measure, schema, lang)
         # a series begins with the figure itself
         before, after = (place + 1, place) if query.growth is not None else (place, place + 1)
-        figures.append(Compared(name, before, after, place + 2, place + 3))
+        figures.append(ComparedColumns(name, before, after, place + 2, place + 3))
 
     if query.comparison is None:
         return Changes(tuple(figures), query.growth)

@@ -33,7 +33,7 @@ from rules.query.query_json import to_json
 from rules.schema.lexicon import Lexicon, lexicon_for
 from rules.schema.table_facts import Facts
 from rules.sql.render import render
-from rules.words.limits import shortened
+from rules.words.limits import with_bounded_questions
 
 MOST_FOLLOW_UPS = 3
 _MOST_TRIED = 8  # each a reading, whose processor time is bounded
@@ -112,7 +112,7 @@ def next_questions(inquiry: Inquiry, sql: str) -> Iterator[NextQuestion | None]:
     and is not understood, because each reading takes a while. Nothing when the rules don't
     understand the question.
     """
-    inquiry = shortened(inquiry)
+    inquiry = with_bounded_questions(inquiry)
     made = understand_in_context(inquiry)
     if not isinstance(made, Understanding):
         return
@@ -364,18 +364,18 @@ def _split_groups(query: Query, lexicon: Lexicon) -> Iterator[Dimension]:
 def _told(query: Query, lexicon: Lexicon) -> set[TableKey | tuple[TableKey, str | None]]:
     """Return the columns and tables of which each group of the query has one value, or one row."""
     columns = {(condition.column.table, condition.column.column) for condition in query.conditions}
-    told: set[TableKey | tuple[TableKey, str | None]] = {*columns}
-    told |= {(dimension.table, dimension.column) for dimension in query.dimensions}
-    told |= {(measure.table, measure.column) for measure in query.measures}
+    shown: set[TableKey | tuple[TableKey, str | None]] = {*columns}
+    shown |= {(dimension.table, dimension.column) for dimension in query.dimensions}
+    shown |= {(measure.table, measure.column) for measure in query.measures}
     things = {dimension.table for dimension in query.dimensions if dimension.column is None}
     things |= {key for key, name in columns if name in lexicon.schema.facts[key].display}
     for key, name in columns:  # a condition on a reference tells the row that it leads to, or none
         things |= {edge.parent for edge in lexicon.schema.facts[key].edges if name in edge.columns}
 
     for thing in things:
-        told |= {thing, *lexicon.graph.above(thing)}
+        shown |= {thing, *lexicon.graph.above(thing)}
 
-    return told
+    return shown
 
 
 def _tells_row(facts: Facts, column: Column) -> bool:
@@ -458,7 +458,7 @@ def _has_data_before(condition: Condition, grain: Unit, lexicon: Lexicon) -> boo
 
 def splits_of_last(inquiry: Inquiry) -> Iterator[Offer]:
     """Yield questions that split the figure of the last result, each understood by the rules."""
-    inquiry = shortened(inquiry)
+    inquiry = with_bounded_questions(inquiry)
     query = earlier_query(inquiry)
     if query is None:
         return

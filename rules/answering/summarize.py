@@ -10,9 +10,9 @@ from common.text import Lang, Text
 from common.values import QueryResult
 from knowledge.results.result_columns import ResultColumn, as_period
 from knowledge.results.visibility_notes import NO_ROWS
-from knowledge.results.written_values import about_apart, is_number, joined, written
+from knowledge.results.written_values import about_apart, is_number, joined, value_text
 from rules.answering.answer_period import AnswerPeriod
-from rules.answering.named_columns import Changes, Compared
+from rules.answering.named_columns import Changes, ComparedColumns
 from rules.linking.moments import Moment, Unit
 from rules.query.aggregates import PARTS
 from rules.query.query import Query, references
@@ -44,7 +44,7 @@ _CUT_TO: dict[str, Unit] = {"week": "week", "month": "month", "quarter": "quarte
 
 
 @dataclass(frozen=True)
-class Answered:
+class AnsweredQuestion:
     """A result to be put into words.
 
     Attributes:
@@ -76,10 +76,10 @@ class Answered:
 
     def written(self, value: Any, place: int) -> str:
         """Write a value of the column for a sentence."""
-        return written(value, self.columns[place], self.lang)
+        return value_text(value, self.columns[place], self.lang)
 
 
-def summary_pieces(answered: Answered) -> list[str]:
+def summary_pieces(answered: AnsweredQuestion) -> list[str]:
     """Return the sentences of the summary, to be concatenated."""
     lang = answered.lang
     if not answered.result.rows:
@@ -101,7 +101,7 @@ def _sentences(sentences: Sequence[str], lang: Lang) -> list[str]:
     return [*sentences[:1], *(_BLANK.to(lang) + sentence for sentence in sentences[1:])]
 
 
-def _limits(answered: Answered) -> list[str]:
+def _limits(answered: AnsweredQuestion) -> list[str]:
     """Return a sentence on where data begin or end, if the period lies outside of them."""
     limits = answered.dated.limits(answered.lang) if answered.dated is not None else None
     return [limits] if limits is not None else []
@@ -133,7 +133,7 @@ def shares_first_place(sql: str) -> bool:
 # one row
 
 
-def _about_one_row(answered: Answered) -> list[str]:
+def _about_one_row(answered: AnsweredQuestion) -> list[str]:
     is_change = answered.changes is not None and answered.changes.is_alone
     sentences = _changed(answered) if is_change else [_single(answered)]
     if all(map(_is_nothing, answered.result.rows[0])):
@@ -149,7 +149,7 @@ def _is_nothing(value: Any) -> bool:
     return is_number(value) and value == 0
 
 
-def _single(answered: Answered) -> str:
+def _single(answered: AnsweredQuestion) -> str:
     row, lang, clause = answered.result.rows[0], answered.lang, answered.clause
     if len(row) == 1:
         figure = _field(answered, 0, clause)
@@ -160,7 +160,7 @@ def _single(answered: Answered) -> str:
     return Text(f"查到 1 条记录{clause}：{text}。", f"Found 1 row{clause}: {text}.").to(lang)
 
 
-def _field(answered: Answered, place: int, clause: str = "") -> str:
+def _field(answered: AnsweredQuestion, place: int, clause: str = "") -> str:
     """Return the label and the value of a column of the only row."""
     name = answered.columns[place].label
     value = answered.written(answered.result.rows[0][place], place)
@@ -173,7 +173,7 @@ def _field(answered: Answered, place: int, clause: str = "") -> str:
 # several rows
 
 
-def _count(answered: Answered) -> str:
+def _count(answered: AnsweredQuestion) -> str:
     count, clause = answered.result.row_count, answered.clause
     if answered.result.is_limited:
         return Text(
@@ -184,7 +184,7 @@ def _count(answered: Answered) -> str:
     return Text(f"共 {count} 条记录{clause}。", f"{count} rows{clause}.").to(answered.lang)
 
 
-def _extremes(answered: Answered) -> list[str]:
+def _extremes(answered: AnsweredQuestion) -> list[str]:
     """Return the rows with the greatest and least figure, by name.
 
     Of rows that were cut only those that they begin with.
@@ -215,7 +215,7 @@ def _extremes(answered: Answered) -> list[str]:
     return [sentence.to(lang)]
 
 
-def _ends(answered: Answered, rows: Sequence[Sequence[Any]], figure: int) -> Text:
+def _ends(answered: AnsweredQuestion, rows: Sequence[Sequence[Any]], figure: int) -> Text:
     top = _named(answered, max(rows, key=lambda row: row[figure]), figure)
     bottom = _named(answered, min(rows, key=lambda row: row[figure]), figure)
     word = _preposition(answered, figure)
@@ -224,7 +224,7 @@ def _ends(answered: Answered, rows: Sequence[Sequence[Any]], figure: int) -> Tex
     )
 
 
-def _first(answered: Answered, rows: Sequence[Sequence[Any]], figure: int) -> Text | None:
+def _first(answered: AnsweredQuestion, rows: Sequence[Sequence[Any]], figure: int) -> Text | None:
     """Return the first rows, if they are in the order of the figure."""
     figures = [row[figure] for row in rows]
     is_falling = figures == sorted(figures, reverse=True)
@@ -240,7 +240,7 @@ def _first(answered: Answered, rows: Sequence[Sequence[Any]], figure: int) -> Te
     return Text(f"最低的是{names}", f"lowest {word} {names}")
 
 
-def _figure_place(answered: Answered) -> int | None:
+def _figure_place(answered: AnsweredQuestion) -> int | None:
     """Return the place of the figure that the rows are about.
 
     The measure in whose order they are; else the last column, or the change of a figure.
@@ -261,7 +261,7 @@ def _figure_place(answered: Answered) -> int | None:
     return last if last in places else None
 
 
-def _is_figure(answered: Answered, place: int) -> bool:
+def _is_figure(answered: AnsweredQuestion, place: int) -> bool:
     if answered.columns[place].role != "measure":
         return False
 
@@ -269,19 +269,19 @@ def _is_figure(answered: Answered, place: int) -> bool:
     return bool(values) and all(map(is_number, values))
 
 
-def _values(answered: Answered, place: int) -> list[Any]:
+def _values(answered: AnsweredQuestion, place: int) -> list[Any]:
     """Return the values of a column, without those that are missing."""
     return [row[place] for row in answered.result.rows if row[place] is not None]
 
 
-def _named(answered: Answered, row: Sequence[Any], figure: int) -> str:
+def _named(answered: AnsweredQuestion, row: Sequence[Any], figure: int) -> str:
     """Return a row by what it is about, with its figure."""
     value = answered.written(row[figure], figure)
     name = " ".join(answered.written(row[place], place) for place in _naming(answered, figure))
     return Text(f"{name}（{value}）", f"{name} ({value})").to(answered.lang)
 
 
-def _naming(answered: Answered, figure: int) -> list[int]:
+def _naming(answered: AnsweredQuestion, figure: int) -> list[int]:
     """Return the columns that name a row: texts and times, else all but the figure."""
     columns, first = answered.columns, answered.result.rows[0]
     others = [place for place in range(len(columns)) if place != figure]
@@ -290,7 +290,7 @@ def _naming(answered: Answered, figure: int) -> list[int]:
     return texts or about or others
 
 
-def _preposition(answered: Answered, figure: int) -> str:
+def _preposition(answered: AnsweredQuestion, figure: int) -> str:
     naming = _naming(answered, figure)
     if all(answered.columns[place].role == "time" for place in naming):
         return "in"
@@ -306,7 +306,7 @@ def _capitalised(text: str) -> str:
 # changes
 
 
-def _changed(answered: Answered) -> list[str]:
+def _changed(answered: AnsweredQuestion) -> list[str]:
     """Return a sentence for each figure of the one row."""
     changes = answered.changes
     if changes is None:
@@ -315,7 +315,7 @@ def _changed(answered: Answered) -> list[str]:
     return [_change(figure, changes.sides, answered) for figure in changes.figures]
 
 
-def _change(one: Compared, sides: Sequence[str], answered: Answered) -> str:
+def _change(one: ComparedColumns, sides: Sequence[str], answered: AnsweredQuestion) -> str:
     """Return a sentence on both values of a figure: "Sales: 2023: 5, 2024: 6, up 1."."""
     row, lang = answered.result.rows[0], answered.lang
     clauses = []
@@ -329,7 +329,7 @@ def _change(one: Compared, sides: Sequence[str], answered: Answered) -> str:
     return _SENTENCE.to(lang).format(_capitalised(one.name), _BETWEEN.to(lang).join(clauses))
 
 
-def _difference(one: Compared, answered: Answered) -> str:
+def _difference(one: ComparedColumns, answered: AnsweredQuestion) -> str:
     """Return the difference between two numbers, and in brackets the percentage, if there is
     one.
     """
@@ -346,7 +346,7 @@ def _difference(one: Compared, answered: Answered) -> str:
     return text
 
 
-def _notes_on_changes(answered: Answered) -> list[str]:
+def _notes_on_changes(answered: AnsweredQuestion) -> list[str]:
     """Return notes on compared figures: periods that are not over, and missing earlier data."""
     changes, lang = answered.changes, answered.lang
     if changes is None:
@@ -365,7 +365,7 @@ def _notes_on_changes(answered: Answered) -> list[str]:
 # periods
 
 
-def _partial_periods(answered: Answered) -> list[str]:
+def _partial_periods(answered: AnsweredQuestion) -> list[str]:
     """Return notes on periods of which some days have no data.
 
     These are the current period, and those in which data begin and end.
@@ -384,7 +384,7 @@ def _partial_periods(answered: Answered) -> list[str]:
     return list(notes)
 
 
-def _note_on_period(value: str, column: ResultColumn, answered: Answered) -> str | None:
+def _note_on_period(value: str, column: ResultColumn, answered: AnsweredQuestion) -> str | None:
     lang = answered.lang
     begin, end = _span(value, _CUT_TO[str(column.period)])
     period = str(as_period(value, column.period))

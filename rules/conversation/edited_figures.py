@@ -506,11 +506,11 @@ def _refuse_strangers(query: Query, change: Change) -> None:
     parts, graph = change.parts, change.asked.question.graph
     restricted = {condition.column.table for condition in parts.conditions}
     related = {one.table for one in parts.related}
-    known = touched(query) | restricted | related
+    in_reach = touched(query) | restricted | related
     if not parts.groups:
-        known = set(itertools.chain.from_iterable(map(graph.above, known)))
+        in_reach = set(itertools.chain.from_iterable(map(graph.above, in_reach)))
 
-    strangers = [table for table in change.asked.tables if table.link.table not in known]
+    strangers = [table for table in change.asked.tables if table.link.table not in in_reach]
     if strangers:
         raise change.unplaced(strangers)
 

@@ -122,13 +122,13 @@ def understood_alone(
 # answers to clarifying questions
 
 
-def settled_by(said: str, pending: Pending, lexicon: Lexicon) -> Settled | None:
-    """Return the choices that are settled once `said` has answered the question back to `pending`.
+def settled_by(reply: str, pending: Pending, lexicon: Lexicon) -> Settled | None:
+    """Return the choices that are settled once `reply` has answered the question back to `pending`.
 
-    None if `said` is no such answer.
+    None if `reply` is no such answer.
     """
     missing, settled = pending.missing, pending.settled
-    answer = _LEAD.sub("", said.strip())
+    answer = _LEAD.sub("", reply.strip())
     if missing.kind == "figure":
         figure = _figure(answer, missing, lexicon)
         if figure is not None:

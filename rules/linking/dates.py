@@ -71,9 +71,9 @@ _GRAINS: dict[str, Unit] = {unit: unit for unit in get_args(Unit)}
 UNITS = {word: _GRAINS[name] for word, name in WORDS.named("dates.units").items()}
 
 
-def _counted(said: str) -> tuple[Unit, int]:
+def _counted(words: str) -> tuple[Unit, int]:
     """Return the unit and the number of `week -1`."""
-    unit, count = said.split(" ")
+    unit, count = words.split(" ")
     return _GRAINS[unit], int(count)
 
 
@@ -256,7 +256,7 @@ def _pattern_of(part: str, words: Words) -> str:
         return _filled_form("|".join(patterns), words, "(?:{pattern})")
 
     pattern_by_part = {
-        word for said in words.under(f"dates.{part}").values() for word in said
+        word for phrases in words.under(f"dates.{part}").values() for word in phrases
     } or _NUMBER_WORDS
     return "|".join(sorted(pattern_by_part, key=len, reverse=True))
 

@@ -24,7 +24,7 @@ from rules.linking.mark import Mark
 from rules.linking.marks import marks_of
 from rules.schema.lexicon import lexicon_for
 from rules.schema.links import Link
-from rules.words.limits import STEP_S, shortened
+from rules.words.limits import STEP_S, with_bounded_questions
 
 _THINGS: frozenset[NameKind] = frozenset({"table", "value"})
 _ALSO_ASKS = 0.8  # what a name counts that is a word of questions as well: "total", "most"
@@ -151,7 +151,7 @@ def _stretches(places: Sequence[int]) -> Iterator[list[int]]:
 
 def explained_words(inquiry: Inquiry) -> ExplainedWords:
     """Return the words of the question that its catalogue explains."""
-    inquiry = shortened(inquiry)
+    inquiry = with_bounded_questions(inquiry)
     return within(STEP_S, lambda: _explained_words(inquiry), ExplainedWords())
 
 

@@ -31,7 +31,11 @@ _ANCHOR = 0.9 * BORROWED  # least quality of a table's name for its neighbours t
 
 
 def is_foreign(catalog: Catalog, *, is_han: bool) -> bool:
-    """Tell whether hardly any table has a name in Chinese, or in another language."""
+    """Tell whether hardly any table has a name in the question's language.
+
+    Args:
+        is_han: whether that is Chinese.
+    """
     least = math.ceil(_LEAST_NAMED * len(catalog.tables))
     named = (table for table in catalog.tables if has_name(table, is_han=is_han))
     return len(list(islice(named, least))) < least

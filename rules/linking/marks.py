@@ -137,8 +137,8 @@ def _marks(
     _add_looked_up(found, lexicon)
     _add_dictionary_words(found)
     words = cut(_cheapest(found), atoms)
-    known = with_other_forms(words, lexicon, intents)
-    named = with_characters(known, lexicon)
+    words_in_forms = with_other_forms(words, lexicon, intents)
+    named = with_characters(words_in_forms, lexicon)
     marks = with_speech(list(named), lexicon.schema)
     return (*_with_kinds(marks, lexicon), *_rest(text, written))
 
@@ -463,8 +463,8 @@ def _add_links(found: _Candidates, mark: Mark | None, links: tuple[Link, ...]) -
     if mark is None:
         return
 
-    known = {link.identity for link in mark.links}
-    added = (*mark.links, *(link for link in links if link.identity not in known))
+    identities = {link.identity for link in mark.links}
+    added = (*mark.links, *(link for link in links if link.identity not in identities))
     best_first = sorted(added, key=lambda link: -link.quality)
     found.put(replace(mark, links=tuple(best_first)))
 

@@ -40,17 +40,17 @@ def with_speech(marks: Sequence[Mark], schema: Schema) -> tuple[Mark, ...]:
     if not any(mark.is_unknown for mark in marks):
         return tuple(marks)
 
-    told = list(marks)
+    tagged = list(marks)
     for place, mark in enumerate(marks):
         if mark.is_unknown:
-            told[place] = replace(mark, speech=_speech(marks, place))
+            tagged[place] = replace(mark, speech=_speech(marks, place))
 
     # In order, as what stands before a verb tells whether it only asks.
-    for place, mark in enumerate(told):
+    for place, mark in enumerate(tagged):
         if mark.is_unknown:
-            told[place] = replace(mark, is_skippable=_is_skippable(told, place, schema))
+            tagged[place] = replace(mark, is_skippable=_is_skippable(tagged, place, schema))
 
-    return tuple(told)
+    return tuple(tagged)
 
 
 def _speech(marks: Sequence[Mark], place: int) -> Speech:

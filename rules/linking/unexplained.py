@@ -19,7 +19,7 @@ from rules.linking.marks import marks_of
 from rules.schema.lexicon import Lexicon, lexicon_of
 from rules.schema.reference_graph import Graph
 from rules.schema.table_facts import kind_of
-from rules.words.limits import STEP_S, shortened
+from rules.words.limits import STEP_S, with_bounded_questions
 from rules.words.talk import without_courtesy
 from rules.words.vocabulary import WordKind
 
@@ -50,7 +50,7 @@ def wanted_values(inquiry: Inquiry, *, is_data: bool = False) -> ValueRequest:
     Args:
         is_data: whether it is known to be about the data, whatever its words say.
     """
-    inquiry = shortened(inquiry)
+    inquiry = with_bounded_questions(inquiry)
     return within(STEP_S, lambda: _value_request(inquiry, is_data=is_data), ValueRequest())
 
 

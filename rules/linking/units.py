@@ -55,23 +55,23 @@ def in_stored_unit(
     for place in numbers:
         following += texts[place + 1 : place + 2]
 
-    said = _last_unit(following)
+    unit = _last_unit(following)
     stored = _stored(column)
-    if said is None or stored is None:
+    if unit is None or stored is None:
         return operands
-    if said.kind != stored.kind:
+    if unit.kind != stored.kind:
         return operands
 
-    return tuple(operand * said.size / stored.size for operand in operands)
+    return tuple(operand * unit.size / stored.size for operand in operands)
 
 
 def is_other_unit(word: str, column: Column) -> bool:
     """Tell whether a word is a unit of what the column stores, and not the one that it stores."""
-    said, stored = _unit(word), _stored(column)
-    if said is None or stored is None:
+    unit, stored = _unit(word), _stored(column)
+    if unit is None or stored is None:
         return False
 
-    return said.kind == stored.kind and said.size != stored.size
+    return unit.kind == stored.kind and unit.size != stored.size
 
 
 def _are_amounts(numbers: list[int], marks: tuple[Mark, ...]) -> bool:

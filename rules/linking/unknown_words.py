@@ -80,8 +80,8 @@ def _words(run: Sequence[Mark], atoms: Sequence[Atom]) -> Iterator[Mark]:
     start = 0
     for word in segmented("".join(atoms[mark.start].key for mark in run)):
         end = start + len(word.text)
-        said = "".join(mark.text for mark in run[start:end])
-        yield replace(run[start], end=run[end - 1].end, text=said, speech=word.speech)
+        text = "".join(mark.text for mark in run[start:end])
+        yield replace(run[start], end=run[end - 1].end, text=text, speech=word.speech)
         start = end
 
 

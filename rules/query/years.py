@@ -88,19 +88,19 @@ def _with_year(mark: Mark, year: str, is_chinese: bool) -> Mark:
     return replace(mark, date=DateSpan(0, len(mark.text), period), is_unknown=False)
 
 
-def in_year(year: str, said: str, is_chinese: bool) -> Period | None:
+def in_year(year: str, phrase: str, is_chinese: bool) -> Period | None:
     """Return the period that a month, day or quarter without a year is in that year."""
-    core = _BEFORE_MONTHS.sub("", said.lower())
+    core = _BEFORE_MONTHS.sub("", phrase.lower())
     if is_chinese:
         return whole_period(f"{year}{core}")
 
     return whole_period(f"{core} of {year}") or whole_period(f"{core} {year}")
 
 
-def in_year_of(period: Period, said: str, is_chinese: bool) -> Period | None:
-    """Return the month, day or quarter `said` of the year that the period begins in."""
+def in_year_of(period: Period, phrase: str, is_chinese: bool) -> Period | None:
+    """Return the month, day or quarter `phrase` of the year that the period begins in."""
     year = year_of_period(period, is_chinese)
-    return in_year(year, said, is_chinese) if year else None
+    return in_year(year, phrase, is_chinese) if year else None
 
 
 def _spelled_year(year: int, is_chinese: bool) -> str:

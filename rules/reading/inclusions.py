@@ -77,7 +77,10 @@ def _inclusion(marks: tuple[Mark, ...]) -> Inclusion:
 
 
 def _stretch_at(marks: tuple[Mark, ...], at: int) -> _Stretch | None:
-    """Find such words that begin or end with the mark at this place."""
+    """Return where words about including rows begin and end, one of which is at this place.
+
+    None where the mark there neither begins nor ends such words.
+    """
     role = _role(marks[at])
     if role == "zero":
         return at, _with_trail(marks, at)

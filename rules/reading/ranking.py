@@ -198,12 +198,12 @@ def _number_follows(match: Match) -> bool:
 def limit_of(match: Match) -> int | None:
     """Return the number of rows that the match says; None without one that can be a number."""
     number = match.get("num")
-    said = number.word.mark.number if number is not None else None
-    if said is None or said.is_percent:
+    numeral = number.word.mark.number if number is not None else None
+    if numeral is None or numeral.is_percent:
         return None
 
-    limit = int(said.value)
-    if limit == said.value and 0 < limit <= _MOST_LIMIT:
+    limit = int(numeral.value)
+    if limit == numeral.value and 0 < limit <= _MOST_LIMIT:
         return limit
 
     return None

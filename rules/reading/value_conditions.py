@@ -254,14 +254,14 @@ def identity(match: Match) -> Parts | None:
 
     It stands beside the table or a column: `编号为3的服务区`.
     """
-    said = match["lit|num"]
+    item = match["lit|num"]
     column = match.get("tcol", "mcol")
     question = match.question
-    number = said.word.mark.number if said.symbol == "num" else None
-    if number is not None and not _may_identify(match, said, column):
+    number = item.word.mark.number if item.symbol == "num" else None
+    if number is not None and not _may_identify(match, item, column):
         return None
 
-    operand = number.value if number is not None else str(said.word.mark.literal)
+    operand = number.value if number is not None else str(item.word.mark.literal)
     if column is not None:
         if question.kind(column.link) not in ("number", "text", "other"):
             return None
@@ -313,17 +313,17 @@ def _may_identify(match: Match, number: MatchedItem, column: MatchedItem | None)
 
 def text(match: Match) -> Parts | None:
     """Restrict a text: `名称包含“湖”`, "whose name starts with A", "named Ann"."""
-    said = match["lit|unk|num|val"]
+    item = match["lit|unk|num|val"]
     word = match["like|named"]
-    target = _text_column(match, said)
-    if target is None or _is_value_of_another(match, said, target):
+    target = _text_column(match, item)
+    if target is None or _is_value_of_another(match, item, target):
         return None
 
     operator: Operator = "=" if word.symbol == "named" else word.arg  # type: ignore[assignment]
     if match.is_negated:
         operator = OPPOSITE.get(operator, operator)
 
-    mark = said.word.mark
+    mark = item.word.mark
     table = match.get("tab")
     written = mark.literal if mark.literal is not None else mark.text
     condition = Condition(target, operator, (written,))
@@ -331,15 +331,15 @@ def text(match: Match) -> Parts | None:
     return Parts(conditions=(condition,), labels=labels)
 
 
-def _is_value_of_another(match: Match, said: MatchedItem, target: ColumnRef) -> bool:
+def _is_value_of_another(match: Match, item: MatchedItem, target: ColumnRef) -> bool:
     """Tell whether a text is a stored value of another column, which rows "have" (有)."""
-    if said.symbol != "val" or said.word.mark.literal is not None:
+    if item.symbol != "val" or item.word.mark.literal is not None:
         return False
 
     word = match["like|named"]
-    value = said.link
+    value = item.link
     means_have = word.word.text.endswith(_HAS)
-    contains = word.arg == "contains" and match.get("tcol") in (None, said)
+    contains = word.arg == "contains" and match.get("tcol") in (None, item)
     if not means_have and not contains:
         return False
 
@@ -347,10 +347,10 @@ def _is_value_of_another(match: Match, said: MatchedItem, target: ColumnRef) -> 
     return is_whole and (value.table, value.column) != (target.table, target.column)
 
 
-def _text_column(match: Match, said: MatchedItem) -> ColumnRef | None:
+def _text_column(match: Match, item: MatchedItem) -> ColumnRef | None:
     """Return the column of a text: the named one, else the name of the only table."""
     question = match.question
-    target = next((one for one in match.all("tcol", "tab") if one is not said), None)
+    target = next((one for one in match.all("tcol", "tab") if one is not item), None)
     if target is None:
         named = {key for key in question.named_tables() if question.facts(key).display}
         if len(named) == 1:

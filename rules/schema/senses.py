@@ -73,7 +73,10 @@ class Places:
 
 
 def sense_of(link: Link, place: int) -> Sense:
-    """Return what the link says, at a place or at those of a number."""
+    """Return the link as it is kept for one place, or for the places that a number stands for.
+
+    The column is in the place's bits, and named beside it only where it has no number there.
+    """
     column = link.column if place >= 0 and place & AFTER_COLUMNS == AFTER_COLUMNS else None
     return (
         link.kind,
@@ -119,21 +122,21 @@ class Senses:
 
     def add(self, key: str, sense: Sense) -> None:
         """Add a sense of the phrase."""
-        known = self._senses.get(key)
-        if known is None:
+        senses = self._senses.get(key)
+        if senses is None:
             self._senses[key] = sense
-        elif isinstance(known, list):
-            known.append(sense)
+        elif isinstance(senses, list):
+            senses.append(sense)
         else:
-            self._senses[key] = [known, sense]
+            self._senses[key] = [senses, sense]
 
     def add_shared(self, key: str, sense: Sense) -> None:
         """Add a sense with a place after all others: to a sense that differs only in its
         places, if any is.
         """
-        for known in self.of(key):
-            if known[2] == sense[2] and known[:-1] == sense[:-1]:
-                self._places.add(known[-1], sense[-1])
+        for sense_before in self.of(key):
+            if sense_before[2] == sense[2] and sense_before[:-1] == sense[:-1]:
+                self._places.add(sense_before[-1], sense[-1])
                 return
 
         self.add(key, (*sense[:-1], self._places.new(sense[-1])))

@@ -210,7 +210,7 @@ def _year(table: Table) -> str | None:
     return years[0] if len(years) == 1 else None
 
 
-def _meant(facts: Facts) -> Facts:
+def _with_declared_meaning(facts: Facts) -> Facts:
     """Return the facts with what the semantic file adds to them."""
     meaning = facts.table.meaning
     if meaning is None:
@@ -218,12 +218,12 @@ def _meant(facts: Facts) -> Facts:
     if meaning.label_columns:
         facts = replace(facts, display=meaning.label_columns, has_names=facts.is_entity)
 
-    said = [
+    declared = [
         Edge(facts.table.key, join.columns, join.target, join.target_columns, is_preferred=True)
         for join in meaning.joins
     ]
-    ways = {(edge.columns, edge.parent) for edge in said}
-    edges = (*said, *(edge for edge in facts.edges if (edge.columns, edge.parent) not in ways))
+    ways = {(edge.columns, edge.parent) for edge in declared}
+    edges = (*declared, *(edge for edge in facts.edges if (edge.columns, edge.parent) not in ways))
     filtered = frozenset(meaning.filter_columns)
     return replace(
         facts,
@@ -332,7 +332,7 @@ class Schema:
         declared = {name for edge in edges for name in edge.columns}
         edges.extend(self._inferred_edges(table, declared))
         deleted = _deletion_column(table)
-        return _meant(
+        return _with_declared_meaning(
             Facts(
                 table,
                 _display(table, edges),

@@ -66,6 +66,7 @@ def moment_sql(moment: Moment) -> str:
 
 
 def _from_today(moment: Moment) -> str:
+    """Return the SQL of a day that is so many months and days away from today."""
     if moment.months:
         shifts = _shift(moment.months, "month") + _shift(moment.days, "day")
         return f"(CURRENT_DATE{shifts})::date"

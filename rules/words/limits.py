@@ -16,7 +16,7 @@ OFFERS_S = 0.3
 """The same for all questions together that are tried to be offered in place of a refused one."""
 
 
-def shortened(inquiry: Inquiry) -> Inquiry:
+def with_bounded_questions(inquiry: Inquiry) -> Inquiry:
     """Return the inquiry with questions of bounded length; one that was too long still is."""
     question = inquiry.question[: MOST_CHARS + 1]
     history = inquiry.history

@@ -72,14 +72,14 @@ def course_asked(question: str, unit: str | None, rows: int) -> Course | None:
 
 
 def _without(
-    said: Mapping[str, re.Pattern[str]], question: str, unit: str | None, rows: int
+    patterns: Mapping[str, re.Pattern[str]], question: str, unit: str | None, rows: int
 ) -> tuple[str, bool]:
     """Return the question without what it says of a period before, and whether it says that of one
     the series may have.
     """
     a_year_ago = "year" if rows > _PER_YEAR.get(unit or "", rows) else ""
     for named in ("any", unit or "", a_year_ago):
-        if named in said and said[named].search(question):
-            return said[named].sub(" ", question), True
+        if named in patterns and patterns[named].search(question):
+            return patterns[named].sub(" ", question), True
 
     return question, False

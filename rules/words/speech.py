@@ -98,21 +98,21 @@ def part_of_speech(word: str, language: Lang) -> Speech:
     if language == "en":
         return _english(word.lower())
 
-    said = [part.speech for part in segmented(word)]
-    for speech in reversed(said):
+    parts_of_speech = [part.speech for part in segmented(word)]
+    for speech in reversed(parts_of_speech):
         if speech != "particle":
             return speech
 
-    return "particle" if said else "unknown"
+    return "particle" if parts_of_speech else "unknown"
 
 
 @lru_cache(maxsize=4096)
 def segmented(text: str) -> tuple[TaggedWord, ...]:
     """Return the words of a Chinese text without blanks, in order; together they are the text."""
     words: list[TaggedWord] = []
-    for said, tag in _tagged(text):
-        speech = _CLOSED["zh"].get(said) or _kind(tag, _CHINESE_TAGS)
-        words.append(TaggedWord(said, speech))
+    for word, tag in _tagged(text):
+        speech = _CLOSED["zh"].get(word) or _kind(tag, _CHINESE_TAGS)
+        words.append(TaggedWord(word, speech))
 
     return tuple(_named(_doubled(words)))
 

@@ -47,8 +47,8 @@ def examine_database(name: str, url: str, options: DatabaseOptions) -> list[Chec
             "照这句话处理；主机、端口、账号和密码都在 DATABASE_URL 中。",
             "Do what it says; host, port, role and password are those of DATABASE_URL.",
         )
-        said = Text(f"不能使用：{error.text.zh}", error.text.en)
-        return [failed(f"{check}.reachable", said, advice)]
+        message = Text(f"不能使用：{error.text.zh}", error.text.en)
+        return [failed(f"{check}.reachable", message, advice)]
     except psycopg2.Error as error:
         line = str(error).strip().partition("\n")[0]
         advice = Text("查看数据库服务器的日志。", "Look into the server's log.")
@@ -69,17 +69,17 @@ def _database_findings(
 
 def _engine(check: str, engine: Engine) -> CheckResult:
     version = engine.version or ""
-    said = Text(f"{engine.name} {version}。", f"{engine.name} {version}.")
+    message = Text(f"{engine.name} {version}。", f"{engine.name} {version}.")
     major = version.partition(".")[0]
     is_old = engine.name == "PostgreSQL" and major.isdigit() and int(major) < _OLDEST
     if not is_old:
-        return passed(check, said)
+        return passed(check, message)
 
     advice = Text(
         f"没有在 {_OLDEST} 之前的版本上试过，请升级。",
         f"Versions before {_OLDEST} were not tried: upgrade the server.",
     )
-    return warned(check, said, advice)
+    return warned(check, message, advice)
 
 
 def _abilities(check: str, capabilities: Capabilities) -> Iterator[CheckResult]:
@@ -106,8 +106,8 @@ def _abilities(check: str, capabilities: Capabilities) -> Iterator[CheckResult]:
 def _role(check: str, connection: Connection) -> Iterator[CheckResult]:
     dangers = dangers_of(connection)
     for danger in dangers:
-        said = Text(f"{danger.zh}。", f"{danger.en[0].upper()}{danger.en[1:]}.")
-        yield warned(check, said, _ROLE_ADVICE)
+        message = Text(f"{danger.zh}。", f"{danger.en[0].upper()}{danger.en[1:]}.")
+        yield warned(check, message, _ROLE_ADVICE)
 
     if not dangers:
         yield passed(check, Text("账号只能读取。", "The role can only read."))
@@ -123,7 +123,7 @@ def _connections(check: str, connection: Connection, pool_size: int) -> Iterator
     if most == _UNLIMITED or most >= pool_size:
         return
 
-    said = Text(
+    message = Text(
         f"账号最多 {most} 个连接，少于每个工作进程的 DATABASE_POOL_SIZE（{pool_size}）。",
         f"The role may have {most} connections, and a worker opens up to {pool_size} "
         "(DATABASE_POOL_SIZE).",
@@ -133,7 +133,7 @@ def _connections(check: str, connection: Connection, pool_size: int) -> Iterator
         "Raise the role's CONNECTION LIMIT to workers × DATABASE_POOL_SIZE at least, or lower "
         "the latter.",
     )
-    yield warned(check, said, advice)
+    yield warned(check, message, advice)
 
 
 def _row_security(check: str, connection: Connection) -> CheckResult:
@@ -142,15 +142,15 @@ def _row_security(check: str, connection: Connection) -> CheckResult:
         row = cursor.fetchone()
 
     if row and row[0]:
-        said = Text(
+        message = Text(
             "已设 ROW_CONTEXT，但账号绕过行级安全策略：每个人都看到所有行。",
             "ROW_CONTEXT is set, but the role bypasses row-level security: everybody sees all "
             "rows.",
         )
-        return failed(check, said, _ROLE_ADVICE)
+        return failed(check, message, _ROLE_ADVICE)
 
-    said = Text("账号受行级安全策略约束。", "The role is subject to row-level security.")
-    return passed(check, said)
+    message = Text("账号受行级安全策略约束。", "The role is subject to row-level security.")
+    return passed(check, message)
 
 
 def _grants(check: str, connection: Connection) -> CheckResult:
@@ -183,7 +183,7 @@ def clock_state(check: str, ahead_s: float) -> CheckResult:
     if abs(ahead_s) <= _TOO_FAR_S:
         return passed(check, Text("与本机时钟一致。", "Its clock agrees with this machine's."))
 
-    said = Text(
+    message = Text(
         f"数据库的时钟与本机相差 {ahead_s:.0f} 秒。",
         f"The database's clock is {ahead_s:.0f} s ahead of this machine's.",
     )
@@ -191,4 +191,4 @@ def clock_state(check: str, ahead_s: float) -> CheckResult:
         "在两台机器上启用 NTP；“今天”和密钥的期限都按时钟计算。",
         "Run NTP on both: 'today' and the ends of keys go by the clock.",
     )
-    return warned(check, said, advice)
+    return warned(check, message, advice)

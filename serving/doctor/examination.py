@@ -159,8 +159,8 @@ def _check_services(settings: Settings) -> list[CheckResult]:
         services = bootstrap(settings)
     except tuple(_START_FAILURES) as error:
         check = next(name for kind, name in _START_FAILURES.items() if isinstance(error, kind))
-        said = Text(f"服务不能启动：{error}", f"The service can't start. {error}")
-        return [failed(check, said, _MEND)]
+        message = Text(f"服务不能启动：{error}", f"The service can't start. {error}")
+        return [failed(check, message, _MEND)]
 
     try:
         results: list[CheckResult] = []
@@ -176,12 +176,12 @@ def _check_services(settings: Settings) -> list[CheckResult]:
 
 def _not_opened(error: OSError) -> CheckResult:
     reason = f"{error.filename or 'A file'}: {error.strerror or type(error).__name__}"
-    said = Text(f"服务不能启动：{reason}。", f"The service can't start. {reason}.")
+    message = Text(f"服务不能启动：{reason}。", f"The service can't start. {reason}.")
     advice = Text(
         "以服务的用户运行，或把文件交给它（chown）。",
         "Run as the service's user, or give it the file (chown).",
     )
-    return failed("machine.files", said, advice)
+    return failed("machine.files", message, advice)
 
 
 def _database(database: AskedDatabase, settings: Settings) -> list[CheckResult]:
@@ -194,8 +194,8 @@ def _database(database: AskedDatabase, settings: Settings) -> list[CheckResult]:
     try:
         url = source.start()
     except EmbeddedServerError as error:
-        said = Text(f"内嵌服务器不能运行：{error}", str(error))
-        return [failed(f"database.{database.name}", said, _MEND)]
+        message = Text(f"内嵌服务器不能运行：{error}", str(error))
+        return [failed(f"database.{database.name}", message, _MEND)]
 
     return examine_database(database.name, url, database.datasource.options)
 
@@ -232,12 +232,12 @@ async def _store(services: Services, settings: Settings) -> list[CheckResult]:
         await services.store.ping()
     except CituError as error:
         reason = reason_of(error)
-        said = Text(f"{error.text.zh}（{reason}）", f"{error.text.en} ({reason})")
+        message = Text(f"{error.text.zh}（{reason}）", f"{error.text.en} ({reason})")
         advice = Text(
             "检查 REDIS_URL 或 APP_DATABASE_URL；在此之前对话不会保存。",
             "Check REDIS_URL or APP_DATABASE_URL; until then conversations are not kept.",
         )
-        return [failed("store.reachable", said, advice)]
+        return [failed("store.reachable", message, advice)]
 
     name = services.store.name
     kept = Text(f"对话保存在 {name}。", f"Conversations are kept in {name}.")
@@ -276,7 +276,7 @@ def _misfits(name: str, files: Mapping[str, Iterable[object] | None]) -> Iterato
 
         listed = "; ".join(str(problem) for problem in problems)
         if listed:
-            said = Text(f"不符合数据库 {name}：{listed}", f"It does not fit {name}: {listed}")
-            yield failed(check, said, _MEND)
+            message = Text(f"不符合数据库 {name}：{listed}", f"It does not fit {name}: {listed}")
+            yield failed(check, message, _MEND)
         else:
             yield passed(check, Text(f"符合数据库 {name}。", f"It fits {name}."))

@@ -24,13 +24,15 @@ def folder_state(folder: Path) -> Iterator[CheckResult]:
     """
     obstacle = _obstacle(folder)
     if obstacle is not None:
-        said = Text(f"不能写入 DATA_DIR：{obstacle.zh}", f"DATA_DIR can't be used: {obstacle.en}")
+        message = Text(
+            f"不能写入 DATA_DIR：{obstacle.zh}", f"DATA_DIR can't be used: {obstacle.en}"
+        )
         advice = Text(
             f"以服务的用户运行；把 {folder} 交给它（chown），或用 DATA_DIR 换一个目录。",
             f"Run as the service's user, give it {folder} (chown), or name another folder in "
             "DATA_DIR.",
         )
-        yield failed("machine.folder", said, advice)
+        yield failed("machine.folder", message, advice)
         return
 
     existing = _nearest(folder)
@@ -38,7 +40,7 @@ def folder_state(folder: Path) -> Iterator[CheckResult]:
     yield room_of(folder, shutil.disk_usage(existing).free)
     statistics = os.statvfs(existing)
     if statistics.f_files and statistics.f_favail < _FEWEST_FILES:
-        said = Text(
+        message = Text(
             f"{folder} 所在磁盘不能再建文件（没有 inode）。",
             f"The disk of {folder} takes no more files: it has no inodes left.",
         )
@@ -46,7 +48,7 @@ def folder_state(folder: Path) -> Iterator[CheckResult]:
             "删去小文件，或用 DATA_DIR 换一个磁盘。",
             "Remove small files, or move DATA_DIR to another disk.",
         )
-        yield failed("machine.disk", said, advice)
+        yield failed("machine.disk", message, advice)
 
 
 def log_state(setting: str, path: Path) -> Iterator[CheckResult]:
@@ -59,29 +61,31 @@ def log_state(setting: str, path: Path) -> Iterator[CheckResult]:
     if obstacle is None:
         return
 
-    said = Text(f"{setting} 不会写入：{obstacle.zh}", f"{setting} won't be written: {obstacle.en}")
+    message = Text(
+        f"{setting} 不会写入：{obstacle.zh}", f"{setting} won't be written: {obstacle.en}"
+    )
     advice = Text(
         f"把 {setting} 设为服务的用户能写的文件。",
         f"Let {setting} name a file that the service's user can write.",
     )
-    yield failed("files.logs", said, advice)
+    yield failed("files.logs", message, advice)
 
 
 def room_of(folder: Path, free: int) -> CheckResult:
     """Judge the free bytes of the disk of `folder`."""
     megabytes = free // 1_000_000
-    said = Text(
+    message = Text(
         f"{folder} 所在磁盘剩余 {megabytes} MB。", f"The disk of {folder} has {megabytes} MB left."
     )
     advice = Text(
         "腾出空间，或用 DATA_DIR 换一个磁盘。", "Make room, or move DATA_DIR to another disk."
     )
     if free < _TOO_LITTLE_BYTES:
-        return failed("machine.disk", said, advice)
+        return failed("machine.disk", message, advice)
     if free < _LITTLE_BYTES:
-        return warned("machine.disk", said, advice)
+        return warned("machine.disk", message, advice)
 
-    return passed("machine.disk", said)
+    return passed("machine.disk", message)
 
 
 def file_rights(paths: Iterable[Path]) -> Iterator[CheckResult]:

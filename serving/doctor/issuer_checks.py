@@ -28,14 +28,14 @@ def issuer_state(issuer: str, jwks_url: str, callback: str | None) -> Iterator[C
         metadata = metadata_of(issuer)
         document_at(jwks_url or address_in(metadata, "jwks_uri"))
     except IssuerFailure as failure:
-        said = Text(
+        message = Text(
             f"无法使用令牌签发者：{failure}", f"The issuer of tokens can't be used: {failure}"
         )
-        yield failed("issuer.metadata", said, _ADVICE)
+        yield failed("issuer.metadata", message, _ADVICE)
         return
 
-    said = Text("可以取得签发者的公钥。", "The issuer's keys can be had.")
-    yield passed("issuer.metadata", said)
+    message = Text("可以取得签发者的公钥。", "The issuer's keys can be had.")
+    yield passed("issuer.metadata", message)
     if callback is not None:
         yield _login_state(metadata, callback)
 
@@ -45,8 +45,10 @@ def _login_state(metadata: dict[str, Any], callback: str) -> CheckResult:
         address_in(metadata, "authorization_endpoint")
         address_in(metadata, "token_endpoint")
     except IssuerFailure as failure:
-        said = Text(f"不能在签发者登录：{failure}", f"Nobody can sign in at the issuer: {failure}")
-        return failed("issuer.login", said, _ADVICE)
+        message = Text(
+            f"不能在签发者登录：{failure}", f"Nobody can sign in at the issuer: {failure}"
+        )
+        return failed("issuer.login", message, _ADVICE)
 
     methods = metadata.get("code_challenge_methods_supported")
     if isinstance(methods, list) and "S256" not in methods:

@@ -53,14 +53,14 @@ def _port(
     except PortUnavailable as error:
         with closing(HTTPConnection(host, port, timeout=_ANSWER_S)) as connection:
             if _answers(connection, path, sign):
-                said = Text(
+                message = Text(
                     f"Citu 已在端口 {port} 上回答。", f"Citu answers on port {port} already."
                 )
-                return passed(check, said)
+                return passed(check, message)
 
-        said = Text(f"不能在 {host}:{port} 监听。", f"{host}:{port} can't be listened on.")
+        message = Text(f"不能在 {host}:{port} 监听。", f"{host}:{port} can't be listened on.")
         advice = Text(f"{error}（{names[1]}、{names[0]}）", str(error))
-        return failed(check, said, advice)
+        return failed(check, message, advice)
 
 
 def address_state(check: str, setting: str, url: str) -> Iterator[CheckResult]:
@@ -74,7 +74,7 @@ def address_state(check: str, setting: str, url: str) -> Iterator[CheckResult]:
         socket.create_connection((parts.hostname, port), _CONNECT_S).close()
     except OSError as error:
         reason = error.strerror or type(error).__name__
-        said = Text(
+        message = Text(
             f"{setting} 无法连接（{parts.hostname}:{port}）：{reason}。",
             f"{setting} can't be reached at {parts.hostname}:{port}: {reason}.",
         )
@@ -82,7 +82,7 @@ def address_state(check: str, setting: str, url: str) -> Iterator[CheckResult]:
             f"检查 {setting}、防火墙和对方的服务。",
             f"Check {setting}, firewalls between, and the service there.",
         )
-        yield warned(check, said, advice)
+        yield warned(check, message, advice)
 
 
 def citu_answers(connection: HTTPConnection, path: str = "") -> bool:

@@ -42,7 +42,7 @@ def public_address(url: str) -> Iterator[CheckResult]:
     if parts.scheme == "https":
         yield from _certificate(parts)
     elif host != "localhost" and not is_loopback(host):
-        said = Text(
+        message = Text(
             "PUBLIC_URL 是 http://：密钥和答案未加密传输。",
             "PUBLIC_URL is http://: keys and answers can be read on the way.",
         )
@@ -50,7 +50,7 @@ def public_address(url: str) -> Iterator[CheckResult]:
             "在反向代理上启用 TLS，并把 PUBLIC_URL 改为 https://。",
             "Let the proxy speak TLS, and set PUBLIC_URL to https://.",
         )
-        yield failed(_ENCRYPTION, said, advice)
+        yield failed(_ENCRYPTION, message, advice)
 
 
 def _certificate(parts: SplitResult) -> Iterator[CheckResult]:
@@ -79,36 +79,36 @@ def _certificate(parts: SplitResult) -> Iterator[CheckResult]:
 
 def _not_trusted(error: ssl.SSLCertVerificationError) -> CheckResult:
     reason = error.verify_message or "TLS"
-    said = Text(
+    message = Text(
         f"客户端不会信任 PUBLIC_URL 的证书：{reason}。",
         f"Clients won't trust the certificate at PUBLIC_URL: {reason}.",
     )
-    return failed(_CERTIFICATE, said, _RENEW)
+    return failed(_CERTIFICATE, message, _RENEW)
 
 
 def _unreachable(error: OSError) -> CheckResult:
     reason = error.strerror or type(error).__name__
-    said = Text(f"无法连接 PUBLIC_URL：{reason}。", f"PUBLIC_URL can't be reached: {reason}.")
-    return warned(_PROXY, said, _START_PROXY)
+    message = Text(f"无法连接 PUBLIC_URL：{reason}。", f"PUBLIC_URL can't be reached: {reason}.")
+    return warned(_PROXY, message, _START_PROXY)
 
 
 def _validity(certificate: Mapping[str, Any]) -> CheckResult:
     ends = ssl.cert_time_to_seconds(certificate["notAfter"])
     days = int((ends - time.time()) // _DAY_S)
-    said = Text(f"证书还有 {days} 天到期。", f"The certificate is valid for {days} more days.")
+    message = Text(f"证书还有 {days} 天到期。", f"The certificate is valid for {days} more days.")
     if days < _SOON_DAYS:
-        return warned(_CERTIFICATE, said, _RENEW)
+        return warned(_CERTIFICATE, message, _RENEW)
 
-    return passed(_CERTIFICATE, said)
+    return passed(_CERTIFICATE, message)
 
 
 def _answer(connection: HTTPSConnection, path: str) -> CheckResult:
     if citu_answers(connection, path):
-        said = Text("Citu 在 PUBLIC_URL 上回答。", "Citu answers at PUBLIC_URL.")
-        return passed(_PROXY, said)
+        message = Text("Citu 在 PUBLIC_URL 上回答。", "Citu answers at PUBLIC_URL.")
+        return passed(_PROXY, message)
 
-    said = Text(
+    message = Text(
         "PUBLIC_URL 后面没有 Citu 回答；服务还没有启动时是正常的。",
         "Citu does not answer behind PUBLIC_URL, as it should once the service runs.",
     )
-    return warned(_PROXY, said, _START_PROXY)
+    return warned(_PROXY, message, _START_PROXY)

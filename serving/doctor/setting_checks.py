@@ -56,8 +56,8 @@ def readable_settings(environ: Mapping[str, str]) -> tuple[Settings, list[CheckR
         try:
             Settings.from_env({name: environ[name]})
         except ConfigurationError as error:
-            said = Text(f"{name} 的值不可用。", f"{name} has a value it can't have.")
-            results.append(failed("settings.value", said, Text(str(error), str(error))))
+            message = Text(f"{name} 的值不可用。", f"{name} has a value it can't have.")
+            results.append(failed("settings.value", message, Text(str(error), str(error))))
         else:
             usable[name] = environ[name]
 
@@ -425,11 +425,11 @@ def _listens_to_others(host: str) -> bool:
 def exposure(settings: Settings, *, has_keys: bool) -> Iterator[CheckResult]:
     """Find what is unsafe where other machines can connect."""
     if not _listens_to_others(settings.host):
-        said = Text(
+        message = Text(
             f"只在本机监听（{settings.host}）。",
             f"Only this machine can connect ({settings.host}).",
         )
-        yield passed("address.public", said)
+        yield passed("address.public", message)
         return
 
     if not has_keys:
@@ -451,15 +451,15 @@ def _without_keys(settings: Settings) -> CheckResult:
         "Make a key: .venv/bin/python -m api.keys create --user NAME; or set HOST=127.0.0.1.",
     )
     if settings.allow_anonymous:
-        said = Text(
+        message = Text(
             "ALLOW_ANONYMOUS=true：能连接的人都可以提问。",
             "ALLOW_ANONYMOUS=true: everybody who can connect may ask.",
         )
-        return warned("address.keys", said, advice)
+        return warned("address.keys", message, advice)
 
-    said = Text(
+    message = Text(
         f"HOST={settings.host} 对外开放但没有 API 密钥：服务不会启动。",
         f"HOST={settings.host} is open to others and there are no API keys: the service won't "
         "start.",
     )
-    return failed("address.keys", said, advice)
+    return failed("address.keys", message, advice)

@@ -117,9 +117,9 @@ def redis_store_state(url: str) -> Iterator[CheckResult]:
             return
 
 
-def _forgetting(told: Mapping[str, Any]) -> Iterator[CheckResult]:
-    if told.get("maxmemory") and told.get("maxmemory_policy") != "noeviction":
-        policy = told.get("maxmemory_policy")
+def _forgetting(settings: Mapping[str, Any]) -> Iterator[CheckResult]:
+    if settings.get("maxmemory") and settings.get("maxmemory_policy") != "noeviction":
+        policy = settings.get("maxmemory_policy")
         yield warned(
             _KEPT,
             Text(
@@ -128,7 +128,7 @@ def _forgetting(told: Mapping[str, Any]) -> Iterator[CheckResult]:
             ),
             Text("设 maxmemory-policy noeviction。", "Set maxmemory-policy noeviction."),
         )
-    if not told.get("aof_enabled") and not told.get("save"):
+    if not settings.get("aof_enabled") and not settings.get("save"):
         yield warned(
             _KEPT,
             Text(

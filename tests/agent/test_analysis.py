@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from agent.analysis import forecasting
 from agent.analysis.analysis_limits import MOST_FITTED
-from agent.analysis.series_periods import ALIGNED, distance, later, named, parsed
+from agent.analysis.series_periods import ALIGNED, distance, later, period_name, period_start
 from app_config import Settings
 from common.values import PeriodUnit
 from tests.support.asking import Asking
@@ -491,7 +491,7 @@ def test_periods_are_counted_as_they_follow_each_other(
     other = later(start, unit, count)
     assert distance(start, other, unit) == count
     assert later(other, unit, -count) == start
-    assert parsed(named(start, unit), unit) == start
+    assert period_start(period_name(start, unit), unit) == start
 
 
 # ------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from agent.answers.chart import chart_of
-from agent.answers.chart_image import drawn, figure_of
+from agent.answers.chart_image import chart_png, figure_of
 from app_config import Settings
 from common.values import Catalog, Column, QueryResult, Table
 from databases.demo import SEMANTIC_FILE
@@ -738,7 +738,7 @@ def _pictured(kind: str, types: dict[str, str], rows: Sequence[list[Any]], **axe
     result = QueryResult(columns, tuple(types.values()), tuple(rows), is_limited=False)
     chart = {"type": kind, "x": "x", "y": "y", "series": None, "title": "t", "unit": None, **axes}
     described = result_columns(sql, result, Catalog(()), "en")
-    assert drawn(chart, described, result, "en").startswith(b"\x89PNG")
+    assert chart_png(chart, described, result, "en").startswith(b"\x89PNG")
     return figure_of(chart, described, result, "en").axes[0]
 
 

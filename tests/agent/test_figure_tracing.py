@@ -8,7 +8,12 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from agent.answers.figure_tracing import FigureSource, Traced, traced_figures, tracing_warnings
+from agent.answers.figure_tracing import (
+    FigureSource,
+    TracedFigures,
+    traced_figures,
+    tracing_warnings,
+)
 from common.values import QueryResult, Turn
 
 TODAY = date(2026, 11, 22)
@@ -36,7 +41,7 @@ FORECAST = FigureSource("forecast", text="The mean is 88.25; 3 of 24 months lie 
 
 def traced(
     text: str, *sources: FigureSource, question: str = "", turns: tuple[Turn, ...] = ()
-) -> Traced:
+) -> TracedFigures:
     return traced_figures(text, sources, question, turns, today=TODAY)
 
 
@@ -96,7 +101,7 @@ def test_of_several_calls_the_latest_counts_and_rows_before_anything_else() -> N
 
 
 def test_figures_of_the_question_need_no_call() -> None:
-    assert traced("超过 5000 的", question="哪些超过五千？") == Traced()
+    assert traced("超过 5000 的", question="哪些超过五千？") == TracedFigures()
 
 
 def test_figures_of_earlier_turns_are_told_apart() -> None:

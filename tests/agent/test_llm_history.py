@@ -18,7 +18,7 @@ from agent.question import Question
 from agent.runs.events import Event
 from agent.runs.runner import Runner
 from agent.thinking.fallback import FallbackSkills
-from agent.thinking.llm.history_text import MAX_HISTORY_TOKENS, MAX_TURNS, HistoryView, told
+from agent.thinking.llm.history_text import MAX_HISTORY_TOKENS, MAX_TURNS, HistoryView, history_text
 from agent.thinking.llm.model_skills import LlmSkills
 from app_config import Settings
 from common.errors import InvalidSql
@@ -132,7 +132,7 @@ def test_the_tables_of_the_last_query_are_described_among_hundreds(server: OpenA
 @settings(max_examples=tries(18))
 @given(st.lists(TURNS, min_size=1, max_size=10), st.sampled_from(VIEWS))
 def test_any_history_fits_and_holds_the_latest(turns: list[Turn], view: HistoryView) -> None:
-    history = told(turns, view)
+    history = history_text(turns, view)
     history.text.encode()
     assert estimated_tokens(history.text) <= MAX_HISTORY_TOKENS
     assert history.turns[-1] is turns[-1]
@@ -145,7 +145,7 @@ def test_any_history_fits_and_holds_the_latest(turns: list[Turn], view: HistoryV
 def test_nothing_in_a_turn_passes_for_another_turn_or_leaves_the_history(
     turns: list[Turn], view: HistoryView
 ) -> None:
-    history = told(turns, view)
+    history = history_text(turns, view)
     lines = history.text.split("\n")
     assert "\n".join(history.text.splitlines()) == history.text
     assert sum(line.startswith("- question (") for line in lines) == len(history.turns)
@@ -159,7 +159,7 @@ def test_nothing_in_a_turn_passes_for_another_turn_or_leaves_the_history(
 @settings(max_examples=tries(18))
 @given(st.lists(TURNS, min_size=1, max_size=10), st.sampled_from(VIEWS))
 def test_the_oldest_are_dropped_first(turns: list[Turn], view: HistoryView) -> None:
-    kept = {id(turn) for turn in told(turns, view).turns}
+    kept = {id(turn) for turn in history_text(turns, view).turns}
     dropped = [index for index, turn in enumerate(turns) if id(turn) not in kept]
     last_query = max((index for index, turn in enumerate(turns) if turn.sql), default=0)
     assert set(dropped) | {last_query} >= set(range(max(dropped, default=0)))
@@ -167,14 +167,14 @@ def test_the_oldest_are_dropped_first(turns: list[Turn], view: HistoryView) -> N
 
 def test_small_talk_does_not_hide_the_last_query() -> None:
     chatter = [replace(SMALL_TALK, answer="嗯" * 5_000)] * 20
-    history = told([RANKING, *chatter], "sql")
+    history = history_text([RANKING, *chatter], "sql")
     assert history.last_query is RANKING
     assert "FROM service_area s" in history.text
 
 
 def test_a_huge_turn_is_cut_and_says_so() -> None:
     huge = replace(RANKING, question="营" * 9_000, sql="SELECT 1 " * 9_000, answer="x" * 90_000)
-    lines = told([huge], "chat").text.splitlines()
+    lines = history_text([huge], "chat").text.splitlines()
     assert [line.endswith("…") for line in lines] == [
         True,
         True,

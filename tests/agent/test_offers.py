@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from agent.flows.ask.follow_up_offers import offered, said
+from agent.flows.ask.follow_up_offers import offer_sentence, offers_with_rows
 from app_config import Settings
 from common.errors import ForbiddenStatement
 from common.inquiry import Inquiry
@@ -113,10 +113,10 @@ def _check_kept(said: str, before: Sql, after: Sql) -> None:
 
 def _check_refused(asked: QuestionDatabase, question: str, draft: NoSql) -> int:
     """Asks what is offered in place of the question; how much that was."""
-    offers = asyncio.run(offered(draft, asked.database))
+    offers = asyncio.run(offers_with_rows(draft, asked.database))
     assert not (offers.rewrites and offers.examples)
     for rewrite in (*offers.rewrites, *offers.examples):
-        assert rewrite in said(offers, "en")
+        assert rewrite in offer_sentence(offers, "en")
         alone, written = _drafted(asked, rewrite), _drafted(asked, rewrite, _after(question, draft))
         assert isinstance(written, Sql) and alone == written, (question, rewrite)
         assert _finds_rows(asked, written.text), (question, rewrite)
@@ -202,13 +202,15 @@ def test_what_finds_nothing_or_takes_long_to_try_is_not_offered(demo: QuestionDa
         ),
         examples=(Offer("no longer needed", "SELECT 1"),),
     )
-    offers = asyncio.run(offered(draft, demo.database))
+    offers = asyncio.run(offers_with_rows(draft, demo.database))
     assert offers.choices == ("something", "asks back")
     assert (offers.rewrites, offers.examples) == (("a",), ())
-    assert said(offers, "zh") == "可以这样问：“a”。"
+    assert offer_sentence(offers, "zh") == "可以这样问：“a”。"
     # The first row of each is there at once: what counts is the planner's estimate, not time.
     costly = tuple(Offer(name, "SELECT generate_series(1, 3500000)") for name in "abcde")
-    offers = asyncio.run(offered(NoSql("ambiguous_question", "?", choices=costly), demo.database))
+    offers = asyncio.run(
+        offers_with_rows(NoSql("ambiguous_question", "?", choices=costly), demo.database)
+    )
     assert offers.choices == ("a", "b", "c"), "more would take long together"
 
 

@@ -14,7 +14,7 @@ from databases.execution.error_redaction import without_hidden_names
 from guard import BUILTIN
 from knowledge.tables.name_suggestions import suggested_names
 from knowledge.values.filter_correction import looks_empty, replacements, rewritten
-from knowledge.values.identity import allowed, near_value
+from knowledge.values.identity import near_value, value_tests
 from sqltree.references import references
 from tests.support.asking import Asking
 from tests.support.openai_replies import Reply
@@ -265,7 +265,7 @@ STAFF = Table("public", "staff", "table", (Column("full_name", "text"), Column("
     ],
 )
 def test_near_values(literal: str, values: list[str], meant: str | None) -> None:
-    assert near_value(literal, values, allowed(THINGS, THINGS.columns[0])) == meant
+    assert near_value(literal, values, value_tests(THINGS, THINGS.columns[0])) == meant
 
 
 @given(
@@ -282,7 +282,7 @@ def test_nobody_is_taken_for_another(name: str, more: str, is_longer: bool) -> N
         (STAFF.columns[0], sorted(PEOPLE)),
         (STAFF.columns[1], ["13800001111", "13800001112"]),
     ):
-        meant = near_value(said, values, allowed(STAFF, column))
+        meant = near_value(said, values, value_tests(STAFF, column))
         assert meant is None or _letters(meant) == _letters(said)
 
 
@@ -292,7 +292,7 @@ def _letters(text: str) -> str:
 
 @given(st.text(max_size=12), st.lists(st.text(max_size=12), max_size=6))
 def test_a_near_value_is_one_of_the_values(literal: str, values: list[str]) -> None:
-    assert near_value(literal, values, allowed(THINGS, THINGS.columns[0])) in {None, *values}
+    assert near_value(literal, values, value_tests(THINGS, THINGS.columns[0])) in {None, *values}
 
 
 @given(

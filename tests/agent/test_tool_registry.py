@@ -18,7 +18,7 @@ from agent.tools.registry import ToolRegistry, Use
 from agent.tools.session import LimitReached, ToolSession
 from agent.tools.tool import EVERYONE, Arguments, Tool, ToolContext, ToolResult
 from agent.tools.tool_limits import ToolLimits
-from agent.tools.transcript import NOT_RUN, Exchange, Transcript, closed
+from agent.tools.transcript import NOT_RUN, Exchange, Transcript, complete_exchange
 from common.actor import Actor
 from common.audit import CallOutcome, Occasion, StatementOutcome
 from common.errors import Forbidden
@@ -390,7 +390,7 @@ def test_a_transcript_holds_whole_exchanges_only(ids: list[str], data: st.DataOb
         "", tool_calls=tuple(ToolCall(call_id, "count", {"to": 1}) for call_id in ids)
     )
     known = data.draw(st.sets(st.sampled_from(ids)))
-    exchange = closed(reply, dict.fromkeys(known, "1"))
+    exchange = complete_exchange(reply, dict.fromkeys(known, "1"))
     sent = json.loads(json.dumps(Transcript((), (exchange,)).messages))
     assert [one["tool_call_id"] for one in sent[1:]] == ids
     assert [one["content"] for one in sent[1:]] == [

@@ -13,7 +13,7 @@ import pytest
 
 from common.actor import NOBODY
 from common.errors import CituError, ForbiddenObject, InvalidSql
-from databases.execution.guarded import RUN, GuardedDatabase, Proven
+from databases.execution.guarded import RUN, GuardedDatabase, ProvenStatement
 from databases.row_view import ALL_ROWS, RowView
 from guard.row_rules import RowRules
 from tests.support.cases import all_cases
@@ -192,7 +192,7 @@ async def _assert_none_runs_for(asked: GuardedDatabase, sql: str, view: RowView)
 def test_what_is_sent_means_built_in_code_and_what_is_answered_is_as_written(
     marked: Marked, view: RowView
 ) -> None:
-    async def prove(sql: str, view: RowView) -> Proven:
+    async def prove(sql: str, view: RowView) -> ProvenStatement:
         return await marked.asked.proven(sql, view)
 
     sql = (

@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 from common.values import Catalog, Column, Table
 from knowledge.semantic.__main__ import main
 from knowledge.semantic.draft import draft
-from knowledge.semantic.semantic_binding import Bound, bind
+from knowledge.semantic.semantic_binding import BoundSemanticFile, bind
 from knowledge.semantic.semantic_format import read_text
 from tests.support.catalogs import wide_catalog
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 
 
-def _fits(catalog: Catalog) -> Bound:
+def _fits(catalog: Catalog) -> BoundSemanticFile:
     bound = bind(read_text(draft(catalog, "x").encode(), "draft"), catalog)
     assert bound.problems == ()
     return bound

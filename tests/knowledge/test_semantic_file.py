@@ -16,7 +16,7 @@ from common.text import Text
 from common.values import Catalog, Column, Table
 from common.yaml_tree import MAX_BYTES
 from knowledge.semantic.problems import SemanticFileError
-from knowledge.semantic.semantic_binding import Bound, bind
+from knowledge.semantic.semantic_binding import BoundSemanticFile, bind
 from knowledge.semantic.semantic_format import SCHEMA_PATH, SemanticFile, read_file, read_text
 from sqltree.operator_expressions import NotAnExpression, expression
 
@@ -56,7 +56,7 @@ CATALOG = Catalog(
 )
 
 
-def _bound(text: str, catalog: Catalog = CATALOG) -> Bound:
+def _bound(text: str, catalog: Catalog = CATALOG) -> BoundSemanticFile:
     return bind(read_text(text.encode(), "f.yaml"), catalog)
 
 

@@ -23,7 +23,7 @@ from common.ports import Database
 from common.runtime import run
 from common.text import Text, language_of
 from common.values import Catalog, PlanEstimate, QueryResult
-from knowledge.values.filter_correction import missing, replacements
+from knowledge.values.filter_correction import missing_literals, replacements
 from knowledge.values.value_search import ValueSearch
 from knowledge.words import SIMPLIFIED
 from rules.linking.unexplained import wanted_values
@@ -530,7 +530,9 @@ def test_the_filter_correction_uses_what_was_found(shop: Shop) -> None:
     people = shop.found("orders of staff Jonathan Read")
     sql = "SELECT * FROM staff WHERE full_name = 'Jonathan Read'"
     assert replacements(sql, shop.catalog, people) == ()
-    assert [one.choices for one in missing(sql, shop.catalog, people)] == [("Jonathan Reed",)]
+    assert [one.choices for one in missing_literals(sql, shop.catalog, people)] == [
+        ("Jonathan Reed",)
+    ]
 
 
 # ------------------------------------------------------------------------------

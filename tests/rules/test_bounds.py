@@ -27,7 +27,7 @@ from rules.linking.unexplained import wanted_values
 from rules.query.refusals import Refusal
 from rules.schema.lexicon import LEXICON, lexicon_of
 from rules.skills import OfflineSkills
-from rules.words.limits import shortened
+from rules.words.limits import with_bounded_questions
 from tests.support.effort import EXPLORES, tries
 from tests.support.hostile_questions import LONGEST, PLAIN_UNITS, hostile_questions, units_of
 from tests.support.offline_catalogs import SHOP
@@ -90,7 +90,7 @@ def test_linking_takes_time_in_proportion_to_the_marks(unit: str) -> None:
 STEPS: dict[str, Callable[[Inquiry], Any]] = {
     "kind": classified,
     "values": wanted_values,
-    "query": lambda inquiry: understand_in_context(shortened(inquiry)),
+    "query": lambda inquiry: understand_in_context(with_bounded_questions(inquiry)),
     "talk": chat_reply,
 }
 

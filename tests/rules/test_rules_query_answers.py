@@ -21,7 +21,7 @@ from databases.execution.guarded import GuardedDatabase
 from knowledge.results.result_columns import ResultColumn
 from rules.answering.answer_period import period_of_conditions
 from rules.answering.named_columns import changes_of, columns_of
-from rules.answering.summarize import Answered, notes_on, summary_pieces
+from rules.answering.summarize import AnsweredQuestion, notes_on, summary_pieces
 from rules.linking.moments import Moment, Period
 from rules.query.query import (
     ColumnRef,
@@ -81,7 +81,7 @@ def said(shop: GuardedDatabase, catalog: Catalog, query: Query, lang: Lang) -> S
     lexicon = lexicon_of(catalog)
     sql = render(query, lexicon.schema, lexicon.graph)
     result: QueryResult = run(shop, sql)
-    answered = Answered(
+    answered = AnsweredQuestion(
         result,
         columns_of(query, sql, result, lexicon.schema, lang, TODAY),
         lang,

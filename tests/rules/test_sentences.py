@@ -15,7 +15,7 @@ from knowledge.language.inflection import plural
 from knowledge.results.result_columns import as_period, result_columns
 from knowledge.results.written_values import joined
 from rules.answering.answer_period import AnswerPeriod
-from rules.answering.summarize import Answered, summary_pieces
+from rules.answering.summarize import AnsweredQuestion, summary_pieces
 
 SALES = Catalog(
     (
@@ -57,7 +57,7 @@ def told(
     result = QueryResult(names, types, rows, **more)
     columns = result_columns(sql, result, SALES, lang)
     is_whole = not result.is_limited and "LIMIT" not in sql
-    return "".join(summary_pieces(Answered(result, columns, lang, today, is_whole, dated)))
+    return "".join(summary_pieces(AnsweredQuestion(result, columns, lang, today, is_whole, dated)))
 
 
 @pytest.mark.parametrize(

@@ -36,16 +36,16 @@ class ResultAnalysis:
 
         The method of neighbouring findings is said once, after the last of them.
         """
-        told = []
+        sentences = []
         for finding, following in zip_longest(self.findings, self.findings[1:]):
             is_last = following is None or following["method"] != finding["method"]
             sentence = finding["text"]
             if is_last:
                 sentence += _METHOD.to(lang).format(finding["method"])
 
-            told.append(sentence)
+            sentences.append(sentence)
 
-        return tuple(told)
+        return tuple(sentences)
 
 
 Analyse = Callable[[str, tuple[AnalysisKind, ...], Lang], Awaitable[ResultAnalysis]]
@@ -80,13 +80,13 @@ def analysing(analyst: Analyst, database: Database) -> Analyse:
 def _telling(findings: list[dict[str, Any]]) -> tuple[dict[str, Any], ...]:
     """Return the first few findings of each kind."""
     counted: dict[str, int] = {}
-    kept = []
+    telling = []
     for finding in findings:
         counted[finding["kind"]] = counted.get(finding["kind"], 0) + 1
         if counted[finding["kind"]] <= _MOST_OF_KIND:
-            kept.append(finding)
+            telling.append(finding)
 
-    return tuple(kept[:_MOST_FINDINGS])
+    return tuple(telling[:_MOST_FINDINGS])
 
 
 def last_sql(inquiry: Inquiry) -> str | None:

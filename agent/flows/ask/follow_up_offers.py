@@ -90,7 +90,7 @@ class _Trials:
         return not looks_empty(first_row)
 
 
-async def offered(draft: NoSql, database: Database) -> Offers:
+async def offers_with_rows(draft: NoSql, database: Database) -> Offers:
     """Return the offers that are found to give rows, of those that are tried quickly."""
     choices: list[str] = []
     rewrites: list[str] = []
@@ -112,7 +112,7 @@ def _first_row_of(sql: str) -> str:
     return f"SELECT * FROM (\n{sql}\n) AS tried LIMIT 1"
 
 
-def said(offers: Offers, lang: Lang) -> str:
+def offer_sentence(offers: Offers, lang: Lang) -> str:
     """Return a sentence that offers the rewrites, or else the examples; empty without any."""
     pattern = _SAID if offers.rewrites else _SAID_EXAMPLES
     quoted = [_QUOTED.to(lang).format(rewrite) for rewrite in offers.rewrites or offers.examples]

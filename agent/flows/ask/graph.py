@@ -21,7 +21,7 @@ from agent.flows.ask.nodes.classify_question import classify_question
 from agent.flows.ask.nodes.format_response import format_response
 from agent.flows.ask.routing import after_classification, after_sql_generation
 from agent.flows.ask.state import AskInput, AskState, AskUpdate
-from agent.flows.lean_graph import compiled
+from agent.flows.lean_graph import compiled_lean_graph
 from agent.flows.single_channel import choosing_successor, single_channel_schema
 
 Decide = Callable[[AskUpdate], str]
@@ -88,4 +88,4 @@ def compiled_graph() -> Graph:
     graph.add_edge("agent_sql_execution", LAST_NODE)
     graph.add_edge("agent_chat", LAST_NODE)
     graph.add_edge(LAST_NODE, END)
-    return compiled(graph)
+    return compiled_lean_graph(graph)

@@ -64,13 +64,13 @@ def _generated(update: AskUpdate) -> StepDescription:
     )
 
 
-def _with_estimate(said: Text, plan: PlanEstimate | None) -> Text:
+def _with_estimate(text: Text, plan: PlanEstimate | None) -> Text:
     if plan is None or not plan.is_shown:
-        return said
+        return text
 
     return Text(
-        f"{said.zh}（预计 {plan.rows:,} 行，成本 {plan.total_cost:,.0f}）",
-        f"{said.en} (estimate: {plan.rows:,} rows, cost {plan.total_cost:,.0f})",
+        f"{text.zh}（预计 {plan.rows:,} 行，成本 {plan.total_cost:,.0f}）",
+        f"{text.en} (estimate: {plan.rows:,} rows, cost {plan.total_cost:,.0f})",
     )
 
 

@@ -10,7 +10,7 @@ import operator
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypedDict
 
-from agent.experience import Reused
+from agent.experience import ReusedExample
 from common.errors import CituError
 from common.inquiry import StoredValue
 from common.learning import Experience
@@ -76,7 +76,7 @@ class AskUpdate(AskPath, total=False):
     history: tuple[Turn, ...]
     found_values: tuple[StoredValue, ...]
     classification: Classification
-    reused: Reused | None
+    reused: ReusedExample | None
     experience: Experience
     generation_method: GenerationMethod
     prompt_parts: Annotated[dict[str, dict[str, int]], operator.or_]

@@ -119,8 +119,8 @@ def _build_sentences(state: EtlState, lang: Lang) -> list[str]:
     sentences: list[str] = []
     rows = {model["node"]: model["rows"] for model in tests["models"]}
     if target["name"] in rows:
-        said = {"models": len(plan["nodes"]), "rows": rows[target["name"]]}
-        sentences.append(BUILT.to(lang).format(target=_relation(state), **said))
+        counts = {"models": len(plan["nodes"]), "rows": rows[target["name"]]}
+        sentences.append(BUILT.to(lang).format(target=_relation(state), **counts))
 
     if target["grain"]:
         sentences.append(GRAIN.to(lang).format(grain=", ".join(target["grain"])))

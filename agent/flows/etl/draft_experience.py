@@ -76,7 +76,7 @@ def meaning_of(analysis: AnalysisResult, request: str) -> str:
 
 def _steps(intent: UserIntent) -> Mapping[str, Any]:
     """Return what of an intent decides on the rows that are built."""
-    told = {"operations": {"__all__": {"description", "involved_tables", "involved_columns"}}}
+    left_out = {"operations": {"__all__": {"description", "involved_tables", "involved_columns"}}}
     return intent.model_dump(
-        mode="json", include={"data_sources", "operations"}, exclude=told, exclude_none=True
+        mode="json", include={"data_sources", "operations"}, exclude=left_out, exclude_none=True
     )

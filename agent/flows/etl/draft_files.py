@@ -45,8 +45,10 @@ async def keep_files(
         rows = to_bytes(preview.shown["query_result"])
 
     question = context.question
-    kept = StoredArtefact(archive.data, rows)
-    await context.artefacts.keep(question.owner, question.conversation_id, question.run_id, kept)
+    artefact = StoredArtefact(archive.data, rows)
+    await context.artefacts.keep(
+        question.owner, question.conversation_id, question.run_id, artefact
+    )
     changes = state.get("attempts", {}).get("modified", 0)
     return _described(archive, files, draft, question.run_id, changes)
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from agent.answers.learnt_items import shown
+from agent.answers.learnt_items import learnt_item_json
 from agent.flows.etl.etl_texts import (
     LEARNT_FULL,
     NO_REFERENCE,
@@ -177,10 +177,12 @@ class DraftLearning:
         teaches: bool,
     ) -> Learning:
         question = finished.question
-        said = Feedback(question.run_id, question.owner, feedback.rating, now(), feedback.comment)
+        stored_feedback = Feedback(
+            question.run_id, question.owner, feedback.rating, now(), feedback.comment
+        )
         return Learning(
             self._datasource,
-            said,
+            stored_feedback,
             question.question,
             finished.sql,
             example,
@@ -260,8 +262,8 @@ class DraftLearning:
             for one in learnt
         ]
         return {
-            "example": shown(example) if example else None,
-            "lesson": shown(lesson) if lesson else None,
+            "example": learnt_item_json(example) if example else None,
+            "lesson": learnt_item_json(lesson) if lesson else None,
         }
 
 

@@ -122,6 +122,6 @@ NO_REFERENCE = Text(
 TOO_LARGE = Text("草稿或请求过长。", "the draft or the request is too long.")
 
 
-def filled(text: Text, value: Text) -> Text:
+def with_value(text: Text, value: Text) -> Text:
     """Return the text with the value in its place."""
     return Text(text.zh.format(value.zh), text.en.format(value.en))

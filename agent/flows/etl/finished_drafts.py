@@ -43,8 +43,8 @@ async def finished_draft(state: EtlState, context: EtlContext) -> FinishedDraft:
 
     # As rendered: what users write in comments is not kept.
     code = [(one["node"], one["sql"]) for one in await asyncio.to_thread(code_of, draft)]
-    given = state.get("feedback")
-    feedback = DraftFeedback.model_validate(given) if given is not None else None
+    stored = state.get("feedback")
+    feedback = DraftFeedback.model_validate(stored) if stored is not None else None
     return FinishedDraft(
         question=context.question,
         meaning=state["meaning"],
@@ -69,8 +69,8 @@ def _kept_intent(state: EtlState, context: EtlContext) -> Json:
         "data_target": {"description"},
         "operations": {"__all__": {"description"}},
     }
-    kept: Json = intent.model_dump(mode="json", exclude=words)
-    return {**kept, "summary": context.question.question}
+    without_words: Json = intent.model_dump(mode="json", exclude=words)
+    return {**without_words, "summary": context.question.question}
 
 
 def _failure(

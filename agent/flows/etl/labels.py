@@ -26,8 +26,8 @@ def _analysed(update: EtlUpdate) -> StepDescription:
 
     count = len(analysis["ambiguities"])
     if count:
-        things = "thing" if count == 1 else "things"
-        return StepDescription(Text(f"{count} 处需要确认", f"{count} {things} to decide"), _DONE)
+        noun = "thing" if count == 1 else "things"
+        return StepDescription(Text(f"{count} 处需要确认", f"{count} {noun} to decide"), _DONE)
 
     steps = len(analysis["intent"]["operations"])
     operations = "operation" if steps == 1 else "operations"
@@ -53,8 +53,10 @@ def _reviewed(update: EtlUpdate) -> StepDescription:
         return StepDescription(Text("评审通过，没有问题", "Passed; nothing was found"), _DONE)
 
     verdict = update["review"]["verdict"]
-    said = Text("通过", "passed") if verdict == "pass" else Text("未通过", "failed")
-    return StepDescription(Text(f"评审{said.zh}: {codes}", f"The plan {said.en}: {codes}"), _DONE)
+    outcome = Text("通过", "passed") if verdict == "pass" else Text("未通过", "failed")
+    return StepDescription(
+        Text(f"评审{outcome.zh}: {codes}", f"The plan {outcome.en}: {codes}"), _DONE
+    )
 
 
 def _developed(update: EtlUpdate) -> StepDescription:

@@ -65,10 +65,10 @@ def with_decisions(analysis: AnalysisResult, decided: Sequence[Json], lang: Lang
 def _assumption(decision: Json, lang: Lang) -> Assumption:
     labels = {choice["value"]: choice["label"] for choice in decision["choices"]}
     text = DECIDED_BY_YOURS if decision["is_own"] else DECIDED_BY_REVIEWED
-    said = {"prompt": decision["prompt"], "label": labels[decision["answer"]]}
+    words = {"prompt": decision["prompt"], "label": labels[decision["answer"]]}
     return Assumption(
         id=f"example_{decision['id']}",
-        text=text.to(lang).format(**said),
+        text=text.to(lang).format(**words),
         operation=decision["operation"],
         decided_by="example",
     )

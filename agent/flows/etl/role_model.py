@@ -8,14 +8,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from agent.flows.etl.etl_texts import MODEL_DOWN, MODEL_GAVE_NOTHING, MODEL_LIMIT, filled
+from agent.flows.etl.etl_texts import MODEL_DOWN, MODEL_GAVE_NOTHING, MODEL_LIMIT, with_value
 from agent.flows.etl.state import EtlState, Json
 from agent.progress import Write
 from agent.tools.registry import ToolRegistry
 from agent.tools.session import LimitReached, ToolSession
 from agent.tools.tool import Tool
-from agent.tools.tool_limits import Spent
-from agent.tools.transcript import Exchange, Transcript, closed
+from agent.tools.tool_limits import SpentBudget
+from agent.tools.transcript import Exchange, Transcript, complete_exchange
 from common.errors import LlmUnavailable, PromptTooLong
 from common.text import Lang, Text
 from common.values import Usage
@@ -65,7 +65,7 @@ class RoleModel:
 
     def __init__(
         self,
-        session_of: Callable[[Spent], ToolSession],
+        session_of: Callable[[SpentBudget], ToolSession],
         registry: ToolRegistry,
         write: Write,
     ) -> None:
@@ -90,11 +90,11 @@ class RoleModel:
         try:
             await _Attempt(task, session, self._registry, self._write, self._attempts).run()
         except LimitReached as reached:
-            self._leave(filled(MODEL_LIMIT, reached.text))
+            self._leave(with_value(MODEL_LIMIT, reached.text))
         except PromptTooLong as error:
-            self.warn(filled(MODEL_DOWN, error.text))
+            self.warn(with_value(MODEL_DOWN, error.text))
         except LlmUnavailable as error:
-            self._leave(filled(MODEL_DOWN, error.text))
+            self._leave(with_value(MODEL_DOWN, error.text))
         else:
             self._note(task)
 
@@ -103,7 +103,7 @@ class RoleModel:
     def _note(self, task: RoleTask) -> None:
         if not task.is_done():
             _log.info("the model submitted nothing usable", extra={"role": task.role})
-            self.warn(filled(MODEL_GAVE_NOTHING, Text(task.role, task.role)))
+            self.warn(with_value(MODEL_GAVE_NOTHING, Text(task.role, task.role)))
 
     def warn(self, text: Text) -> None:
         """Add a warning to the answer, each text once."""
@@ -112,9 +112,9 @@ class RoleModel:
 
     def take_warnings(self, lang: Lang) -> list[str]:
         """Return the warnings since the last call, and forget them."""
-        taken = [text.to(lang) for text in self._warnings]
+        warnings = [text.to(lang) for text in self._warnings]
         self._warnings.clear()
-        return taken
+        return warnings
 
     def usage(self, state: EtlState) -> Json:
         """Return what the run has used, for its state."""
@@ -122,7 +122,7 @@ class RoleModel:
 
     def _begun(self, state: EtlState) -> ToolSession:
         if self._session is None:
-            self._session = self._session_of(Spent(Usage(**state.get("usage", {}))))
+            self._session = self._session_of(SpentBudget(Usage(**state.get("usage", {}))))
 
         return self._session
 
@@ -180,7 +180,7 @@ class _Attempt:
 
     async def _answered(self, reply: Completion, offer: ToolOffer) -> Exchange | None:
         """Return the exchange to go on from; None when the model has had its chances."""
-        told: dict[str, str] = {}
+        texts_by_call: dict[str, str] = {}
         has_looked = False
         has_handed_in = False
         for place, call in enumerate(reply.tool_calls):
@@ -188,7 +188,7 @@ class _Attempt:
             result = await self._session.call(
                 own, self._registry, self._write, offer.names, state=str(self._number)
             )
-            told[call.id] = result.text
+            texts_by_call[call.id] = result.text
             if self._task.is_done():
                 return None
 
@@ -198,29 +198,34 @@ class _Attempt:
             else:
                 has_looked = has_looked or is_taken
 
-        return self._next(reply, told, has_looked=has_looked, has_handed_in=has_handed_in)
+        return self._next(reply, texts_by_call, has_looked=has_looked, has_handed_in=has_handed_in)
 
     def _next(
-        self, reply: Completion, told: dict[str, str], *, has_looked: bool, has_handed_in: bool
+        self,
+        reply: Completion,
+        texts_by_call: dict[str, str],
+        *,
+        has_looked: bool,
+        has_handed_in: bool,
     ) -> Exchange | None:
         if has_handed_in:
             self._parts += 1
             self._wrong = 0
             if self._parts < self._task.most_submissions:
-                return closed(reply, told)
+                return complete_exchange(reply, texts_by_call)
 
             return None
 
         if has_looked:
             self._rounds += 1
-            return closed(reply, told)
+            return complete_exchange(reply, texts_by_call)
 
         if not reply.tool_calls:
             return self._reminded(reply)
 
         self._wrong += 1
         if self._wrong <= self._task.most_wrong:
-            return closed(reply, told)
+            return complete_exchange(reply, texts_by_call)
 
         return None
 

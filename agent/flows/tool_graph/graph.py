@@ -11,7 +11,7 @@ from typing import Protocol
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 
-from agent.flows.lean_graph import compiled
+from agent.flows.lean_graph import compiled_lean_graph
 from agent.flows.single_channel import choosing_successor, single_channel_schema
 from agent.flows.tool_graph.context import GraphRuntime, ToolGraphContext
 from agent.flows.tool_graph.nodes import (
@@ -117,4 +117,4 @@ def compiled_graph() -> Graph:
     for start, end in EDGES:
         graph.add_edge(start, end)
 
-    return compiled(graph)
+    return compiled_lean_graph(graph)

@@ -45,8 +45,8 @@ def _called(update: ToolGraphUpdate) -> StepDescription:
         return StepDescription(Text("没有执行任何调用", "No call was run"), _DONE)
 
     count = len(steps)
-    said = Text(f"{count} 次调用", f"{count} {'call' if count == 1 else 'calls'}")
-    return StepDescription(steps[-1].summary, said)
+    count_text = Text(f"{count} 次调用", f"{count} {'call' if count == 1 else 'calls'}")
+    return StepDescription(steps[-1].summary, count_text)
 
 
 def _has_failed(update: ToolGraphUpdate) -> bool:

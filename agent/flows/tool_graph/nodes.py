@@ -20,8 +20,8 @@ from agent.tools.dialogue import Dialogue, ModelReply, reply_to
 from agent.tools.registry import Use
 from agent.tools.session import LimitReached
 from agent.tools.tool import ToolResult
-from agent.tools.tool_context import begun, remembered
-from agent.tools.transcript import closed
+from agent.tools.tool_context import prepared_question, with_experience
+from agent.tools.transcript import complete_exchange
 from common.errors import PromptTooLong
 from common.text import Text
 from knowledge.values.filter_correction import looks_empty
@@ -53,7 +53,7 @@ async def initialize(
         DatabaseUnavailable, QueryTimeout: the catalogue can't be read.
     """
     context = runtime.context
-    beginning = await begun(context.agent_context)
+    beginning = await prepared_question(context.agent_context)
     update: ToolGraphUpdate = {
         "inquiry": beginning.inquiry,
         "warnings": list(beginning.warnings),
@@ -70,7 +70,7 @@ async def memory_search(state: ToolGraphState, runtime: GraphRuntime) -> ToolGra
     question is about, and the model has to look the tables up that it wants to query.
     """
     agent_context, scratchpad = runtime.context.agent_context, runtime.context.scratchpad
-    inquiry = await remembered(state["inquiry"], agent_context)
+    inquiry = await with_experience(state["inquiry"], agent_context)
     prompt = await agent_context.first_prompts.write(inquiry, FLOW)
     scratchpad.inquiry = inquiry
     if prompt.has_whole_schema:
@@ -120,7 +120,7 @@ def _so_far(state: ToolGraphState) -> Dialogue:
     if "reply" not in state:
         return state["dialogue"]
 
-    return state["dialogue"].with_exchange(closed(state["reply"], state["results"]))
+    return state["dialogue"].with_exchange(complete_exchange(state["reply"], state["results"]))
 
 
 def _offer(context: ToolGraphContext) -> ToolOffer | None:
@@ -240,9 +240,9 @@ async def _answered(
 def _written(state: ToolGraphState, node: str, results: tuple[ToolResult, ...]) -> ToolGraphUpdate:
     """Return the update of a node that has answered the first of the pending calls."""
     done, pending = state["pending"][: len(results)], state["pending"][len(results) :]
-    told = {call.id: result.text for call, result in zip(done, results, strict=True)}
+    texts_by_call = {call.id: result.text for call, result in zip(done, results, strict=True)}
     return {
-        "results": {**state["results"], **told},
+        "results": {**state["results"], **texts_by_call},
         "pending": pending,
         "steps": results,
         "execution_path": [node],

@@ -12,8 +12,8 @@ from pydantic import Field
 
 from agent.flows.tool_graph.scratchpad import AcceptedStatement, Scratchpad
 from agent.tools.run_sql import NAME as RUN_SQL
-from agent.tools.run_sql import RunSql, not_valid, queried
-from agent.tools.tool import EVERYONE, Arguments, Tool, ToolContext, ToolResult, failed
+from agent.tools.run_sql import RunSql, not_valid, sql_result
+from agent.tools.tool import EVERYONE, Arguments, Tool, ToolContext, ToolResult, failed_result_of
 from agent.tools.tool_context import ToolAgentContext
 from common.errors import CituError, ForbiddenStatement, InvalidSql, LlmUnavailable
 from common.inquiry import Inquiry
@@ -176,7 +176,7 @@ async def _looked_up(
         )
         return await tool.run(context, arguments)
     except CituError as error:
-        return failed(error)
+        return failed_result_of(error)
 
 
 def _generate_sql(agent_context: ToolAgentContext, scratchpad: Scratchpad) -> Tool[GenerateSql]:
@@ -297,7 +297,7 @@ def _execute_current_sql(scratchpad: Scratchpad, *, samples: bool) -> Tool[Execu
             )
 
         scratchpad.runs[statement.sql] = context.call_id  # once, also when it fails
-        return await queried(EXECUTE, statement.sql, context, samples=samples, is_planned=True)
+        return await sql_result(EXECUTE, statement.sql, context, samples=samples, is_planned=True)
 
     return Tool(
         EXECUTE,

@@ -8,7 +8,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 
-from agent.flows.lean_graph import compiled
+from agent.flows.lean_graph import compiled_lean_graph
 from agent.flows.single_channel import choosing_successor, single_channel_schema
 from agent.flows.tool_loop.nodes import finalize, prepare, think, use_tools
 from agent.flows.tool_loop.state import ToolLoopInput, ToolLoopState, ToolLoopUpdate
@@ -59,7 +59,7 @@ def compiled_graph() -> Graph:
     graph.add_edge(START, "prepare")
     graph.add_edge("prepare", "think")
     graph.add_edge(LAST_NODE, END)
-    return compiled(graph)
+    return compiled_lean_graph(graph)
 
 
 # Nodes with two successors: the function that decides, and when each is taken.

@@ -10,8 +10,8 @@ from agent.token_batches import emitting
 from agent.tools.answer import ToolAnswer, completed_body, found_so_far, limit_warning
 from agent.tools.dialogue import Dialogue, reply_to
 from agent.tools.session import LimitReached
-from agent.tools.tool_context import ToolAgentContext, begun, remembered
-from agent.tools.transcript import closed
+from agent.tools.tool_context import ToolAgentContext, prepared_question, with_experience
+from agent.tools.transcript import complete_exchange
 from common.errors import PromptTooLong
 from common.text import Text
 from llm import ToolOffer
@@ -34,8 +34,8 @@ async def prepare(
         DatabaseUnavailable, QueryTimeout: the catalogue can't be read.
     """
     context = runtime.context
-    beginning = await begun(context)
-    inquiry = await remembered(beginning.inquiry, context)
+    beginning = await prepared_question(context)
+    inquiry = await with_experience(beginning.inquiry, context)
     prompt = await context.first_prompts.write(inquiry, FLOW)
     return {
         "inquiry": inquiry,
@@ -79,7 +79,7 @@ async def use_tools(state: ToolLoopState, runtime: Node) -> ToolLoopUpdate:
     reply = state["reply"]
     offered = {tool.name for tool in registry.allowed(session.question.actor)}
     update = ToolLoopUpdate(execution_path=["use_tools"], failures=0)
-    told: dict[str, str] = {}
+    texts_by_call: dict[str, str] = {}
     for number, call in enumerate(reply.tool_calls):
         if (limit := session.limit_before_tool()) is not None:
             update["limit"] = limit
@@ -87,12 +87,12 @@ async def use_tools(state: ToolLoopState, runtime: Node) -> ToolLoopUpdate:
             break
 
         result = await session.call(call, registry, runtime.context.write, offered)
-        told[call.id] = result.text
+        texts_by_call[call.id] = result.text
         update["failures"] += result.error_type is not None
         if result.found is not None:
             update["sql"] = result.found.sql
 
-    update["dialogue"] = state["dialogue"].with_exchange(closed(reply, told))
+    update["dialogue"] = state["dialogue"].with_exchange(complete_exchange(reply, texts_by_call))
     return update
 
 

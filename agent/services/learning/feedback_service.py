@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from agent.answers.learnt_items import shown
+from agent.answers.learnt_items import learnt_item_json
 from agent.answers.shown_result import shown_result
 from agent.extensions.points import UNOBSERVED, ObservabilityProvider
 from agent.runs.past_answers import PastAnswer, PastAnswers
@@ -157,7 +157,7 @@ class FeedbackService:
         self._learns = learns
         self._request_timeout_s = request_timeout_s
 
-    async def take(self, given: GivenFeedback) -> dict[str, Any]:
+    async def take(self, feedback: GivenFeedback) -> dict[str, Any]:
         """Keep the feedback with what is learnt from it, together or not at all; the answer's body.
 
         Raises:
@@ -168,53 +168,58 @@ class FeedbackService:
         """
         try:
             async with asyncio.timeout(self._request_timeout_s):
-                return await self._record(given)
+                return await self._record(feedback)
         except TimeoutError as exc:
             raise QueryTimeout(_TOO_LONG) from exc
 
-    async def _record(self, given: GivenFeedback) -> dict[str, Any]:
-        user_id = given.actor.owner
-        answered = await self._answers.find(user_id, given.run_id, given.conversation_id)
+    async def _record(self, feedback: GivenFeedback) -> dict[str, Any]:
+        user_id = feedback.actor.owner
+        answered = await self._answers.find(user_id, feedback.run_id, feedback.conversation_id)
         source = self._source_of(answered.database)
-        database = source.open_database(_occasion(given, answered))
-        learnt = await self._learnt(_RatedAnswer(given, answered, source, database))
-        said = Feedback(
-            given.run_id, user_id, given.rating, now(), given.comment, given.modified_sql
+        database = source.open_database(_occasion(feedback, answered))
+        learnt = await self._learnt(_RatedAnswer(feedback, answered, source, database))
+        stored_feedback = Feedback(
+            feedback.run_id,
+            user_id,
+            feedback.rating,
+            now(),
+            feedback.comment,
+            feedback.modified_sql,
         )
         learning = Learning(
             source.name,
-            said,
+            stored_feedback,
             answered.question,
             answered.sql,
             learnt.example,
             learnt.lesson,
-            teaches=self._learns and given.is_credible and not answered.is_draft,
+            teaches=self._learns and feedback.is_credible and not answered.is_draft,
         )
         if await self._learned.keep(learning) == "full":
             learnt = replace(learnt, example=None, lesson=None, notices=(*learnt.notices, _FULL))
 
-        self._observer.metric("feedback", 1, {"verdict": given.rating})
+        self._observer.metric("feedback", 1, {"verdict": feedback.rating})
         if self._tell is not None:
-            self._tell(given.run_id, given.rating, user_id)
+            self._tell(feedback.run_id, feedback.rating, user_id)
 
-        return await self._body(given, learnt, source)
+        return await self._body(feedback, learnt, source)
 
     async def _learnt(self, rated: _RatedAnswer) -> _Learnt:
-        given, answered = rated.given, rated.answered
+        feedback, answered = rated.given, rated.answered
         if answered.is_draft:
             return _Learnt(notices=(_OF_DRAFT,))
-        if given.rating == "need_modification" and given.modified_sql:
-            learnt = await self._corrected(given.modified_sql, rated)
-        elif given.rating == "satisfied" and answered.sql:
+        if feedback.rating == "need_modification" and feedback.modified_sql:
+            learnt = await self._corrected(feedback.modified_sql, rated)
+        elif feedback.rating == "satisfied" and answered.sql:
             learnt = await self._learn_confirmed(answered.sql, rated)
-        elif given.rating == "unsatisfied":
+        elif feedback.rating == "unsatisfied":
             learnt = _Learnt(lesson=await self._lesson(rated))
         else:
             return _Learnt()
 
         if not self._learns:
             return replace(learnt, example=None, lesson=None, notices=(_NOT_LEARNING,))
-        if not given.is_credible:
+        if not feedback.is_credible:
             return replace(learnt, example=None, lesson=None, notices=(_UNKNOWN_USER,))
 
         return learnt
@@ -269,12 +274,12 @@ class FeedbackService:
         return _Learnt(example)
 
     async def _lesson(self, rated: _RatedAnswer) -> Lesson | None:
-        given, answered, source = rated.given, rated.answered, rated.source
+        feedback, answered, source = rated.given, rated.answered, rated.source
         case = Case(
             lang=answered.lang,
             sql=answered.sql,
-            corrected=given.modified_sql,
-            comment=given.comment,
+            corrected=feedback.modified_sql,
+            comment=feedback.comment,
             error_type=answered.error_type,
             error=answered.error,
             row_count=answered.row_count,
@@ -283,7 +288,7 @@ class FeedbackService:
         if analysis is None or len(answered.question) > MAX_QUESTION_CHARS:
             return None
 
-        author = given.actor.owner
+        author = feedback.actor.owner
         cause, hint = _short(analysis.root_cause), _short(analysis.avoidance_hint)
         return Lesson(
             lesson_id=lesson_id(source.name, author, answered.question, answered.sql, cause, hint),
@@ -299,36 +304,36 @@ class FeedbackService:
         )
 
     async def _body(
-        self, given: GivenFeedback, learnt: _Learnt, source: LearningSource
+        self, feedback: GivenFeedback, learnt: _Learnt, source: LearningSource
     ) -> dict[str, Any]:
-        notices = (*given.notices, *learnt.notices)
+        notices = (*feedback.notices, *learnt.notices)
         return {
-            "run_id": given.run_id,
-            "rating": given.rating,
+            "run_id": feedback.run_id,
+            "rating": feedback.rating,
             "example": await self._shown(learnt.example, source),
             "lesson": await self._shown(learnt.lesson, source),
             "query_result": None,
-            **await self._rows(given, learnt.result, source),
+            **await self._rows(feedback, learnt.result, source),
             "plan": learnt.plan.shown() if learnt.plan else None,
-            "warnings": [notice.to(given.lang) for notice in notices],
+            "warnings": [notice.to(feedback.lang) for notice in notices],
             "timestamp": now(),
         }
 
     async def _rows(
-        self, given: GivenFeedback, result: QueryResult | None, source: LearningSource
+        self, feedback: GivenFeedback, result: QueryResult | None, source: LearningSource
     ) -> dict[str, Any]:
-        if result is None or given.modified_sql is None:
+        if result is None or feedback.modified_sql is None:
             return {}
 
-        catalog = await source.database_of(given.actor).catalog()
-        return shown_result(given.modified_sql, result, catalog, given.lang)
+        catalog = await source.database_of(feedback.actor).catalog()
+        return shown_result(feedback.modified_sql, result, catalog, feedback.lang)
 
     async def _shown(
         self, learnt: Example | Lesson | None, source: LearningSource
     ) -> dict[str, Any] | None:
         """Return the entry as the store has it, which may be shared or rejected already."""
         item = await self._learned.find(source.name, item_id(learnt)) if learnt else None
-        return shown(item) if item else None
+        return learnt_item_json(item) if item else None
 
 
 async def _examined(case: Case, rated: _RatedAnswer) -> Case:
@@ -346,11 +351,11 @@ async def _examined(case: Case, rated: _RatedAnswer) -> Case:
     return replace(case, plan=proof.plan)
 
 
-def _occasion(given: GivenFeedback, answered: PastAnswer) -> Occasion:
+def _occasion(feedback: GivenFeedback, answered: PastAnswer) -> Occasion:
     return Occasion(
         "feedback",
-        given.run_id,
-        given.actor,
+        feedback.run_id,
+        feedback.actor,
         answered.conversation_id,
         answered.question,
         database=answered.database,

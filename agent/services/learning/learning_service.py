@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
-from agent.answers.learnt_items import shown
+from agent.answers.learnt_items import learnt_item_json
 from agent.question import new_run_id
 from agent.services.learning.learning_source import LearningSource
 from common.actor import Actor
@@ -54,7 +54,12 @@ class LearningService:
         self._request_timeout_s = request_timeout_s
 
     async def page(
-        self, kind: LearntKind, wanted: LearnedFilter, actor: Actor, limit: int, cursor: str | None
+        self,
+        kind: LearntKind,
+        learned_filter: LearnedFilter,
+        actor: Actor,
+        limit: int,
+        cursor: str | None,
     ) -> tuple[list[dict[str, Any]], str | None]:
         """Return one page of a list, and the cursor of the next one.
 
@@ -66,18 +71,18 @@ class LearningService:
             InvalidCursor: no page gave this cursor.
             StoreUnavailable: the list can't be read.
         """
-        page = await self._learned.page(self._source.name, kind, wanted, limit, cursor)
+        page = await self._learned.page(self._source.name, kind, learned_filter, limit, cursor)
         hidden = await HiddenRows.of(self._source.database_of(actor))
         items = [
             item
             for item in page.items
-            if wanted.seen_by is None or await self._may_read(item, actor)
+            if learned_filter.seen_by is None or await self._may_read(item, actor)
         ]
         items = [
             item for item in items if item.author == actor.owner or not await hidden.may_be_in(item)
         ]
         items = [item for item in items if await self._is_of_part(item, actor)]
-        return [shown(item) for item in items], page.next_cursor
+        return [learnt_item_json(item) for item in items], page.next_cursor
 
     async def _may_read(self, item: Example | Lesson, actor: Actor) -> bool:
         if item.author == actor.owner or item.sql is None:
@@ -103,13 +108,15 @@ class LearningService:
         catalog = await self._source.database_of(actor).catalog()
         return bool(item.tables) and set(item.tables) <= catalog.by_key.keys()
 
-    async def export(self, wanted: LearnedFilter, actor: Actor) -> AsyncIterator[dict[str, Any]]:
+    async def export(
+        self, learned_filter: LearnedFilter, actor: Actor
+    ) -> AsyncIterator[dict[str, Any]]:
         """Yield all that the lists show, examples first; raises what `page` raises."""
         kinds: tuple[LearntKind, ...] = ("example", "lesson")
         for kind in kinds:
             cursor = None
             while True:
-                items, cursor = await self.page(kind, wanted, actor, _EXPORT_PAGE, cursor)
+                items, cursor = await self.page(kind, learned_filter, actor, _EXPORT_PAGE, cursor)
                 for item in items:
                     yield item
 
@@ -151,7 +158,7 @@ class LearningService:
         if reviewed.outcome == "changed":
             raise Conflict(_changed_text(reviewed.item), retryable=False)
 
-        return shown(reviewed.item)
+        return learnt_item_json(reviewed.item)
 
     async def delete(
         self, kind: LearntKind, item_id: str, actor: Actor, *, is_reviewer: bool

@@ -52,8 +52,8 @@ def _reason(value: Any, lang: Lang) -> str:
 
 
 def _analysis(value: Any) -> tuple[AnalysisKind, ...]:
-    given = value if isinstance(value, list) else [value]
-    return tuple(kind for kind in ANALYSIS_KINDS if kind in given)
+    kinds = value if isinstance(value, list) else [value]
+    return tuple(kind for kind in ANALYSIS_KINDS if kind in kinds)
 
 
 def _confidence(value: Any) -> float:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from agent.thinking import DatabaseOption
 from agent.thinking.llm.prompt_files import prompt
-from agent.thinking.llm.question_parts import QuestionParts, asked
+from agent.thinking.llm.question_parts import QuestionParts, prompt_question
 from agent.thinking.llm.reasoning import without_reasoning
 from common.text import Lang
 from common.values import SkillResult
@@ -39,7 +39,7 @@ class DatabasePick:
             "pick_database",
             lang,
             databases="\n\n".join(described),
-            question=asked(options[0].inquiry),
+            question=prompt_question(options[0].inquiry),
         )
         completion = await self._model.complete(messages)
         reply = without_reasoning(completion.text or completion.reasoning)

@@ -49,7 +49,7 @@ _VIEWS: dict[HistoryView, _Shares] = {
 
 
 @dataclass(frozen=True)
-class Told:
+class HistoryText:
     """The part of a conversation that a prompt tells.
 
     Attributes:
@@ -66,7 +66,9 @@ class Told:
         return next((turn for turn in reversed(self.turns) if turn.sql), None)
 
 
-def told(turns: Sequence[Turn], view: HistoryView, tokens: int = MAX_HISTORY_TOKENS) -> Told:
+def history_text(
+    turns: Sequence[Turn], view: HistoryView, tokens: int = MAX_HISTORY_TOKENS
+) -> HistoryText:
     """Return the latest of `turns` (oldest first) that fit into `tokens`.
 
     The latest turn and the latest with SQL come first, so that a follow-up works after small talk;
@@ -84,8 +86,10 @@ def told(turns: Sequence[Turn], view: HistoryView, tokens: int = MAX_HISTORY_TOK
 
         shown[index] = text
 
-    kept = sorted(shown)
-    return Told("\n".join(shown[index] for index in kept), tuple(turns[index] for index in kept))
+    in_order = sorted(shown)
+    return HistoryText(
+        "\n".join(shown[index] for index in in_order), tuple(turns[index] for index in in_order)
+    )
 
 
 def _most_important_first(turns: Sequence[Turn]) -> list[int]:

@@ -27,9 +27,9 @@ def table_lines(table: Table, name_of: NameOf) -> Iterator[str]:
     if meaning is None:
         return
 
-    said = _names_text(meaning.names, meaning.description)
-    if said:
-        yield f"  -- {said}"
+    names = _names_text(meaning.names, meaning.description)
+    if names:
+        yield f"  -- {names}"
     if meaning.label_columns:
         yield f"  -- a row is named by {', '.join(map(identifier, meaning.label_columns))}"
     if meaning.date_column:
@@ -66,8 +66,8 @@ def column_remark(column: Column) -> str:
 
 
 def _remark(parts: Iterable[str]) -> str:
-    said = "; ".join(filter(None, parts))
-    return f"  -- {said}" if said else ""
+    remark = "; ".join(filter(None, parts))
+    return f"  -- {remark}" if remark else ""
 
 
 def _in_unit(unit: Text | None) -> str:
@@ -88,13 +88,13 @@ def metric_line(metric: Metric) -> str:
     if metric.filter:
         sql += f" WHERE {_sql(metric.filter)}"
 
-    said = [_names_text(metric.names, metric.description), _in_unit(metric.unit)]
+    remarks = [_names_text(metric.names, metric.description), _in_unit(metric.unit)]
     if metric.date_column:
-        said.append(f"by {identifier(metric.date_column)}")
+        remarks.append(f"by {identifier(metric.date_column)}")
     if metric.grain:
-        said.append(f"per {', '.join(map(identifier, metric.grain))}")
+        remarks.append(f"per {', '.join(map(identifier, metric.grain))}")
 
-    return f"  {sql}  -- {'; '.join(filter(None, said))}"
+    return f"  {sql}  -- {'; '.join(filter(None, remarks))}"
 
 
 def _names_text(names: BilingualNames, description: Text | None) -> str:

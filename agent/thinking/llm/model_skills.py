@@ -16,13 +16,13 @@ from agent.answers.figures_check import (
     figures_warning,
 )
 from agent.thinking.llm.classification_reply import classification_of
-from agent.thinking.llm.history_text import told
+from agent.thinking.llm.history_text import history_text
 from agent.thinking.llm.prompt_files import prompt
-from agent.thinking.llm.question_parts import QuestionParts, asked, shorter, table_hint
+from agent.thinking.llm.question_parts import QuestionParts, prompt_question, shorter, table_hint
 from agent.thinking.llm.reasoning import VisibleText, answer_in, without_reasoning
 from agent.thinking.llm.repair_hints import error_text
-from agent.thinking.llm.replies import WITHHELD, sql_from_reply, withheld
-from agent.thinking.llm.rows_text import extent, rows_text
+from agent.thinking.llm.replies import WITHHELD, refusal_outcome, sql_from_reply
+from agent.thinking.llm.rows_text import row_count_phrases, rows_text
 from agent.thinking.llm.schema_text import OVERVIEW_BUDGET, SchemaText
 from common.errors import ForbiddenStatement, InvalidSql, PromptTooLong
 from common.inquiry import Emit, Inquiry
@@ -102,8 +102,8 @@ class LlmSkills:
                 inquiry.lang,
                 tables=self._overview(await self._schema(inquiry), inquiry),
                 previous=one_line(inquiry.previous_type or "none", 20),
-                history=told(inquiry.history, "classify").text,
-                question=asked(inquiry),
+                history=history_text(inquiry.history, "classify").text,
+                question=prompt_question(inquiry),
             )
         )
         value, warnings = classification_of(completion.text or completion.reasoning, inquiry.lang)
@@ -114,8 +114,11 @@ class LlmSkills:
 
         def made(budget: PromptBudget) -> _Prompt:
             parts = parts_within(budget)
-            said = {"table_hint": table_hint(inquiry.table), "today": self._today().isoformat()}
-            return _Prompt(prompt("write_sql", inquiry.lang, **parts, **said), parts)
+            placeholders = {
+                "table_hint": table_hint(inquiry.table),
+                "today": self._today().isoformat(),
+            }
+            return _Prompt(prompt("write_sql", inquiry.lang, **parts, **placeholders), parts)
 
         completion, sizes = await self._complete(made)
         return await self._draft(completion, inquiry.lang, await self._schema(inquiry), sizes)
@@ -123,10 +126,13 @@ class LlmSkills:
     async def repair_sql(self, inquiry: Inquiry, sql: str, error: InvalidSql) -> SkillResult[Draft]:
         schema = await self._schema(inquiry)
         parts_within = await self.parts.within_for_sql(inquiry, sql)
-        given = {"sql": block(sql, _MAX_SQL), "error": error_text(error, sql, schema.catalog)}
+        broken_parts = {
+            "sql": block(sql, _MAX_SQL),
+            "error": error_text(error, sql, schema.catalog),
+        }
 
         def made(budget: PromptBudget) -> _Prompt:
-            parts = parts_within(budget) | given
+            parts = parts_within(budget) | broken_parts
             return _Prompt(
                 prompt("repair_sql", inquiry.lang, **parts, today=self._today().isoformat()), parts
             )
@@ -147,11 +153,11 @@ class LlmSkills:
         against all rows.
         """
         rows, shown = rows_text(result)
-        row_count, what_is_shown = extent(result, shown)
+        row_count, what_is_shown = row_count_phrases(result, shown)
         messages = prompt(
             "summarize",
             inquiry.lang,
-            question=asked(inquiry),
+            question=prompt_question(inquiry),
             sql=block(sql, _MAX_SQL),
             rows=rows,
             row_count=row_count,
@@ -171,13 +177,13 @@ class LlmSkills:
         """See `Skills.chat`. Its figures are checked against the earlier results that the model
         sees.
         """
-        history, computed = told(inquiry.history, "chat"), _computed(inquiry)
+        history, computed = history_text(inquiry.history, "chat"), _computed(inquiry)
         messages = prompt(
             "chat",
             inquiry.lang,
             tables=self._overview(await self._schema(inquiry), inquiry),
             history="\n\n".join(filter(None, (history.text, computed))),
-            question=asked(inquiry),
+            question=prompt_question(inquiry),
         )
         text, completion = await self._speak(messages, emit)
         if not text:  # the model refused without a text; `_speak` raises on any other empty reply
@@ -196,7 +202,7 @@ class LlmSkills:
     ) -> SkillResult[Draft]:
         if completion.is_withheld:
             return SkillResult(
-                withheld(completion.text, lang), completion.usage, prompt_parts=sizes
+                refusal_outcome(completion.text, lang), completion.usage, prompt_parts=sizes
             )
 
         reply = completion.text or completion.reasoning
@@ -222,17 +228,17 @@ class LlmSkills:
         return SkillResult(draft, completion.usage, prompt_parts=sizes)
 
     async def _complete(
-        self, made: Callable[[PromptBudget], _Prompt]
+        self, make_prompt: Callable[[PromptBudget], _Prompt]
     ) -> tuple[Completion, Mapping[str, int]]:
         """Return the reply to the prompt within the budget, and the sizes of its parts. A prompt
         that the model finds too long is sent once more with half of the tokens that the schema
         took, and half of the other parts' budgets.
         """
-        sent = made(self.parts.budget)
+        sent = make_prompt(self.parts.budget)
         try:
             return await self._model.complete(sent.messages), sent.sizes
         except PromptTooLong:
-            sent = made(shorter(self.parts.budget, sent.parts))
+            sent = make_prompt(shorter(self.parts.budget, sent.parts))
             completion = await self._model.complete(sent.messages)
 
         return replace(completion, usage=completion.usage + Usage(1)), sent.sizes

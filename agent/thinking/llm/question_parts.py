@@ -7,7 +7,7 @@ Each is data, stands between tags of its own and fits a budget.
 from collections.abc import Callable, Iterable, Mapping
 
 from agent.thinking.llm.experience_text import experience_parts
-from agent.thinking.llm.history_text import HistoryView, Told, told
+from agent.thinking.llm.history_text import HistoryText, HistoryView, history_text
 from agent.thinking.llm.repair_hints import mentioned_tables
 from agent.thinking.llm.schema_text import SchemaText
 from common.inquiry import Inquiry
@@ -65,13 +65,13 @@ class QuestionParts:
         near = await self._near(schema, inquiry)
 
         def made(budget: PromptBudget) -> dict[str, str]:
-            history = told(inquiry.history, view, budget.history)
+            history = history_text(inquiry.history, view, budget.history)
             return {
                 "schema": _relevant(schema, inquiry, history, near, budget.schema),
                 **experience_parts(inquiry.experience, budget),
                 "history": history.text,
                 "values": _values(schema, inquiry, budget.values),
-                "question": asked(inquiry),
+                "question": prompt_question(inquiry),
             }
 
         return made
@@ -87,9 +87,9 @@ class QuestionParts:
             return {
                 "schema": schema.details(inquiry.question, hints, budget.schema),
                 **experience_parts(inquiry.experience, budget),
-                "history": told(inquiry.history, "sql", budget.history).text,
+                "history": history_text(inquiry.history, "sql", budget.history).text,
                 "values": _values(schema, inquiry, budget.values),
-                "question": asked(inquiry),
+                "question": prompt_question(inquiry),
             }
 
         return made
@@ -109,7 +109,7 @@ class QuestionParts:
         return schema
 
 
-def asked(inquiry: Inquiry) -> str:
+def prompt_question(inquiry: Inquiry) -> str:
     """Return the question as prompts have it."""
     return block(inquiry.question, _MAX_QUESTION)
 
@@ -132,7 +132,11 @@ def shorter(budget: PromptBudget, parts: Mapping[str, str]) -> PromptBudget:
 
 
 def _relevant(
-    schema: SchemaText, inquiry: Inquiry, history: Told, near: tuple[TableKey, ...], budget: int
+    schema: SchemaText,
+    inquiry: Inquiry,
+    history: HistoryText,
+    near: tuple[TableKey, ...],
+    budget: int,
 ) -> str:
     """Return the schema text, with the tables of the last query, because a follow-up may name none
     of them, and with those that the best examples read.

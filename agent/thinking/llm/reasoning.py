@@ -73,8 +73,8 @@ class VisibleText:
         return self._stripper.feed(self._take(len(self._pending)))
 
     def _take(self, length: int) -> str:
-        taken, self._pending = self._pending[:length], self._pending[length:]
-        return "" if self._is_hidden else taken
+        piece, self._pending = self._pending[:length], self._pending[length:]
+        return "" if self._is_hidden else piece
 
     @property
     def _tags(self) -> tuple[str, ...]:

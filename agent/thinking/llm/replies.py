@@ -74,7 +74,7 @@ def sql_from_reply(
     return _prose(_explanation(text), lang)
 
 
-def withheld(refusal: str, lang: Lang) -> NoSql:
+def refusal_outcome(refusal: str, lang: Lang) -> NoSql:
     """Return the outcome when the model refuses to answer, with its own words if it gave any."""
     if refusal.strip():
         return _prose(refusal, lang)

@@ -276,12 +276,12 @@ def _without_overlaps(candidates: list[FoundSql]) -> list[FoundSql]:
     Broken SQL is worse than any other passage; else what begins first is better, then what is
     longer. A passage without SQL hides what lies in it: an explanation in JSON may mention SQL.
     """
-    kept: list[FoundSql] = []
+    chosen: list[FoundSql] = []
     for candidate in sorted(candidates, key=_better_first):
-        if all(candidate.end <= other.start or candidate.start >= other.end for other in kept):
-            kept.append(candidate)
+        if all(candidate.end <= other.start or candidate.start >= other.end for other in chosen):
+            chosen.append(candidate)
 
-    with_sql = [candidate for candidate in kept if candidate.grade is not Grade.NOTHING]
+    with_sql = [candidate for candidate in chosen if candidate.grade is not Grade.NOTHING]
     return sorted(with_sql, key=lambda candidate: candidate.start)
 
 

@@ -30,7 +30,7 @@ def rows_text(
     return "\n".join(lines), len(lines) - 1
 
 
-def extent(result: QueryResult, shown: int) -> tuple[str, str]:
+def row_count_phrases(result: QueryResult, shown: int) -> tuple[str, str]:
     """Return two English phrases: how many rows there are, and how many the model sees."""
     count = result.row_count
     total = _rows(count)

@@ -32,7 +32,7 @@ class DescribedTables:
         return "\n".join((self.head, *self.columns, *self.keys))
 
 
-class Shown:
+class ShownTable:
     """A table that may be shown with some of its columns, the first ones of `columns`."""
 
     def __init__(self, described: DescribedTables, columns: InformativeColumns) -> None:
@@ -105,7 +105,7 @@ class Shown:
         return "\n".join((self._described.head, *lines, *self._described.keys))
 
 
-def packed(candidates: Iterable[Shown], room: int) -> list[Shown | None]:
+def with_fitting_columns(candidates: Iterable[ShownTable], room: int) -> list[ShownTable | None]:
     """Return the candidates with as many columns as fit, None for those that don't fit.
 
     Args:
@@ -118,9 +118,9 @@ def packed(candidates: Iterable[Shown], room: int) -> list[Shown | None]:
     return first + _with_most(remaining, room)
 
 
-def _with_keys(tables: Iterable[Shown], room: int) -> tuple[list[Shown | None], int]:
+def _with_keys(tables: Iterable[ShownTable], room: int) -> tuple[list[ShownTable | None], int]:
     """Give the tables their keys as far as they fit; return them and the room that is left."""
-    tried: list[Shown | None] = []
+    tried: list[ShownTable | None] = []
     for table in tables:
         needed = table.weight(table.least)
         if needed > room:
@@ -134,9 +134,9 @@ def _with_keys(tables: Iterable[Shown], room: int) -> tuple[list[Shown | None], 
     return tried, room
 
 
-def _with_most(tables: Iterable[Shown], room: int) -> list[Shown | None]:
+def _with_most(tables: Iterable[ShownTable], room: int) -> list[ShownTable | None]:
     """Give one table after the other as many columns as fit, until many in a row don't."""
-    tried: list[Shown | None] = []
+    tried: list[ShownTable | None] = []
     failures = 0
     for table in tables:
         count = table.fitting_kind(room)
@@ -156,7 +156,7 @@ def _with_most(tables: Iterable[Shown], room: int) -> list[Shown | None]:
     return tried
 
 
-def _grown(tables: Sequence[Shown], room: int) -> int:
+def _grown(tables: Sequence[ShownTable], room: int) -> int:
     """Give the tables the columns that matter, then all; return the room that is left."""
     for is_whole in (False, True):
         for table in tables:

@@ -22,7 +22,7 @@ from agent.thinking.llm.meaning_text import (
     table_remark,
     values_called,
 )
-from agent.thinking.llm.schema_part import DescribedTables, Shown, packed
+from agent.thinking.llm.schema_part import DescribedTables, ShownTable, with_fitting_columns
 from common.inquiry import StoredValue
 from common.meanings import Metric, TableKey
 from common.values import Catalog, Column, ForeignKey, Table
@@ -138,7 +138,7 @@ class SchemaText:
         """Return the texts of the candidates that fit into `room`, and the tables that don't."""
         question_forms = forms(question)
         columns_holding = self._held(question, hints)
-        tried = packed(
+        tried = with_fitting_columns(
             (self._shown(table, question_forms, columns_holding) for table in candidates), room
         )
         texts: list[str] = []
@@ -277,12 +277,12 @@ class SchemaText:
         table: Table,
         asked: Mapping[str, Form],
         columns_holding: Mapping[TableKey, Collection[str]],
-    ) -> Shown:
+    ) -> ShownTable:
         """Return the table; its columns are chosen by their relevance to the question."""
         columns = informative_columns(
             table, self._ranking.joining(table.key), asked, columns_holding.get(table.key, ())
         )
-        return Shown(self._text_of(table), columns)
+        return ShownTable(self._text_of(table), columns)
 
     def _text_of(self, table: Table) -> DescribedTables:
         described = self._described.get(table.key)

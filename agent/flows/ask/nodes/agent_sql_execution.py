@@ -19,7 +19,7 @@ from knowledge.results.visibility_notes import notes_on_hidden_rows, partly_clos
 from knowledge.tables.name_suggestions import with_suggestions
 from knowledge.values.filter_correction import (
     looks_empty,
-    missing,
+    missing_literals,
     replacements,
     rewritten,
     taken_for,
@@ -215,7 +215,7 @@ async def _retry(sql: str, context: AskContext, values: Sequence[StoredValue]) -
 async def _doubts(sql: str, context: AskContext, values: Sequence[StoredValue]) -> tuple[Text, ...]:
     """Return questions to the user about texts in filters that are not stored."""
     catalog = await context.database.catalog()
-    return tuple(text.notice for text in missing(sql, catalog, values))
+    return tuple(text.notice for text in missing_literals(sql, catalog, values))
 
 
 async def _summary(

@@ -9,9 +9,9 @@ from dataclasses import replace
 
 from langgraph.runtime import Runtime
 
-from agent.experience import METHOD, Reused, reused
+from agent.experience import METHOD, ReusedExample, reused_sql
 from agent.flows.ask.context import AskContext, inquiry_of
-from agent.flows.ask.follow_up_offers import offered, said
+from agent.flows.ask.follow_up_offers import offer_sentence, offers_with_rows
 from agent.flows.ask.sql_repair import FORBIDDEN, NOT_VALID, may_repair, repaired
 from agent.flows.ask.state import AskState, AskUpdate
 from common.errors import (
@@ -40,7 +40,7 @@ async def agent_sql_generation(state: AskState, runtime: Runtime[AskContext]) ->
     if "reused" in state:
         example = state["reused"]
     else:
-        example = await reused(inquiry, context.experience, context.database)
+        example = await reused_sql(inquiry, context.experience, context.database)
 
     if example is not None:
         return _proven_before(example)
@@ -108,10 +108,10 @@ async def _repair(
     }
 
 
-def _proven_before(known: Reused) -> AskUpdate:
+def _proven_before(example: ReusedExample) -> AskUpdate:
     return {
-        **_accepted_update(Sql(known.sql), known.plan),
-        "reused": known,
+        **_accepted_update(Sql(example.sql), example.plan),
+        "reused": example,
         "generation_method": METHOD,
     }
 
@@ -130,11 +130,11 @@ def _accepted_update(draft: Sql, plan: PlanEstimate | None) -> AskUpdate:
 
 
 async def _not_written(draft: NoSql, inquiry: Inquiry, context: AskContext) -> AskUpdate:
-    offers = await offered(draft, context.database)
+    offers = await offers_with_rows(draft, context.database)
     return {
         "sql_generation_success": False,
         "failure_reason": draft.reason,
-        "user_prompt": draft.prompt + said(offers, inquiry.lang),
+        "user_prompt": draft.prompt + offer_sentence(offers, inquiry.lang),
         "choices": offers.choices,
         "rewrites": offers.rewrites,
         "follow_ups": offers.examples,

@@ -2,7 +2,7 @@
 
 from langgraph.runtime import Runtime
 
-from agent.experience import METHOD, reused
+from agent.experience import METHOD, reused_sql
 from agent.flows.ask.context import AskContext, inquiry_of
 from agent.flows.ask.routing import ROUTING_MODES, SETTLED_BY_EXAMPLES
 from agent.flows.ask.state import AskState, AskUpdate
@@ -37,7 +37,7 @@ async def classify_question(state: AskState, runtime: Runtime[AskContext]) -> As
         "found_values": found_values,
     }
     if state["routing_mode"] in SETTLED_BY_EXAMPLES:
-        update["reused"] = await reused(inquiry, context.experience, context.database)
+        update["reused"] = await reused_sql(inquiry, context.experience, context.database)
 
     if update.get("reused"):
         reason = _PROVEN_BEFORE.to(state["lang"])

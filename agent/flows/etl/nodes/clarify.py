@@ -28,6 +28,6 @@ async def clarify(state: EtlState, runtime: EtlRuntime) -> EtlUpdate:  # noqa: A
     return update
 
 
-def _clarification(ambiguity: Ambiguity, given: dict[str, str]) -> dict[str, Any]:
+def _clarification(ambiguity: Ambiguity, answers: dict[str, str]) -> dict[str, Any]:
     shown = ambiguity.model_dump(mode="json", include={"id", "kind", "prompt", "choices"})
-    return {**shown, "answer": given[ambiguity.id]}
+    return {**shown, "answer": answers[ambiguity.id]}

@@ -20,8 +20,8 @@ async def feedback_handler(state: EtlState, runtime: EtlRuntime) -> EtlUpdate:  
         "artefact": state.get("artefact"),
     }
     code = {model["node"]: model["sql"] for model in state["code"]}
-    given = ask_user(feedback_question(shown, code, state.get("refusal"), state["lang"]))
-    feedback = DraftFeedback.model_validate(given)
+    answer = ask_user(feedback_question(shown, code, state.get("refusal"), state["lang"]))
+    feedback = DraftFeedback.model_validate(answer)
     attempts = state.get("attempts", {})
     changed: Mapping[str, str] = {}
     if feedback.rating == "need_modification" and feedback.modified_sql:

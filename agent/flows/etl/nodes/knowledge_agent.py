@@ -71,9 +71,9 @@ def _named(intent: UserIntent, catalog: Catalog) -> tuple[list[Table], list[str]
     gaps: list[str] = []
     for source in intent.data_sources:
         schema, _, name = source.table_name.rpartition(".")
-        wanted = source.schema_name or schema or None
+        schema_name = source.schema_name or schema or None
         tables_of_name = catalog.by_name.get(name, ())
-        fitting = [table for table in tables_of_name if wanted in (None, table.schema)]
+        fitting = [table for table in tables_of_name if schema_name in (None, table.schema)]
         tables |= {table.key: table for table in fitting}
         if not fitting:
             gaps.append(source.table_name)

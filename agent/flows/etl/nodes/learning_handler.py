@@ -6,7 +6,7 @@ from agent.flows.etl.state import EtlState, EtlUpdate
 
 
 async def learning_handler(state: EtlState, runtime: EtlRuntime) -> EtlUpdate:
-    """Return what was learnt, and why nothing was."""
+    """Learn from the finished draft; return what was learnt, or why nothing was."""
     context = runtime.context
     finished = await finished_draft(state, context)
     learnt = await context.learning.learn(finished, context.database)

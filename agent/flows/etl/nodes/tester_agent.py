@@ -23,7 +23,7 @@ from agent.flows.etl.etl_texts import (
     SQL_NOT_TAKEN,
     UNPROVEN,
     WAITING,
-    filled,
+    with_value,
 )
 from agent.flows.etl.roles.tester_role import cases_of
 from agent.flows.etl.routing import after_tests, has_model_work, has_user_work
@@ -132,9 +132,9 @@ def _of_further_step(draft: Draft, state: EtlState) -> list[str]:
         return []
     if draft.target.is_further:
         named = Text(draft.target.relation, draft.target.relation)
-        return [filled(FURTHER_UNCOMPARED, named).to(state["lang"])]
+        return [with_value(FURTHER_UNCOMPARED, named).to(state["lang"])]
 
-    return [filled(FURTHER_MISSING, Text(step.description, step.description)).to(state["lang"])]
+    return [with_value(FURTHER_MISSING, Text(step.description, step.description)).to(state["lang"])]
 
 
 async def _judge_changes(draft: Draft, state: EtlState, context: EtlContext) -> None:
@@ -153,27 +153,27 @@ def _told(failure: StatementRejected | QueryTimeout | None) -> Json | None:
     if failure is None:
         return None
     if isinstance(failure, InvalidSql):
-        told, sqlstate = failure.detail, failure.sqlstate
+        message, sqlstate = failure.detail, failure.sqlstate
     else:
-        told, sqlstate = failure.text.en, None
+        message, sqlstate = failure.text.en, None
 
-    return {"error_type": failure.error_type, "sqlstate": sqlstate, "message": told}
+    return {"error_type": failure.error_type, "sqlstate": sqlstate, "message": message}
 
 
 def _warn_of_missing_comparison(context: EtlContext) -> None:
     """Say why nothing of a model's is taken where nothing can be built."""
     if context.roles is not None:
-        context.roles.model.warn(filled(SQL_NOT_TAKEN, NOT_COMPARABLE))
+        context.roles.model.warn(with_value(SQL_NOT_TAKEN, NOT_COMPARABLE))
 
 
 def _refused(error: StatementRejected, state: EtlState) -> EtlUpdate:
     """Return to the SQL that was there before the user changed it, and to its evidence."""
-    said = filled(REFUSED, error.text).to(state["lang"])
+    refusal = with_value(REFUSED, error.text).to(state["lang"])
     return {
         "code": state["code_before"],
         "tests": state["tests"],
-        "refusal": said,
-        "warnings": [said],
+        "refusal": refusal,
+        "warnings": [refusal],
         "execution_path": ["tester_agent"],
     }
 
@@ -236,5 +236,5 @@ async def _samples(
 
 
 def _not_built(draft: Draft, bound: BoundIntent, error: CituError) -> DraftProof:
-    reason = filled(UNPROVEN, error.text)
+    reason = with_value(UNPROVEN, error.text)
     return DraftProof(TestReport(status="not_run"), make_tests(draft, bound), warnings=(reason,))

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from agent.flows.etl.context import EtlContext
 from agent.flows.etl.draft_making import answers_of, binding_of, binding_options
-from agent.flows.etl.etl_texts import FURTHER, READ_BY_MODEL, READ_OTHERWISE, filled
+from agent.flows.etl.etl_texts import FURTHER, READ_BY_MODEL, READ_OTHERWISE, with_value
 from agent.flows.etl.role_model import RoleTask
 from agent.flows.etl.roles.submit_tools import (
     MOST_LINE,
@@ -228,7 +228,7 @@ async def analysed(state: EtlState, context: EtlContext) -> AnalysisResult:
     is_other = _mean_different_rows(own, reading.result)
     if is_other and reading.intent is not None:
         steps = one_line(_steps(reading.intent), MOST_LINE)
-        context.roles.model.warn(filled(READ_OTHERWISE, Text(steps, steps)))
+        context.roles.model.warn(with_value(READ_OTHERWISE, Text(steps, steps)))
 
     return own.analysis
 
@@ -291,7 +291,7 @@ def _by_model(reading: ModelReading, state: EtlState) -> AnalysisResult:
     kinds = {ambiguity.kind for ambiguity in analysis.ambiguities}
     further = [ambiguity for ambiguity in reading.ambiguities if ambiguity.kind not in kinds]
     steps = _steps(reading.intent)
-    read_by_model = filled(READ_BY_MODEL, Text(steps, steps)).to(state["lang"])
+    read_by_model = with_value(READ_BY_MODEL, Text(steps, steps)).to(state["lang"])
     texts = [read_by_model, *reading.assumptions]
     if reading.further is not None:
         further_step = FURTHER.to(state["lang"]).format(step=reading.further.description)
@@ -318,9 +318,11 @@ async def _decided(before: AnalysisResult, state: EtlState, context: EtlContext)
     changed = before.model_copy(update={"intent": intent})
     now: EtlState = {**state, "analysis": changed.model_dump(mode="json")}
     analysis = (await binding_of(now, context)).analysis
-    kept = [assumption for assumption in before.assumptions if assumption.id.startswith(_PREFIX)]
+    own_assumptions = [
+        assumption for assumption in before.assumptions if assumption.id.startswith(_PREFIX)
+    ]
     changes = {
-        "assumptions": [*kept, *analysis.assumptions],
+        "assumptions": [*own_assumptions, *analysis.assumptions],
         "method": "llm",
         "further": before.further,
     }

@@ -22,24 +22,24 @@ class SubmitPlan(Arguments):
     plan: ArchitecturePlan
 
 
-class Design:
+class ModelPlan:
     """The plan that a model submits."""
 
     def __init__(self, rules: Draft) -> None:
         self._rules = rules
         self.plan: ArchitecturePlan | None = None
 
-    async def take(self, given: SubmitPlan) -> str:
+    async def take(self, submission: SubmitPlan) -> str:
         """Take a plan that a draft can be made of.
 
         Raises:
             InvalidRequest: there is none.
         """
-        problems = plan_problems(given.plan, self._rules)
+        problems = plan_problems(submission.plan, self._rules)
         if problems:
             raise invalid_submission(" ".join(problems[:_MOST_PROBLEMS]))
 
-        self.plan = adopted_plan(given.plan, self._rules)
+        self.plan = adopted_plan(submission.plan, self._rules)
         return "Accepted."
 
 
@@ -52,7 +52,7 @@ async def designed(
     if context.roles is None or is_rules_own:
         return rules.plan, "rules"
 
-    design = Design(rules)
+    design = ModelPlan(rules)
     catalog = await context.database.catalog()
     bound = await bound_intent(state, context)
     opening = await context.roles.prompts.of_tables(

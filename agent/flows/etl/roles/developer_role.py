@@ -18,7 +18,7 @@ from agent.flows.etl.draft_making import (
     sql_of,
     unwritten_draft,
 )
-from agent.flows.etl.etl_texts import PLAN_NOT_TAKEN, SQL_NOT_TAKEN, TRIED_OFTEN, filled
+from agent.flows.etl.etl_texts import PLAN_NOT_TAKEN, SQL_NOT_TAKEN, TRIED_OFTEN, with_value
 from agent.flows.etl.role_model import RoleTask
 from agent.flows.etl.roles.submit_tools import invalid_submission, submit_tool
 from agent.flows.etl.rules_fallback import rules_fallback
@@ -54,29 +54,29 @@ class SubmitSql(Arguments):
     notes: str | None = Field(default=None, max_length=_MOST_NOTES)
 
 
-class Writing:
+class ModelSql:
     """The SQL that a model submits, node by node.
 
     Args:
         base: the draft that it is put into.
-        wanted: names of the nodes that it may write.
+        nodes: names of the nodes that it may write.
         database: judges the SQL as who asks.
     """
 
     def __init__(
-        self, base: Draft, bound: BoundIntent, wanted: Sequence[str], database: Database
+        self, base: Draft, bound: BoundIntent, nodes: Sequence[str], database: Database
     ) -> None:
         self._base = base
         self._database = database
         self._bound = bound
-        self._wanted = wanted
+        self._wanted = nodes
         self.written: dict[str, str] = {}
 
     @property
     def is_done(self) -> bool:
         return len(self.written) == len(self._wanted)
 
-    async def take(self, given: SubmitSql) -> str:
+    async def take(self, submission: SubmitSql) -> str:
         """Take the SQL of one node.
 
         Raises:
@@ -84,15 +84,15 @@ class Writing:
             InvalidRequest: there is no such node to be written, its columns are not those of the
                 plan, or the review has found an error in it.
         """
-        if given.node not in self._wanted:
+        if submission.node not in self._wanted:
             raise invalid_submission(
                 f"Only these nodes are to be written: {', '.join(self._wanted)}."
             )
 
-        draft = await asyncio.to_thread(self._checked, given.node, given.sql)
+        draft = await asyncio.to_thread(self._checked, submission.node, submission.sql)
         # As what a user changes: nothing that the user could not query is in it.
         await self._database.inspect(await asyncio.to_thread(one_query, draft))
-        self.written[given.node] = given.sql
+        self.written[submission.node] = submission.sql
         left = [name for name in self._wanted if name not in self.written]
         return f"Accepted. Still to be written: {', '.join(left)}."
 
@@ -100,10 +100,10 @@ class Writing:
         """Return the draft with the SQL, once the review has nothing against it."""
         draft = with_user_sql(self._base, {name: sql})
         model = draft.model(name)
-        wanted = [column.name for column in model.node.columns]
-        if list(model.select.named_selects) != wanted:
+        names = [column.name for column in model.node.columns]
+        if list(model.select.named_selects) != names:
             raise invalid_submission(
-                f"{name} has to give these columns, in this order: {', '.join(wanted)}."
+                f"{name} has to give these columns, in this order: {', '.join(names)}."
             )
 
         errors = []
@@ -131,8 +131,8 @@ async def developed(state: EtlState, context: EtlContext) -> EtlUpdate:
     if attempts < MOST_REPAIRS and not _is_too_slow(state):
         written = await _written(plan, rules, state, context)
     if is_repair and not written:
-        said = Text(str(attempts), str(attempts))
-        _warn(context, filled(SQL_NOT_TAKEN, filled(TRIED_OFTEN, said)))
+        number = Text(str(attempts), str(attempts))
+        _warn(context, with_value(SQL_NOT_TAKEN, with_value(TRIED_OFTEN, number)))
         return await rules_fallback(state, context)
 
     together = {**before, **written}
@@ -180,12 +180,12 @@ async def _written(
     """Return what the model submits now, by node."""
     base = unwritten_draft(state, rules)
     # Before a further node all is the rules', so that at least its input is proven.
-    wanted = [base.target.name] if base.target.is_further else writable(plan, rules)
-    if context.roles is None or not wanted:
+    nodes = [base.target.name] if base.target.is_further else writable(plan, rules)
+    if context.roles is None or not nodes:
         return {}
 
     bound = await bound_intent(state, context)
-    writing = Writing(base, bound, wanted, context.database)
+    writing = ModelSql(base, bound, nodes, context.database)
     opening = await context.roles.prompts.of_tables(
         "etl_sql",
         state,
@@ -194,7 +194,7 @@ async def _written(
         intent=_told_intent(state),
         plan=plan.model_dump(mode="json"),
         findings=_findings(state),
-        nodes=wanted,
+        nodes=nodes,
     )
     tool = submit_tool(
         "submit_sql",
@@ -208,7 +208,7 @@ async def _written(
         opening,
         tool,
         lambda: writing.is_done,
-        most_submissions=len(wanted),
+        most_submissions=len(nodes),
         most_wrong=_MOST_WRONG,
     )
     await context.roles.model.attempt(task, state)

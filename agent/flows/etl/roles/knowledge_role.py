@@ -33,7 +33,7 @@ class SubmitKnowledge(Arguments):
     )
 
 
-class Retrieval:
+class ModelKnowledge:
     """The findings of a model: tables that the caller may see, and gaps."""
 
     def __init__(self, catalog: Catalog) -> None:
@@ -42,15 +42,15 @@ class Retrieval:
         self.tables: list[Table] = []
         self.gaps: list[str] = []
 
-    async def take(self, given: SubmitKnowledge) -> str:
+    async def take(self, submission: SubmitKnowledge) -> str:
         """Take what was found.
 
         Raises:
             NotFound: a table does not exist for the caller.
             InvalidRequest: several tables are called so.
         """
-        self.tables = tables_of(given.tables, self._catalog)
-        self.gaps = [one_line(gap, _MOST_GAP) for gap in given.gaps]
+        self.tables = tables_of(submission.tables, self._catalog)
+        self.gaps = [one_line(gap, _MOST_GAP) for gap in submission.gaps]
         self.is_done = True
         return "Accepted."
 
@@ -62,7 +62,7 @@ async def retrieved(
     if context.roles is None or state["given_intent"] is not None:
         return (), ()
 
-    retrieval = Retrieval(catalog)
+    retrieval = ModelKnowledge(catalog)
     opening = await context.roles.prompts.of_request(
         "etl_knowledge", state, catalog, known=_told(knowledge)
     )

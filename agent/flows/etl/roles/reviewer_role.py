@@ -32,7 +32,7 @@ class SubmitReview(Arguments):
     issues: list[ModelIssue] = Field(default_factory=list, max_length=_MOST_ISSUES)
 
 
-class Opinion:
+class ModelReview:
     """The issues that a model finds in a plan."""
 
     def __init__(self, state: EtlState) -> None:
@@ -42,29 +42,29 @@ class Opinion:
         self.is_done = False
         self.issues: list[ReviewIssue] = []
 
-    async def take(self, given: SubmitReview) -> str:
+    async def take(self, submission: SubmitReview) -> str:
         """Keep the issues that the model submits, and return what it is told.
 
         Raises:
             InvalidRequest: one is at a node that there is not.
         """
-        for issue in given.issues:
+        for issue in submission.issues:
             if issue.node not in self._nodes:
                 raise invalid_submission(
                     f"There is no node {issue.node!r}: {', '.join(self._nodes)}."
                 )
 
-        self.issues = [self._issue(one) for one in given.issues]
+        self.issues = [self._issue(one) for one in submission.issues]
         self.is_done = True
         return "Accepted."
 
-    def _issue(self, given: ModelIssue) -> ReviewIssue:
+    def _issue(self, submitted: ModelIssue) -> ReviewIssue:
         return ReviewIssue(
-            code=given.code,
-            severity=given.severity if self._is_by_model else "warning",
-            node=given.node,
-            message=one_line(given.message, MOST_LINE),
-            suggestion=one_line(given.suggestion, MOST_LINE),
+            code=submitted.code,
+            severity=submitted.severity if self._is_by_model else "warning",
+            node=submitted.node,
+            message=one_line(submitted.message, MOST_LINE),
+            suggestion=one_line(submitted.suggestion, MOST_LINE),
             by="llm",
         )
 
@@ -74,7 +74,7 @@ async def reviewed(state: EtlState, context: EtlContext, own: ReviewResult) -> R
     if context.roles is None:
         return own
 
-    opinion = Opinion(state)
+    opinion = ModelReview(state)
     catalog = await context.database.catalog()
     bound = await bound_intent(state, context)
     opening = await context.roles.prompts.of_tables(

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from agent.flows.etl.context import EtlContext
 from agent.flows.etl.draft_making import binding_options, bound_intent, rules_draft
-from agent.flows.etl.etl_texts import CASE_DIFFERS, filled
+from agent.flows.etl.etl_texts import CASE_DIFFERS, with_value
 from agent.flows.etl.role_model import RoleTask
 from agent.flows.etl.roles.submit_tools import JsonObject, JsonRows, invalid_submission, submit_tool
 from agent.flows.etl.state import EtlState
@@ -35,7 +35,7 @@ class SubmitTestCases(Arguments):
     cases: list[GivenCase] = Field(min_length=1, max_length=_MOST_CASES)
 
 
-class Casework:
+class ModelCases:
     """The cases that a model submits, split by whether the interpreter agrees."""
 
     def __init__(self, proposed: ProposedCases) -> None:
@@ -44,7 +44,7 @@ class Casework:
         self.agreed: list[World] = []
         self.disagreed: list[str] = []
 
-    async def take(self, given: SubmitTestCases) -> str:
+    async def take(self, submission: SubmitTestCases) -> str:
         """Compute the model's cases by the interpreter, and return what it is told.
 
         Raises:
@@ -52,7 +52,7 @@ class Casework:
         """
         agreed: list[World] = []
         disagreed: list[str] = []
-        for case in given.cases:
+        for case in submission.cases:
             name = one_line(case.name, _MOST_NAME)
             try:
                 world = await asyncio.to_thread(
@@ -79,7 +79,7 @@ async def cases_of(state: EtlState, context: EtlContext) -> Sequence[World]:
     bound = await bound_intent(state, context)
     rules = await rules_draft(state, context)
     options = binding_options(state, context)
-    casework = Casework(ProposedCases(bound, rules, options.today))
+    casework = ModelCases(ProposedCases(bound, rules, options.today))
     opening = await context.roles.prompts.of_tables(
         "etl_cases",
         state,
@@ -105,4 +105,4 @@ async def cases_of(state: EtlState, context: EtlContext) -> Sequence[World]:
 def _tell(names: Iterable[str], context: EtlContext) -> None:
     assert context.roles is not None
     for name in names:
-        context.roles.model.warn(filled(CASE_DIFFERS, Text(name, name)))
+        context.roles.model.warn(with_value(CASE_DIFFERS, Text(name, name)))
