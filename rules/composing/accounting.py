@@ -13,9 +13,10 @@ from rules.composing.asked import Asked
 from rules.linking.mark import Mark
 from rules.query.query import ColumnRef, Condition, Either, Query, touched
 from rules.query.refusals import unclear_state, unused_words
-from rules.reading.words import Word
+from rules.reading.words import ColumnIdentity, Word
 from rules.schema.table_facts import is_due, tells_end
 from rules.words import WORDS
+from rules.words.speech import part_of_speech
 
 _ALREADY = frozenset(WORDS.chinese.phrases("questions.already"))
 _NOUN_ENDINGS = frozenset(WORDS.chinese.phrases("questions.noun_endings"))
@@ -74,14 +75,23 @@ def _refuse_passed_states(asked: Asked, query: Query) -> None:
 
     Its column, the reason or the date, is empty for the others.
     """
-    used = {(measure.table, measure.column) for measure in query.measures}
+    used: set[ColumnIdentity] = {(one.table, one.column) for one in query.measures}
     used.update(_restricted(query))
     for word in asked.question.words:
         named = {(link.table, link.column) for link in word.mark.links if link.kind == "column"}
+        if word.is_weak_verb and _is_piece_of_state(word, used):
+            raise unused_words([word.text])
         if word.is_weak_verb and used.isdisjoint(named):
             states = [one for one in named if _may_be_empty(asked, query, *one)]
             if states and word.text.lower().endswith(_PAST):
                 raise unused_words([word.text])
+
+
+def _is_piece_of_state(word: Word, used: set[ColumnIdentity]) -> bool:
+    """Tell whether a word is a part of a stored state that nothing asks for: "run out"."""
+    states = {(link.table, link.column) for link in word.mark.links if link.kind == "value"}
+    is_particle = part_of_speech(word.text, "en") == "preposition"
+    return is_particle and bool(states) and used.isdisjoint(states)
 
 
 def _may_be_empty(asked: Asked, query: Query, table: TableKey, column: str | None) -> bool:

@@ -41,6 +41,7 @@ from rules.schema.table_facts import (
     done_words,
     is_averaged,
     is_birth_date,
+    is_due,
     is_later,
     is_year,
     tells_days,
@@ -269,7 +270,7 @@ class Asked:
         if dimension.table != NO_TABLE:
             return dimension
 
-        date = self.span_date(base, self._said_date(base))
+        date = self._date_of_periods(base) or self.span_date(base, self._said_date(base))
         column = self.question.schema.column(date.table, date.column)
         bucket = dimension.bucket
         holds_years = is_year(column)
@@ -284,6 +285,15 @@ class Asked:
             column=date.column,
             bucket=None if holds_years else bucket,
         )
+
+    def _date_of_periods(self, base: TableKey) -> ColumnRef | None:
+        """Return the only date of these rows that is said of the periods: "shipped in 2025"."""
+        found = set()
+        for span in self.parts.spans:
+            if span.link is not None and span.link.table == base:
+                found.add(ref(span.link))
+
+        return found.pop() if len(found) == 1 else None
 
     def _said_date(self, base: TableKey) -> ColumnRef | None:
         """Return the only date of these rows that the question names: "areas opened per year"."""
@@ -332,7 +342,7 @@ class Asked:
             if key == base or key not in below:
                 continue
 
-            date = self.event_date(key)
+            date = self._done_date(key) or self.event_date(key)
             if date is not None:
                 return date
 
@@ -344,13 +354,18 @@ class Asked:
 
     def _done_date(self, base: TableKey) -> ColumnRef | None:
         """Return the date that a participle names: "paid invoices in 2024" were paid then."""
-        dates = self.question.facts(base).dates
-        found = set()
-        for condition in self.parts.conditions:
-            is_of_base = condition.operator == "not null" and condition.column.table == base
-            if is_of_base and condition.column.column in dates:
-                found.add(condition.column)
+        said = list(self.parts.conditions)
+        for related in self.parts.related:
+            said += () if related.negated else related.conditions
 
+        found = {one.column for one in said if one.operator == "not null"}
+        for figure in self.figures:
+            # "players who left in 2024", counted by that date
+            if figure.function in ("count", "count_distinct") and figure.link is not None:
+                found.add(ref(figure.link))
+
+        dates = self.question.facts(base).dates
+        found = {one for one in found if one.table == base and one.column in dates}
         return found.pop() if len(found) == 1 else None
 
     def event_date(self, table: TableKey) -> ColumnRef | None:
@@ -392,13 +407,24 @@ class Asked:
         if meant is not None:
             return meant
         if not facts.is_entity:
-            return next(iter(facts.dates), None)
+            return self._first_date(table)
 
         for name in facts.dates:
             if _REGISTERED.search(name):
                 return name
 
         return self._only_date(table)
+
+    def _first_date(self, table: TableKey) -> str | None:
+        """Return the first date of events, unless it is only planned and another tells when.
+
+        Rows that have not happened yet lack the other one: matches scheduled and played.
+        """
+        dates = self.question.facts(table).dates
+        columns = [self.question.schema.column(table, name) for name in dates]
+        happened = [one for one in columns if not is_due(one) and not is_later(one)]
+        is_planned = bool(columns) and is_due(columns[0]) and bool(happened)
+        return None if is_planned or not dates else dates[0]
 
     def _date_of_figure(self, table: TableKey) -> str | None:
         """Return the only date of what a figure tells the amount of: 完工日期 of 完工数量."""

@@ -16,13 +16,15 @@ from rules.composing.asked import Asked
 from rules.linking.longer_names import longer_name, longer_title, longer_word
 from rules.linking.mark import Noun
 from rules.query.query import Measure, Query, touched
-from rules.query.refusals import enumerated, nobody_called, unknown_words
+from rules.query.refusals import enumerated, nobody_called, unknown_words, unused_words
 from rules.reading.words import ColumnIdentity, Word
 from rules.schema.links import Link
+from rules.words.speech import part_of_speech
 
 _NAMED = 0.95  # a word of at least this quality is the column's whole name
 _AS_GOOD = 0.1  # by which the quality of another column may be lower and it may still be meant
 _MOST = 3  # other choices named
+_NO_VALUES = ("preposition", "adverb", "particle", "decisive")
 _WHOLE_VALUE = 0.8  # a word of at least this quality is the whole of a stored value
 
 
@@ -266,6 +268,8 @@ def notes_on_values(asked: Asked) -> tuple[Text, ...]:
             _refuse_part_of_name(asked, place)
         if is_whole:
             continue
+        if said.isascii() and part_of_speech(said.lower(), "en") in _NO_VALUES:
+            raise unused_words([said])  # "run out" is not "sold out"
         if link.is_exact:
             raise nobody_called(said, [value])
 

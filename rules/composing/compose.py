@@ -4,6 +4,8 @@ from dataclasses import replace
 
 from common.meanings import TableKey
 from common.text import Text
+from knowledge.language.inflection import stem
+from knowledge.language.spoken_names import english_words
 from rules.composing.accounting import refuse_unaccounted
 from rules.composing.asked import Asked
 from rules.composing.beside_accounting import refuse_misplaced
@@ -13,10 +15,20 @@ from rules.composing.listing import listed_query
 from rules.composing.measuring import figures_query, filled_groups, wants_figures
 from rules.composing.ranked import ranked_query
 from rules.composing.restricting import asks_for_periods, has_reference, is_aggregate, restricted
+from rules.composing.row_accounting import refuse_other_rows
 from rules.composing.thing_accounting import answering_tables, refuse_other_things
 from rules.linking.moments import Period
 from rules.query.pending import NOTHING_SETTLED
-from rules.query.query import ColumnRef, Condition, Dimension, Measure, Operand, Query, touched
+from rules.query.query import (
+    ColumnRef,
+    Condition,
+    Dimension,
+    Measure,
+    Operand,
+    Query,
+    ref,
+    touched,
+)
 from rules.query.refusals import (
     Refusal,
     ambiguous_column,
@@ -70,6 +82,7 @@ def composed(asked: Asked) -> Query:
     refuse_unaccounted_figures(asked, query)
     refuse_misplaced(asked, query)
     refuse_other_things(asked, query)
+    refuse_other_rows(asked, query)
     return query
 
 
@@ -179,7 +192,20 @@ def _refuse_contradictions(query: Query) -> None:
 
 
 def _refuse_useless_counts(asked: Asked, query: Query) -> None:
-    """Refuse a count of the rows by which is grouped: it is 1 for each."""
+    """Refuse a count of the rows by which is grouped: it is 1 for each.
+
+    Nor says the greatest date of a day anything, nor how many values equal one.
+    """
+    given = {(one.table, one.column) for one in query.dimensions if not one.is_of_time}
+    for condition in query.conditions:
+        if condition.operator == "=" and condition.column.part is None:
+            given.add((condition.column.table, condition.column.column))
+
+    for measure in query.measures:
+        is_of_one = measure.function in ("count_distinct", "max", "min")
+        if is_of_one and (measure.table, measure.column) in given and not measure.is_age:
+            raise unused_words(asked.question.texts("count", "super", "max", "min", "by") or ["?"])
+
     count = Measure("count", query.base)
     rows = Dimension(query.base)
     if query.counts_rows or count not in query.measures or rows not in query.dimensions:
@@ -486,6 +512,33 @@ def _value_of(condition: Condition) -> tuple[object, ...]:
     return (condition.column.table, condition.column.column, *condition.operands)
 
 
+def _without_verbs_of_values(asked: Asked) -> Asked:
+    """Take a participle for a part of the name of a value's column: "shipped to France".
+
+    That is the `ship_country`, of what is yet to be shipped as well. In a period it is a date.
+    """
+    if asked.parts.spans:
+        return asked
+
+    said = {condition.column for condition in asked.parts.conditions if condition.operator == "="}
+    verbs = set()
+    for word in asked.question.words:
+        date = word.link_as("dcol")
+        after = asked.question.nearest(word.at + 1, 1, "noise")
+        value = after.link_as("val") if after is not None else None
+        if date is None or value is None or ref(value) not in said:
+            continue
+        if stem(word.text) in map(stem, english_words(str(value.column))):
+            verbs.add(ref(date))
+
+    kept = []
+    for condition in asked.parts.conditions:
+        if condition.operator != "not null" or condition.column not in verbs:
+            kept.append(condition)
+
+    return asked.with_parts(conditions=tuple(kept))
+
+
 def _split_attributes(asked: Asked) -> Asked:
     """Show columns of the thing that is grouped by, instead of grouping by them as well.
 
@@ -519,6 +572,7 @@ _NORMALIZATIONS = (
     _without_dates_of_verbs,
     _with_one_span,
     _with_whole_names,
+    _without_verbs_of_values,
     _split_attributes,
 )
 """Each returns the question with some of its parts put differently, in this order."""

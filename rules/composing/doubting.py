@@ -29,6 +29,40 @@ def refuse_doubtful(asked: Asked, query: Query) -> None:
             choices = [(one.table, str(one.column)) for one in (chosen, *nearer)]
             raise ambiguous_column(word.mark.text, choices, asked.question.lexicon)
 
+    _ask_whose_value(asked, query)
+
+
+def _ask_whose_value(asked: Asked, query: Query) -> None:
+    """Ask whose value is meant where nothing else tells the table: "managers in London"."""
+    parts = asked.parts
+    figures = [one for one in asked.figures if one.link is not None]
+    named = (*parts.tables, *parts.columns, *parts.groups, *parts.labels, *figures)
+    if named or query.base in asked.question.named_tables():
+        return
+
+    found = []
+    for place, chosen in parts.said:
+        if chosen.table != query.base:
+            continue
+
+        links = asked.question.words[place].mark.links
+        others = [one for one in links if one.table != chosen.table and _is_same_value(one, chosen)]
+        if not others:
+            return
+
+        choices = [(one.table, str(one.column)) for one in (chosen, *others)]
+        if asked.question.settled.among(choices) is not None:
+            return
+
+        found.append(ambiguous_column(_text_at(asked, place), choices, asked.question.lexicon))
+
+    if found:
+        raise found[0]
+
+
+def _text_at(asked: Asked, place: int) -> str:
+    return asked.question.words[place].mark.text
+
 
 def _groups(asked: Asked, query: Query) -> Iterator[tuple[Word, Link, list[Link]]]:
     """Yield the words of groups that are but a part of their column's name, with other columns."""

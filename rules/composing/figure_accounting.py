@@ -5,10 +5,17 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from common.meanings import TableKey
-from knowledge.language.spoken_names import called, column_names, table_names
+from knowledge.language.cutting import has_han
+from knowledge.language.inflection import stem
+from knowledge.language.spoken_names import (
+    called,
+    column_names,
+    english_words,
+    table_names,
+)
 from rules.composing.asked import Asked
 from rules.linking.units import is_other_unit
-from rules.query.query import Measure, Query, touched
+from rules.query.query import Condition, Measure, Query, touched
 from rules.query.refusals import ambiguous_column, missing_measure, unused_words
 from rules.reading.implied import amount_of, amount_paid, kind_columns
 from rules.reading.words import ColumnIdentity, Word
@@ -22,6 +29,8 @@ _LIKE_NAME = 0.7  # quality below which a word is only like a column's name
 _COUNTS = ("count", "count_distinct")
 _SELLS = re.compile(WORDS.any_of("questions.sells"), re.IGNORECASE)
 _QUANTITY = WORDS.chinese.pattern("columns.counted", end="$")
+_NUMBER_OF_PEOPLE = WORDS.chinese.phrases("questions.number_of_people")
+_TOTALS = WORDS.chinese.phrases("questions.totals")
 _TOTAL_OF = WORDS.english.text("questions.total_of")
 _KINDS_OF = frozenset(WORDS.english.phrases("questions.kinds_of"))
 _COUNTS_MOST = WORDS.chinese.text("questions.counts_most")
@@ -55,6 +64,11 @@ def refuse_unaccounted_figures(asked: Asked, query: Query) -> None:
     _refuse_amounts_of_others(asked, query)
     _ask_which_amount(asked, query)
     _refuse_income_of_others(asked, query)
+    _refuse_parts_of_longer_names(asked, query)
+    _refuse_totals_of_columns(asked, query)
+    _refuse_counts_of_units(asked, query)
+    _refuse_events_for_people(asked, query)
+    _refuse_figures_called_as_tables(asked, query)
 
 
 def _refuse_counted_amounts(asked: Asked, query: Query) -> None:
@@ -404,6 +418,89 @@ def _refuse_income_of_others(asked: Asked, query: Query) -> None:
         is_of_other = table.table != chosen.table and not is_of_thing
         if is_of_other and amount_of(asked.question, table.table) is not None:
             raise unused_words([before.text, word.text])
+
+
+def _refuse_parts_of_longer_names(asked: Asked, query: Query) -> None:
+    """Refuse a figure by a word where all words of another's name are said: "units … on order".
+
+    The quantity that was ordered is not `units_on_order`.
+    """
+    said = set()
+    for word in asked.question.words:
+        said |= {stem(one) for one in english_words(word.mark.text)}
+
+    for word, chosen in _words_for(asked, query.measures, "mcol"):
+        own = {stem(one) for one in english_words(word.mark.text)}
+        names = _names_of_measures(asked, chosen) if chosen.quality < _WHOLE_NAME else ()
+        for words in names:
+            if len(words) > len(own) and own < words <= said:
+                raise unused_words([word.mark.text])
+
+
+def _names_of_measures(asked: Asked, chosen: Link) -> Iterator[set[str]]:
+    """Yield the words of the other measures of the table and of those above it."""
+    for key in asked.question.graph.above(chosen.table):
+        for column in asked.question.facts(key).measures:
+            if (key, column.name) != (chosen.table, chosen.column):
+                yield {stem(one) for one in english_words(column.name)}
+
+
+def _refuse_totals_of_columns(asked: Asked, query: Query) -> None:
+    """Refuse to count rows for a number that they hold: `总人数`, where a row is a group."""
+    for measure in query.measures:
+        if measure.function != "count" or measure.column is not None:
+            continue
+
+        facts = asked.question.facts(measure.table)
+        names = [name for one in facts.measures for name in column_names(facts.table, one)]
+        for word in asked.question.words:
+            is_total = word.mark.means("count") and word.text.startswith(_TOTALS)
+            if is_total and any(has_han(name) and word.text.endswith(name) for name in names):
+                raise unused_words([word.mark.text])
+
+
+def _refuse_counts_of_units(asked: Asked, query: Query) -> None:
+    """Refuse to count rows for what is measured: "how many kilograms" are no harvests."""
+    if not any(measure.function in _COUNTS for measure in query.measures):
+        return
+
+    for count, unit in pairwise(asked.question.words):
+        is_unit = unit.noun is None and unit.mark.means("unit") and unit.text.isascii()
+        if is_unit and count.mark.means("count"):
+            raise unused_words([count.mark.text, unit.mark.text])
+
+
+def _refuse_events_for_people(asked: Asked, query: Query) -> None:
+    """Refuse to count events for people, who may take part in several: `每月的考勤人数`."""
+    question = asked.question
+    said = [text for text in question.texts("count") if text.endswith(_NUMBER_OF_PEOPLE)]
+    for measure in query.measures if said else ():
+        is_count = measure.function == "count" and measure.column is None
+        if not is_count or not question.facts(measure.table).is_event:
+            continue
+
+        parents = {edge.parent for edge in question.facts(measure.table).edges}
+        if any(question.facts(parent).is_person for parent in parents):
+            raise unused_words(said)
+
+
+def _refuse_figures_called_as_tables(asked: Asked, query: Query) -> None:
+    """Refuse the total of a figure by a word that names the table better, where rows are compared.
+
+    "bottlings with more than 50 rejects" are rows, and no number of bottles.
+    """
+    has_conditions = bool(asked.parts.thresholds) or any(map(_is_compared, query.conditions))
+    if query.dimensions or not has_conditions or asked.parts.figures or asked.says("how_many"):
+        return
+
+    for word, chosen in _words_for(asked, query.measures, "mcol"):
+        table = word.link_as("tab")
+        if table is not None and table.table == chosen.table and table.quality > chosen.quality:
+            raise unused_words([word.mark.text])
+
+
+def _is_compared(condition: Condition) -> bool:
+    return condition.operator in (">", ">=", "<", "<=", "between")
 
 
 def _as_good(asked: Asked, word: Word, chosen: Link) -> list[Link]:

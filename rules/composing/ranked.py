@@ -39,6 +39,7 @@ _OF_MONEY = re.compile(
     f"|{WORDS.any_of('questions.sells')}",
     re.IGNORECASE,
 )
+_DATED = ("date", "recent")  # hints
 _QUANTITY = "quantity"  # the concept of how much was sold
 _SELLS = re.compile(WORDS.any_of("questions.sells"), re.IGNORECASE)
 _OWNS = re.compile(WORDS.any_of("questions.owners"))
@@ -695,6 +696,8 @@ def _hinted(asked: Asked, ranking: Ranking, entity: Dimension) -> Figure:
 
     facts = question.facts(entity.table)
     link = concept_column(question, entity.table, ranking.hint) if ranking.hint else None
+    if ranking.hint in _DATED and not facts.is_entity and facts.dates:
+        link = _date_of_event(asked, entity.table)
     if link is None and ranking.hint == "age" and not facts.is_person:
         # the oldest order is the one with the earliest date
         said = _said_age(asked, ranking, facts)
@@ -706,6 +709,19 @@ def _hinted(asked: Asked, ranking: Ranking, entity: Dimension) -> Figure:
         raise missing_measure(called(facts.table), facts)
 
     return Figure(None, link, position=ranking.at)
+
+
+def _date_of_event(asked: Asked, table: TableKey) -> Link:
+    """Return the date by which events are the latest.
+
+    Raises:
+        Refusal: their dates may be meant in several ways.
+    """
+    date = asked.event_date(table)
+    if date is None or date.table != table:
+        raise asked.no_date_of(table)
+
+    return column_link(table, date.column)
 
 
 def _said_age(asked: Asked, ranking: Ranking, facts: Facts) -> Link | None:

@@ -68,7 +68,7 @@ def tied(asked: Asked, query: Query) -> Query:
     """
     question = asked.question
     through = set(query.through)
-    for one in references((query.conditions, query.dimensions, query.columns)):
+    for one in references((query.conditions, query.dimensions, query.columns, query.measures)):
         edge = _only_reference(asked, query.base, one.table) if one.via is None else None
         if edge is None or is_default(edge) or _says_role(question, edge):
             continue
@@ -114,9 +114,11 @@ def _says_role(question: QuestionWords, edge: Edge) -> bool:
 def _roles_in_han(question: QuestionWords, edge: Edge) -> Iterator[str]:
     """Yield the beginnings of a reference's Chinese names: `主办` of 主办律师, `跟进` of 跟进人."""
     owners = [name for name in table_names(question.schema.table(edge.parent)) if has_han(name)]
+    own = [name for name in table_names(question.schema.table(edge.child)) if has_han(name)]
     column = question.schema.column(edge.child, edge.columns[0])
     for name in comment_names(column.comment):
         role = name[:_ROLE]
         is_of_owner = any(owner.startswith(role) for owner in owners)
+        is_of_owner = is_of_owner or any(role in name for name in own)
         if len(role) == _ROLE and has_han(role) and not is_of_owner:
             yield role

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
 from common.meanings import TableKey
+from knowledge.language.cutting import has_han
 from knowledge.language.inflection import stem
 from knowledge.language.spoken_names import english_words
 from rules.composing.asked import Asked
@@ -18,8 +19,10 @@ _THEIRS = frozenset(WORDS.both("questions.theirs"))
 _CURRENCIES = frozenset(WORDS.both("questions.currencies"))
 _CURRENCY = WORDS.found("columns.currency")
 _STARTING = frozenset(WORDS.english.phrases("questions.starting"))
+_WHOLE_VALUE = 0.8  # quality
 _STEM = 5  # letters by which a verb is told that names a reference: supervised, supervisor_id
 _MANNERS = ("adverb", "adjective")
+_FIGURES = ("count", "sum", "avg", "share")
 _NO_THINGS = ("person", "when")  # arguments of words that ask which
 
 
@@ -40,6 +43,8 @@ def refuse_other_things(asked: Asked, query: Query) -> None:
     _refuse_events_as_states(asked, query)
     _refuse_passed_currencies(asked, query)
     _refuse_starts_as_bounds(asked, query)
+    _refuse_counts_without_things(asked, query)
+    _refuse_rows_in_place_of_roles(asked, query)
 
 
 def _refuse_unshown_things(asked: Asked, query: Query) -> None:
@@ -49,10 +54,9 @@ def _refuse_unshown_things(asked: Asked, query: Query) -> None:
     """
     answering = answering_tables(query)
     shown = _shown(query)
-    for word, after in pairwise(asked.question.words):
+    for after in asked.question.words:
         thing = after.link_as("tab")
-        is_asked = word.mark.means("which") and word.mark.arg not in _NO_THINGS
-        if not is_asked or thing is None or thing.table in answering:
+        if thing is None or thing.table in answering or not _is_asked_for(asked, after):
             continue
 
         columns = after.noun.columns if after.noun is not None else ()
@@ -60,6 +64,16 @@ def _refuse_unshown_things(asked: Asked, query: Query) -> None:
         has_names = bool(asked.question.facts(thing.table).display)
         if has_names and named.isdisjoint(shown):
             raise unused_words([after.mark.text])
+
+
+def _is_asked_for(asked: Asked, thing: Word) -> bool:
+    """Tell whether a thing stands behind "which", or before a word such as `有哪些`."""
+    before = asked.question.word_at(thing.at - 1)
+    if before is not None and before.mark.means("which") and before.mark.arg not in _NO_THINGS:
+        return True
+
+    after = asked.question.word_at(thing.at + 1)
+    return after is not None and has_han(after.text) and after.mark.means("list")
 
 
 def answering_tables(query: Query) -> set[TableKey]:
@@ -183,13 +197,17 @@ def _refuse_passed_roles(asked: Asked, query: Query) -> None:
 def _refuse_manners(asked: Asked, query: Query) -> None:
     """Refuse how something was done for a value of other rows: "invoices paid *late*".
 
-    Those are no invoices of which a refund was late.
+    Those are no invoices of which a refund was late, nor those for a late arrival.
     """
     above = asked.question.graph.above(query.base)
     named = asked.question.named_tables()
     for done, word in pairwise(asked.question.words):
         value = word.link_as("val")
-        if value is None or value.table in above or value.table in named:
+        if value is None:
+            continue
+
+        is_near = value.table in above or value.table in named
+        if is_near and value.quality >= _WHOLE_VALUE:
             continue
         if _is_done(done, above) and part_of_speech(word.text, "en") in _MANNERS:
             raise unused_words([word.mark.text])
@@ -205,12 +223,23 @@ def _refuse_events_as_states(asked: Asked, query: Query) -> None:
     restricted |= {(one.table, one.column) for one in references(query.related)}
     for word in asked.question.words:
         value = word.link_as("val")
-        if value is None or not named or value.table in named:
+        if value is None or not named or (value.table, value.column) not in restricted:
             continue
 
         stems = {name[:_STEM] for name in english_words(value.table[1]) if len(name) >= _STEM}
-        if word.text[:_STEM] in stems and (value.table, value.column) in restricted:
+        is_verb = value.table not in named and word.text[:_STEM] in stems
+        if is_verb or _is_verb_between(asked, word, value.table):
             raise unused_words([word.mark.text])
+
+
+def _is_verb_between(asked: Asked, word: Word, table: TableKey) -> bool:
+    """Tell whether a state is the verb of the thing before it: `每个展览展出多少件文物`."""
+    before = asked.question.word_at(word.at - 1)
+    thing = before.link_as("tab") if before is not None else None
+    if before is None or thing is None or thing.table == table or not has_han(word.text):
+        return False
+
+    return word.text[0] == before.text[0] and word.mark.start == before.mark.end
 
 
 def _refuse_passed_currencies(asked: Asked, query: Query) -> None:
@@ -235,6 +264,47 @@ def _refuse_starts_as_bounds(asked: Asked, query: Query) -> None:
         start = stem(word.text.split()[0])
         if any(start in map(stem, english_words(name)) for name in facts.dates):
             raise unused_words([word.mark.text])
+
+
+def _refuse_counts_without_things(asked: Asked, query: Query) -> None:
+    """Refuse one number for that of each thing: "venues in Leeds with the number of matches"."""
+    if not query.measures or query.dimensions or query.counts_rows:
+        return
+
+    measured = {measure.table for measure in query.measures}
+    for count in asked.question.words:
+        before = asked.question.nearest(count.at - 1, -1, "noise", "of")
+        if not count.mark.means("count") or before is None or not before.mark.means("with", "and"):
+            continue
+        if any(asked.question.means(at, *_FIGURES) for at in range(before.at)):
+            continue
+
+        for word in asked.question.words[: before.at]:
+            thing = word.link_as("tab")
+            if thing is not None and thing.table not in measured:
+                raise unused_words([word.mark.text])
+
+
+def _refuse_rows_in_place_of_roles(asked: Asked, query: Query) -> None:
+    """Refuse rows with their references for what these refer to: "which managers live in York".
+
+    Those are no people whose managers live anywhere, nor people of York with their managers.
+    """
+    named = asked.question.named_tables()
+    for column in asked.parts.columns:
+        table = column.link.table
+        if query.measures or column.role != "asked" or table in named:
+            continue
+
+        given = [one.column for one in query.conditions if one.operator == "="]
+        names = asked.question.facts(table).display
+        if not given or any(one.table != table or one.column in names for one in given):
+            continue
+
+        for edge in asked.question.facts(table).edges:
+            is_thing = asked.question.facts(edge.parent).is_entity
+            if edge.columns == (column.link.column,) and is_thing:
+                raise unused_words([asked.question.words[column.at].mark.text])
 
 
 def _is_done(word: Word, tables: Mapping[TableKey, float]) -> bool:

@@ -26,7 +26,7 @@ def null(match: Match) -> Parts | None:
     link = match["tcol|mcol|dcol|flag"].link
     operator: Operator = "null" if match.get("null") is not None else "not null"
     operator = OPPOSITE[operator] if match.is_negated else operator
-    if operator == "null" and not match.question.column_of(link).nullable:
+    if not match.question.column_of(link).nullable:  # "bottles were filled in"
         return None
 
     return Parts(conditions=(Condition(ref(link), operator),))

@@ -165,6 +165,10 @@ def duration(match: Match) -> Parts | None:
     if noun is not None and noun.is_table:
         # "orders that took more than 5 days"
         return None
+    facts = match.question.facts(date.link.table)
+    if facts.is_event and date.link.column in facts.dates[1:]:
+        # `到货超过15天` may mean that it took so long
+        return None
     if found is None or found.operator == "between" or found.operands[0] != int(found.operands[0]):
         return None
 

@@ -2,10 +2,12 @@
 
 from dataclasses import replace
 
+from rules.reading import costs
 from rules.reading.parts import Named, Parts
 from rules.reading.words import Match, MatchedItem, doubts
 from rules.schema.links import Link
 from rules.words import WORDS
+from rules.words.speech import is_participle
 
 _NAMES = frozenset(WORDS.both("questions.names"))
 
@@ -38,6 +40,10 @@ def attribute(match: Match) -> Parts | None:
         # `用户买过手机`: what was bought is no column of who bought it
         return None
 
+    asks_when = any("which:when" in word.senses for word in match.question.words)
+    if table is not None and not asks_when and _is_done(column):
+        return None
+
     named = Named(column.first, column.link, role_of(match))
     shown = Parts(columns=(named,), doubts=doubts(column))
     if table is None:
@@ -49,6 +55,12 @@ def attribute(match: Match) -> Parts | None:
         return None
 
     return replace(shown, tables=(Named(table.first, table.link, "owner"),))
+
+
+def _is_done(column: MatchedItem) -> bool:
+    """Tell whether a participle behind a thing says what was done: "deliveries delivered"."""
+    is_part = column.symbol == "dcol" and column.link.quality < costs.WHOLE_NAME
+    return is_part and column.word.text.isascii() and is_participle(column.word.text)
 
 
 def _is_of_event(match: Match, column: MatchedItem) -> bool:

@@ -7,12 +7,13 @@ query says otherwise.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from common.meanings import TableKey
 from rules.query.aggregates import PARTS
 from rules.query.query import ColumnRef, Condition, Either, Operand, Operator, Query, Related
-from rules.schema.reference_graph import Graph, Path
+from rules.schema.reference_graph import AmbiguousPath, Graph, Path
 from rules.schema.table_facts import ColumnKind, kind_of, needs_cast
 from rules.schema.table_schema import Schema
 from rules.sql.expressions import (
@@ -60,7 +61,7 @@ class RestrictedTables(JoinedTables):
             else:
                 beside.append((table, condition))
 
-        needs = _existence(query.related, beside)
+        needs = self._existence(query.related, beside)
         self._join_compared(above, alternatives)
         if needs or self._tests_alternatives_by_exists(query):
             self._must_qualify = True
@@ -77,6 +78,100 @@ class RestrictedTables(JoinedTables):
             self._conditions_of_base.append(any_of(self.all_of(side) for side in sides))
         if own_filter is not None:
             self._conditions_of_base.append(as_operand(self.expression(self._base, own_filter)))
+
+    def _existence(
+        self, related: Sequence[Related], beside: Iterable[tuple[TableKey, Condition]]
+    ) -> list[Related]:
+        """Return everything that is tested by EXISTS.
+
+        A period holds for each related table that it is on, another condition for related tables
+        without conditions of their own; conditions on further tables get a test of their own, or
+        one together where one row below the base belongs to all of them.
+        """
+        tested = list(related)
+        others: dict[TableKey, tuple[Condition, ...]] = {}
+        for table, condition in beside:
+            places = _places_of(condition, table, related)
+            places = places or self._places_below(condition, table, related)
+            for at in places:
+                conditions = (*tested[at].conditions, condition)
+                tested[at] = replace(tested[at], conditions=conditions)
+
+            if not places:
+                others[table] = (*others.get(table, ()), condition)
+
+        kept: list[Related] = []
+        plain: list[Related] = []
+        for said, one in zip(related, tested, strict=True):
+            is_plain = not said.conditions and not said.negated
+            (plain if is_plain else kept).append(one)
+
+        plain += [Related(table, conditions) for table, conditions in others.items()]
+        return [*kept, *self._together(plain)]
+
+    def _places_below(
+        self, condition: Condition, table: TableKey, related: Sequence[Related]
+    ) -> list[int]:
+        """Return the places of rows that must not exist in a period which is that of a table above.
+
+        "customers who did not order tea in 2025" may have ordered something else then.
+        """
+        if condition.operator not in DURING:
+            return []
+
+        return [
+            at
+            for at, one in enumerate(related)
+            if one.negated and one.conditions and self._shared_row(one, Related(table))
+        ]
+
+    def _together(self, tests: Iterable[Related]) -> list[Related]:
+        """Join tests that one row below the base can meet together.
+
+        "customers who ordered tea in 2025" ordered the tea then, and not something else.
+        """
+        joined: list[Related] = []
+        for test in tests:
+            for at, one in enumerate(joined):
+                both = self._joined(one, test) or self._joined(test, one)
+                if both is not None:
+                    joined[at] = both
+                    break
+            else:
+                joined.append(test)
+
+        return joined
+
+    def _joined(self, lower: Related, upper: Related) -> Related | None:
+        """Return one test for both, of the rows that tie the lower table to the base.
+
+        None where these don't belong to rows of the upper one, or where both are about one column.
+        """
+        columns = {condition.column for condition in lower.conditions}
+        is_of_one_column = any(condition.column in columns for condition in upper.conditions)
+        if not lower.conditions or is_of_one_column:
+            return None
+
+        row = self._shared_row(lower, upper)
+        if row is None:
+            return None
+
+        return Related(row, (*lower.conditions, *upper.conditions))
+
+    def _shared_row(self, lower: Related, upper: Related) -> TableKey | None:
+        """Return the table that ties the lower one to the base, if its rows have an upper one."""
+        graph = self._graph
+        with suppress(AmbiguousPath):
+            tie = graph.meeting(self._base, lower.table, self._query.through, below=True)
+            other = graph.meeting(self._base, upper.table, self._query.through, below=True)
+            if tie is None or other is None or other.at not in graph.above(tie.at):
+                return None
+
+            path = graph.up(tie.at, upper.table)
+            is_direct = path is not None and not graph.is_linked_closer(tie.at, upper.table, path)
+            return tie.at if is_direct else None
+
+        return None
 
     def _tests_alternatives_by_exists(self, query: Query) -> bool:
         if any(either.related for either in query.either):
@@ -310,29 +405,6 @@ class RestrictedTables(JoinedTables):
         ties = " AND ".join([self._tie(self._kept), *conditions])
         tables[-1] = f"{tables[-1]} ON {ties}"
         return tables
-
-
-def _existence(
-    related: Sequence[Related], beside: Iterable[tuple[TableKey, Condition]]
-) -> list[Related]:
-    """Return everything that is tested by EXISTS.
-
-    A period holds for each related table that it is on, another condition for related tables
-    without conditions of their own; conditions on further tables get a test of their own.
-    """
-    all_related = list(related)
-    others: dict[TableKey, tuple[Condition, ...]] = {}
-    for table, condition in beside:
-        places = _places_of(condition, table, related)
-        for at in places:
-            all_related[at] = replace(
-                all_related[at], conditions=(*all_related[at].conditions, condition)
-            )
-
-        if not places:
-            others[table] = (*others.get(table, ()), condition)
-
-    return [*all_related, *(Related(table, conditions) for table, conditions in others.items())]
 
 
 def _places_of(condition: Condition, table: TableKey, related: Sequence[Related]) -> list[int]:

@@ -351,3 +351,240 @@ def test_what_a_row_may_lack_and_share_is_kept(question: str, part: str) -> None
 def test_a_moment_is_no_state() -> None:
     question = "When was the last shipment booked?"
     assert "status" not in understand(Inquiry(question, "en", Catalog((SHIPMENT,)))).sql
+
+
+DONOR = _table("juanzengren", "捐赠人", _key("id"), Column("xm", "text", "捐赠人姓名"))
+RELIC = _table(
+    "wenwu",
+    "文物",
+    _key("id"),
+    Column("mc", "text", "文物名称"),
+    Column("zt", "text", "状态", values=("在库", "展出")),
+    Column("jzr_id", "integer", "捐赠人"),
+    foreign_keys=_to("jzr_id", "juanzengren", "id"),
+)
+EXHIBITION = _table(
+    "zl", "展览", _key("id"), Column("mc", "text", "展览名称"), Column("ys", "numeric", "预算")
+)
+EXHIBIT = _table(
+    "zpqd",
+    "展品清单",
+    _key("id"),
+    Column("zl_id", "integer"),
+    Column("wenwu_id", "integer"),
+    foreign_keys=(*_to("zl_id", "zl", "id"), *_to("wenwu_id", "wenwu", "id")),
+)
+GUESTS = _table(
+    "cg",
+    "参观记录",
+    _key("id"),
+    Column("zl_id", "integer", nullable=False),
+    Column("lx", "text", "观众类型", values=("学生", "成人")),
+    Column("rs", "integer", "人数"),
+    Column("sr", "numeric", "门票收入"),
+    foreign_keys=_to("zl_id", "zl", "id"),
+)
+WORKER = _table("worker", "工人", _key("id"), Column("xm", "text", "姓名"))
+PROJECT = _table(
+    "project",
+    "工程项目",
+    _key("id"),
+    Column("mc", "text", "项目名称"),
+    Column("manager_id", "integer", "项目经理"),
+    foreign_keys=_to("manager_id", "worker", "id"),
+)
+ATTENDANCE = _table(
+    "kq",
+    "考勤",
+    _key("id"),
+    Column("worker_id", "integer", nullable=False),
+    Column("project_id", "integer", nullable=False),
+    Column("rq", "date", "出勤日期"),
+    foreign_keys=(*_to("worker_id", "worker", "id"), *_to("project_id", "project", "id")),
+)
+INSPECTION = _table(
+    "jc",
+    "质量检查",
+    _key("id"),
+    Column("project_id", "integer", nullable=False),
+    Column("rq", "date", "检查日期"),
+    Column("tg", "boolean", "是否通过", nullable=False),
+    foreign_keys=_to("project_id", "project", "id"),
+)
+PURCHASE = _table(
+    "cgd",
+    "采购单",
+    _key("id"),
+    Column("cgrq", "date", "采购日期"),
+    Column("dhrq", "date", "到货日期"),
+)
+TEAM = _table(
+    "team",
+    None,
+    _key("team_id"),
+    Column("team_name", "text", nullable=False),
+    Column("town", "text", values=("Ashford", "Brixham")),
+    Column("dissolved_on", "date"),
+)
+MATCH = _table(
+    "match",
+    None,
+    _key("match_id"),
+    Column("team_id", "integer"),
+    Column("scheduled_on", "date", nullable=False),
+    Column("played_on", "date"),
+    foreign_keys=_to("team_id", "team", "team_id"),
+)
+MEMBERSHIP = _table(
+    "membership",
+    None,
+    _key("membership_id"),
+    Column("team_id", "integer"),
+    Column("role", "text", values=("player", "coach")),
+    Column("joined_on", "date", nullable=False),
+    Column("left_on", "date"),
+    foreign_keys=_to("team_id", "team", "team_id"),
+)
+PENALTY = _table(
+    "penalty",
+    None,
+    _key("penalty_id"),
+    Column("reason", "text", values=("late arrival", "wrong kit")),
+    Column("paid_on", "date"),
+)
+STAFF = _table(
+    "employee",
+    None,
+    _key("employee_id"),
+    Column("full_name", "text"),
+    Column("country", "text", values=("UK", "USA")),
+    Column("reports_to", "integer"),
+    foreign_keys=_to("reports_to", "employee", "employee_id"),
+)
+BOTTLING = _table(
+    "bottlings",
+    None,
+    _key("bottling_id"),
+    Column("bottled_on", "date", nullable=False),
+    Column("bottles", "integer", nullable=False),
+    Column("rejected", "integer"),
+    Column("wine_id", "integer"),
+    foreign_keys=_to("wine_id", "wine", "wine_id"),
+)
+HARVEST = _table(
+    "harvest",
+    None,
+    _key("harvest_id"),
+    Column("kg", "integer", nullable=False),
+    Column("picked_by", "text", values=("hand", "machine")),
+)
+GOODS_KEPT = _table(
+    "goods_kept",
+    None,
+    _key("goods_id"),
+    Column("goods_name", "text"),
+    Column("units_on_order", "integer"),
+)
+SOLD = _table(
+    "order_line",
+    None,
+    _key("line_id"),
+    Column("goods_id", "integer"),
+    Column("quantity", "integer"),
+    foreign_keys=_to("goods_id", "goods_kept", "goods_id"),
+)
+WINE = _table(
+    "wine",
+    None,
+    _key("wine_id"),
+    Column("wine_name", "text"),
+    Column("status", "text", values=("bottled", "sold out")),
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "tables", "words"),
+    [
+        ("没有捐过文物的捐赠人", (RELIC, DONOR), "文物"),  # no relics without a donor, with him
+        ("哪些文物从来没有展出过", (RELIC, DONOR), "从来没有"),  # a state tells no history
+        ("门票收入超过预算的展览", (EXHIBITION, GUESTS), "超过"),  # not that of one visit
+        ("学生占总人数的比例", (EXHIBITION, GUESTS), "总人数"),  # not of the rows
+        ("平均每个展览展出多少件文物", (RELIC, DONOR, EXHIBITION, EXHIBIT), "展出"),  # no state
+        ("平均每个工人干过几个项目", (WORKER, PROJECT, ATTENDANCE), "项目经理"),  # or that manage
+        ("每月的考勤人数", (WORKER, PROJECT, ATTENDANCE), "人数"),  # people, not their days
+        ("检查没通过的项目有哪些", (WORKER, PROJECT, INSPECTION), "项目"),  # no days of checks
+        ("到货超过15天的采购单", (PURCHASE,), "天"),  # it took so long, or was so long ago
+        ("teams in Ashford with the number of matches", (TEAM, MATCH), "teams"),
+        ("teams that still exist in Ashford", (TEAM, MATCH), "dissolved on"),
+        ("how many matches last month", (TEAM, MATCH), "scheduled_on"),  # or played?
+        ("the three most recent matches", (TEAM, MATCH), "scheduled_on"),
+        ("penalties paid late", (PENALTY,), "late"),  # not those for a late arrival
+        ("which managers are in the UK", (STAFF,), "managers"),  # not whose managers
+        ("how many bottles were filled in 2025", (BOTTLING,), "filled in"),  # all rows have some
+        ("how many kilograms were picked by hand", (HARVEST,), "How many"),  # no way of picking
+        ("how many units are on order", (GOODS_KEPT, SOLD), "units"),  # not those of all orders
+        ("which wines have run out", (WINE,), "out"),  # not all of them
+    ],
+)
+def test_what_would_be_of_other_rows_is_refused(
+    question: str, tables: tuple[Table, ...], words: str
+) -> None:
+    with pytest.raises(Refusal) as refused:
+        understand(Inquiry(question, language_of(question), Catalog(tables)))
+    told = refused.value.text
+    assert words.lower() in (told.zh + told.en).lower()
+
+
+@pytest.mark.parametrize(
+    ("question", "tables", "part"),
+    [
+        ("matches per month played in 2025", (TEAM, MATCH), "GROUP BY date_trunc('month', played"),
+        ("how many players left in 2026", (TEAM, MEMBERSHIP), "WHERE left_on >="),
+        # no sum of bottles
+        ("bottlings with more than 50 rejects", (BOTTLING, WINE), "SELECT bottling_id"),
+    ],
+)
+def test_what_is_said_of_rows_is_asked_of_them(
+    question: str, tables: tuple[Table, ...], part: str
+) -> None:
+    assert part in " ".join(understand(Inquiry(question, "en", Catalog(tables))).sql.split())
+
+
+CUSTOMER = _table("customer", None, _key("customer_id"), Column("customer_name", "text"))
+BOOKING = _table(
+    "orders",
+    None,
+    _key("order_id"),
+    Column("customer_id", "integer", nullable=False),
+    Column("order_date", "date", nullable=False),
+    Column("ship_date", "date"),
+    Column("ship_country", "text", values=("France", "Norway")),
+    foreign_keys=_to("customer_id", "customer", "customer_id"),
+)
+BOOKED = _table(
+    "order_line",
+    None,
+    _key("line_id"),
+    Column("order_id", "integer", nullable=False),
+    Column("goods_id", "integer", nullable=False),
+    foreign_keys=(*_to("order_id", "orders", "order_id"), *_to("goods_id", "goods", "goods_id")),
+)
+TRADE = Catalog((CUSTOMER, BOOKING, BOOKED, GOODS))
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "which customers ordered Chai in 2025",  # not tea once, and something else in 2025
+        "which customers ordered Chai shipped to Norway",
+        "customers with orders of Chai in 2025",
+    ],
+)
+def test_conditions_on_what_was_done_hold_for_one_row(question: str) -> None:
+    assert understand(Inquiry(question, "en", TRADE)).sql.count("EXISTS") == 1
+
+
+def test_what_is_shipped_to_a_country_need_not_be_on_its_way() -> None:
+    sql = understand(Inquiry("orders shipped to Norway", "en", TRADE)).sql
+    assert "ship_country = 'Norway'" in sql
+    assert "NULL" not in sql

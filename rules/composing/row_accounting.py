@@ -1,0 +1,86 @@
+"""Refuses statements whose conditions hold for other rows than those that the question means."""
+
+from rules.composing.asked import Asked
+from rules.query.query import ColumnRef, Query, references
+from rules.query.refusals import unused_words
+from rules.reading.words import Word
+from rules.schema.table_facts import Edge
+from rules.words import WORDS
+
+_NEVER = frozenset(WORDS.both("questions.never"))
+_FINAL = frozenset(WORDS.both("questions.final"))
+_EXCLUDING = ("!=", "not in")
+_COMPARING = ("cmp", "range", "not")
+
+
+def refuse_other_rows(asked: Asked, query: Query) -> None:
+    """Refuse a query of which a condition holds for none, or for other rows than are meant.
+
+    Raises:
+        Refusal: names the words.
+    """
+    _refuse_what_is_absent(asked, query)
+    _refuse_rows_for_totals(asked, query)
+    _refuse_states_as_history(asked, query)
+
+
+def _refuse_what_is_absent(asked: Asked, query: Query) -> None:
+    """Refuse to show rows that must be absent: `没有捐过文物的捐赠人` are no relics without one."""
+    absent = set()
+    for condition in query.conditions:
+        if condition.operator == "null" and condition.column.table == query.base:
+            absent.add(condition.column.column)
+
+    shown = {(one.table, one.via) for one in references((query.columns, query.dimensions))}
+    for edge in asked.question.facts(query.base).edges:
+        (column, *_) = edge.columns
+        is_shown = (edge.parent, column) in shown
+        if (edge.parent, None) in shown and edge.parent != query.base:
+            is_shown = is_shown or _is_only_way(asked, edge)
+        if is_shown and column in absent:
+            raise unused_words(asked.question.texts("not", "null") or ["?"])
+
+
+def _is_only_way(asked: Asked, edge: Edge) -> bool:
+    """Tell whether this reference is the only one to its parent."""
+    edges = asked.question.facts(edge.child).edges
+    return [one.parent for one in edges].count(edge.parent) == 1
+
+
+def _refuse_rows_for_totals(asked: Asked, query: Query) -> None:
+    """Refuse a figure of single rows for that of a thing: "projects whose costs exceed the budget".
+
+    The costs of a project are those of all its rows together.
+    """
+    below = asked.question.graph.below(query.base).keys() - {query.base}
+    for condition in query.conditions:
+        first, *others = condition.columns
+        tables = {one.table for one in others}
+        if tables and not below.isdisjoint({first.table}) and not tables <= {first.table}:
+            raise unused_words(asked.question.texts(*_COMPARING) or ["?"])
+
+
+def _refuse_states_as_history(asked: Asked, query: Query) -> None:
+    """Refuse "never exhibited" for what is in any other state now: a state tells no history.
+
+    What was cancelled stays so.
+    """
+    excluded = set()
+    for condition in query.conditions:
+        if condition.operator in _EXCLUDING:
+            excluded.add(condition.column)
+
+    for word in asked.question.words:
+        value = word.link_as("val")
+        if value is None or ColumnRef(value.table, str(value.column)) not in excluded:
+            continue
+
+        before = _never_before(asked, word)
+        if before is not None and word.text not in _FINAL:
+            raise unused_words([before.mark.text, word.mark.text])
+
+
+def _never_before(asked: Asked, word: Word) -> Word | None:
+    """Return a word such as "never" before a state."""
+    before = asked.question.nearest(word.at - 1, -1, "noise")
+    return before if before is not None and before.text in _NEVER else None
