@@ -60,5 +60,6 @@ def _weight(browser: Browser, address: str) -> tuple[float, float]:
     expect_state(turn, "done")
     turn.locator("canvas").wait_for()
     page.wait_for_load_state("networkidle")
+    page.wait_for_timeout(1000)  # until the end of the answer's stream is told too
     context.close()
     return start, sum(received)

@@ -6,7 +6,6 @@ import { Asking, newKey } from "./ask.js";
 import { element } from "./dom.js";
 import { failureBox } from "./failure.js";
 import { inThisTab } from "./memory.js";
-import { pastTurn } from "./past_turn.js";
 import { label, language } from "./texts.js";
 import { Turn } from "./turn.js";
 
@@ -215,19 +214,23 @@ export class Conversation {
     const opening = this.#opening;
     const page = await this.#page(null, () => this.#showLatest(), mayBeNew);
     if (!page || opening !== this.#opening) return;
+    const past = await this.#pastTurns();
+    if (opening !== this.#opening) return;
     this.#said.context_type ??= contextOf(page.turns.findLast((turn) => !turn.failure)?.question_type);
     this.#title = page.conversation.title;
     const latest = page.turns.at(-1);
     const turns = page.turns
       .filter((turn) => !this.#isShown(turn))
-      .map((turn) => this.#past(turn, { isLatest: turn === latest && !this.#running }));
+      .map((turn) => past(turn, { isLatest: turn === latest && !this.#running }));
     this.#place.prepend(...earlierButton(page, (button) => this.#showEarlier(button, page.next_cursor)), ...turns);
     this.#onChange();
     if (!this.#running) turns.at(-1)?.scrollIntoView({ block: "start" });
   }
 
-  #past(turn, { isLatest = false } = {}) {
-    return pastTurn(turn, this.id, { onAsk: this.#onAsk, onRunSql: this.#onRunSql, isLatest });
+  /** Resolves to what shows an earlier turn; its module comes when there is one to show. */
+  async #pastTurns() {
+    const { pastTurn } = await import("./past_turn.js");
+    return (turn, { isLatest = false } = {}) => pastTurn(turn, this.id, { onAsk: this.#onAsk, onRunSql: this.#onRunSql, isLatest });
   }
 
   #isShown({ run_id: runId }) {
@@ -238,10 +241,11 @@ export class Conversation {
     button.disabled = true;
     const page = await this.#page(cursor, () => this.#showEarlier(button, cursor));
     button.disabled = false;
+    const past = await this.#pastTurns();
     if (!page || !button.isConnected) return;
     const height = document.documentElement.scrollHeight;
     const more = earlierButton(page, (next) => this.#showEarlier(next, page.next_cursor));
-    button.replaceWith(...more, ...page.turns.map((turn) => this.#past(turn)));
+    button.replaceWith(...more, ...page.turns.map((turn) => past(turn)));
     scrollBy(0, document.documentElement.scrollHeight - height); // keeps the same turns in view
   }
 

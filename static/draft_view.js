@@ -8,6 +8,7 @@ import { planPicture } from "./plan_picture.js";
 import { resultView } from "./result_view.js";
 import { highlighted } from "./sql_highlight.js";
 import { label, setLabel } from "./texts.js";
+import "./draft_texts.js";
 
 const STATES = ["proven", "unproven", "failed", "needs_input", "not_possible", "cancelled_by_user"];
 const LEDGER = ["operation", "table", "rows_in", "rows_out", "filtered", "unmatched", "repeated", "null_keys"];

@@ -2,6 +2,7 @@
 
 import { element } from "./dom.js";
 import { label, translate } from "./texts.js";
+import "./files_texts.js";
 
 const TYPES = ["text", "integer", "numeric", "percentage", "date", "timestamp", "timestamptz", "boolean"];
 const DELIMITERS = ["comma", "tab", "semicolon", "pipe"];

@@ -7,6 +7,7 @@ import { failureBox } from "./failure.js";
 import { draftTables } from "./file_form.js";
 import { sendFile } from "./file_upload.js";
 import { label, language, translate } from "./texts.js";
+import "./files_texts.js";
 
 const KINDS = ".csv,.tsv,.txt,.xlsx,.xlsm,.zip";
 

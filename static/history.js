@@ -5,6 +5,7 @@ import { closable } from "./dialogs.js";
 import { element, glyph, setTranslatedAttribute } from "./dom.js";
 import { failureBox } from "./failure.js";
 import { label } from "./texts.js";
+import "./drawer_texts.js";
 
 const AT_ONCE = 30;
 const AT_ONCE_SEARCHED = 100;

@@ -6,6 +6,7 @@ import { element, glyph } from "./dom.js";
 import { failureBox } from "./failure.js";
 import { highlighted } from "./sql_highlight.js";
 import { label } from "./texts.js";
+import "./drawer_texts.js";
 
 const AT_ONCE = 30;
 const KINDS = {

@@ -6,6 +6,7 @@ import { closable } from "./dialogs.js";
 import { element, glyph } from "./dom.js";
 import { failureBox } from "./failure.js";
 import { label, language, setLabel } from "./texts.js";
+import "./drawer_texts.js";
 
 const AT_ONCE = 100;
 const FOUND_AT_MOST = 50;

@@ -45,8 +45,12 @@ def test_all_modules_are_fetched_at_once(page: Page) -> None:
         "markdown.js",
         # what shows drafts is fetched with the first of them
         "draft_view.js",
+        "draft_texts.js",
         "plan_picture.js",
+        # what shows earlier turns, with the first of them
+        "past_turn.js",
         # what drawers show, when they are first wanted
+        "drawer_texts.js",
         "history.js",
         "reviews.js",
         "schema.js",
@@ -56,6 +60,7 @@ def test_all_modules_are_fetched_at_once(page: Page) -> None:
         "first_run.js",
         "files.js",
         "file_form.js",
+        "files_texts.js",
         "file_upload.js",
     }
     assert {href.rpartition("/")[2] for href in preloaded} == modules

@@ -9,7 +9,7 @@ from app_config import Settings
 from tests.page.browsing import RANKING, ask, expect_state, opened
 from unified_api import create_app
 
-LIGHT, WITH_A_CHART = 150_000, 350_000  # bytes
+LIGHT, WITH_A_CHART = 140_000, 215_000  # bytes
 
 
 @pytest.fixture(scope="module")
