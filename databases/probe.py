@@ -23,16 +23,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error("give a URL such as postgresql://user:password@localhost:5432/database")
 
     try:
-        problem = probe(url, "The URL")
+        capabilities = probe(url, "The URL")
     except Unreachable as error:
         sys.stderr.write(f"{error.text.to(lang)}\n")
         return 1
 
-    engine = problem.engine
+    engine = capabilities.engine
     version = engine.version or _UNKNOWN.to(lang)
     extends = f" (PostgreSQL {engine.extends})" if engine.extends else ""
     sys.stdout.write(f"{engine.name} {version}{extends}\n")
-    for notice in (_HOLDS, *problem.notices):
+    for notice in (_HOLDS, *capabilities.notices):
         sys.stdout.write(f"{notice.to(lang)}\n")
 
     return 0

@@ -210,6 +210,7 @@ class _Probe:
         return rows
 
     async def _rolled_back(self) -> None:
+        """Roll back, so that the connection can be used again; forget one that was closed."""
         connection = self._connection
         if connection is None:
             return

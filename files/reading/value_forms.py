@@ -80,6 +80,7 @@ class ValueForm:
     many_plain: re.Pattern[str] | None = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        # The dataclass is frozen; patterns are compiled once, also for values that are joined.
         plain = None
         if self.plain is not None:
             plain = re.compile(rf"(?:(?>{self.plain})?+{SEPARATOR})*+")

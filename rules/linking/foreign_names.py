@@ -43,7 +43,7 @@ def is_foreign(catalog: Catalog, *, is_han: bool) -> bool:
 
 @dataclass(frozen=True)
 class TranslatedNames:
-    """What the dictionary's translations of a question's words name.
+    """Names that a question has by the dictionary's translations of its words.
 
     Attributes:
         how_well: by the places of the words.

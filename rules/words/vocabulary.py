@@ -70,6 +70,7 @@ class Intent:
 
 
 def _entries(words: Words, table: str) -> Iterator[tuple[Intent, tuple[str, ...]]]:
+    """Yield the intents of a table of words with their phrases; a key is `kind.argument`."""
     for place, phrases in words.under(table).items():
         kind, _, arg = place.partition(".")
         if kind not in get_args(WordKind):
