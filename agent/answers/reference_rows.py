@@ -115,11 +115,11 @@ async def names_for_file(sql: str, database: Database, lang: Lang) -> NamesByCol
 async def _all_names(reference: _Reference, database: Database) -> Mapping[str, str]:
     rows = await database.stream(_select(reference), _MOST_IN_FILE)
     try:
-        called: dict[str, str] = {}
+        names: dict[str, str] = {}
         while page := await rows.page():
-            called |= _called(page)
+            names |= _called(page)
 
-        return {} if rows.is_limited else called
+        return {} if rows.is_limited else names
     finally:
         await rows.aclose()
 

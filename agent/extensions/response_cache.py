@@ -72,15 +72,11 @@ class ResponseCache:
 
 def _digest(request: ModelRequest) -> bytes:
     offer = request.offer
-    offered = (
-        [
-            offer.choice,
-            offer.parallel,
-            [[tool.name, tool.description, tool.parameters] for tool in offer.tools],
-        ]
-        if offer
-        else None
-    )
+    offered: list[Any] | None = None
+    if offer:
+        tools = [[tool.name, tool.description, tool.parameters] for tool in offer.tools]
+        offered = [offer.choice, offer.parallel, tools]
+
     content = json.dumps([request.messages, request.max_tokens, offered], sort_keys=True)
     return blake2b(content.encode(), digest_size=24).digest()
 

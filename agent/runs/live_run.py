@@ -273,11 +273,12 @@ class LiveRun:
         except StoreUnavailable:
             self._show(len(self._events))
         else:
-            self._is_kept(count, unkept)
+            self._note_kept(count, unkept)
         finally:
             self._writing = None
 
-    def _is_kept(self, count: int, unkept: Unkept | None) -> None:
+    def _note_kept(self, count: int, unkept: Unkept | None) -> None:
+        """Show the events that the store has now, or write again what it has lost."""
         if unkept == "taken":  # the lease ran out: further events no longer belong to the run
             self.cancel()
             return
@@ -389,6 +390,7 @@ class LiveRun:
                 _log.error("a run was not kept", extra={"run_id": self.head.run_id})
 
     async def _kept_in_time(self, count: int, last: Event) -> bool:
+        """Keep the run's last event once the store works; return false if it takes too long."""
         pause_s = _FIRST_PAUSE_S
         with suppress(TimeoutError):
             async with asyncio.timeout(_PATIENCE_S):

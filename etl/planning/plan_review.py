@@ -114,10 +114,11 @@ def _columns(draft: Draft, bound: BoundIntent) -> Iterator[Found]:
     types = _known_types(draft, bound)
     for model in draft.models:
         for scope in scopes_of(model.select, types):
-            yield from _of_scope(scope, model)
+            yield from _findings_of_scope(scope, model)
 
 
-def _of_scope(scope: QueryScope, model: DraftModel) -> Iterator[Found]:
+def _findings_of_scope(scope: QueryScope, model: DraftModel) -> Iterator[Found]:
+    """Yield columns that its sources lack, and comparisons of types that don't fit."""
     for column in scope.columns():
         if scope.type_of(column) is None:
             yield "unknown_column", model.name, column.sql("postgres")

@@ -269,6 +269,7 @@ def _picked(table: Table, share: float) -> str:
 
 
 def _among(names: Sequence[str], keys: Iterable[TextRow]) -> str:
+    """Return the SQL condition that columns have the values of one of the keys."""
     rows = []
     for key in keys:
         values = []

@@ -232,6 +232,7 @@ class ExperienceService:
         return ()
 
     async def _access(self, actor: Actor) -> ActorAccess:
+        """Return what the actor may read now; hashes of an earlier catalogue are forgotten."""
         database = self._database_of(actor)
         catalog = await database.catalog()
         whole = await self._definitions().catalog()

@@ -185,9 +185,8 @@ def _summary_json(table: Table) -> dict[str, Any]:
 
 
 def _match_json(match: TableMatch, catalog: Catalog) -> dict[str, Any]:
-    table = catalog.by_key[
-        match.table.key
-    ]  # the ranking's may have an earlier estimate of the rows
+    # The ranking's table may have an earlier estimate of the rows.
+    table = catalog.by_key[match.table.key]
     near = [{"kind": "similar"}] if match.is_near else []
     examples = [{"kind": "example", "text": example.question} for example in match.examples]
     reasons = [

@@ -459,14 +459,14 @@ def _add_looked_up(found: _Candidates, lexicon: Lexicon) -> None:
             _add_links(found, found.at(quotes[words], quotes[words] + 1), links)
 
 
-def _add_links(found: _Candidates, mark: Mark | None, links: tuple[Link, ...]) -> None:
+def _add_links(candidates: _Candidates, mark: Mark | None, links: tuple[Link, ...]) -> None:
     if mark is None:
         return
 
     identities = {link.identity for link in mark.links}
     added = (*mark.links, *(link for link in links if link.identity not in identities))
     best_first = sorted(added, key=lambda link: -link.quality)
-    found.put(replace(mark, links=tuple(best_first)))
+    candidates.put(replace(mark, links=tuple(best_first)))
 
 
 def _cost(mark: Mark) -> float:

@@ -77,6 +77,7 @@ def _is_uncut(mark: Mark, atoms: Sequence[Atom]) -> bool:
 
 
 def _words(run: Sequence[Mark], atoms: Sequence[Atom]) -> Iterator[Mark]:
+    """Yield a mark for each word of a run of characters, as a dictionary segments it."""
     start = 0
     for word in segmented("".join(atoms[mark.start].key for mark in run)):
         end = start + len(word.text)

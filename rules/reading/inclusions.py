@@ -187,6 +187,7 @@ def _continues(marks: tuple[Mark, ...], place: int) -> bool:
 
 
 def _may_be_within(mark: Mark) -> bool:
+    """Tell whether the mark may stand within words about including rows."""
     if _role(mark) in (*_ABSENT, "filler"):
         return True
     if mark.number is not None or mark.date is not None or mark.literal is not None:

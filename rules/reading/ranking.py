@@ -121,6 +121,7 @@ class _EndOfOrder:
 
 
 def _end_of_order(match: Match, word: MatchedItem) -> _EndOfOrder:
+    """Return which end of an order a superlative means; a sign before its word's hint decides."""
     default = "-" if word.symbol == "min" else "+"
     arg = next((one.arg for one in (word, *match.all("rank")) if one.arg), default)
     has_sign = arg.startswith(("+", "-"))
