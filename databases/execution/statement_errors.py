@@ -188,6 +188,28 @@ def _write(error: psycopg2.Error, _: str, __: int) -> ForbiddenStatement:
 # Of postgres_fdw, about a source of a hub
 _SOURCE = re.compile(r"could not connect to server \"(\w+)\"")
 
+_GONE_TABLE = Text(
+    "表 {} 在它的数据源中已不存在：它的文件可能已被删除，或者数据源已改变。请重新上传文件，"
+    "或由管理员运行 python -m databases.sources refresh。",
+    "The table {} is no longer in its source: its file may have been deleted, or the source has "
+    "changed. Upload the file again, or have an operator run python -m databases.sources refresh.",
+)
+_RELATION = re.compile(r'"(?:[^".]*\.)?([^"]+)"')
+
+
+def _undefined_table(error: psycopg2.Error, sql: str, offset: int) -> CituError:
+    """Tell a table that is missing in a source of a hub from one that the statement invents.
+
+    PostgreSQL gives the place in the statement of its own names only.
+    """
+    is_here = error.diag.statement_position or error.diag.internal_query
+    name = _RELATION.search(_primary(error))
+    if is_here or name is None:
+        return _invalid(error, sql, offset)
+
+    text = Text(_GONE_TABLE.zh.format(name[1]), _GONE_TABLE.en.format(name[1]))
+    return ForbiddenObject(name[1], text)
+
 
 def _unavailable(error: psycopg2.Error, _: str, __: int) -> DatabaseUnavailable:
     source = _SOURCE.match(error.diag.message_primary or "")
@@ -250,6 +272,7 @@ _TABLE: dict[str, Callable[[psycopg2.Error, str, int], CituError]] = {
     ),  # serialization failure, deadlock, conflict with recovery
     "42": _invalid,  # syntax error or unknown name
     "42501": _no_permission,  # insufficient privilege
+    "42P01": _undefined_table,
     "44": _invalid,
     "53": _unavailable,  # out of disk or connections
     "53200": _saying(CostExceeded, _TOO_MUCH_MEMORY),  # a limit on the process, or of the machine

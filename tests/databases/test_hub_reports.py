@@ -104,6 +104,6 @@ def test_a_report_follows_the_file_that_its_table_comes_from(
         assert (found, said in answer) == (figure, True), (way, content, answer)
 
     assert asking.client.delete(changes).status_code == 200
-    assert "does not exist" in _reported(asking)[1]
+    assert "its file may have been deleted" in _reported(asking)[1]
     assert world.hub("refresh") == 0
     assert _reported(asking)[0] is None
