@@ -63,6 +63,9 @@ class BroughtFiles(Protocol):
     def are_there(self) -> bool:
         """Tell whether anybody has; doesn't wait for a database that is away."""
 
+    def were_there(self) -> bool:
+        """Tell whether anybody ever has, though the files may be gone."""
+
 
 Make = Callable[[DatabaseEntry], AskedDatabase]
 """Makes a database of its entry.
@@ -193,6 +196,11 @@ class AskedDatabases:
     def is_one_for(self, actor: Actor) -> bool:
         """Tell whether there is but one for an actor, who has brought no files."""
         return self.is_one and len(self.open_to(actor)) < 2
+
+    @property
+    def had_files(self) -> bool:
+        """Tell whether people's files are asked here, or were."""
+        return self._workspace is not None and self._files is not None and self._files.were_there()
 
     @property
     def has_mistakes(self) -> bool:

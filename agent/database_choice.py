@@ -34,6 +34,13 @@ from knowledge.tables.schema_search import SchemaSearch
 from rules.linking.explained import ExplainedWords
 
 _WHICH = Text("这个问题可以用多个数据库回答，请选择：{}", "Several databases fit: {}. Which one?")
+_GONE_FILES = Text(
+    "这段对话问的是您的文件，但它们已被删除，或不再与您共享。"
+    "请重新上传；要问别的数据，请开始新的对话，或在请求中写明 database。",
+    "This conversation is about your files, which have been deleted or are no longer shared with "
+    "you. Upload them again; to ask about other data, begin a new conversation, or name a database "
+    "in the request.",
+)
 _MOST_TABLES = 8  # of one database that are compared
 _LIKELY = 0.35  # of the best score; what does not reach it is not looked at any closer
 _MOST_READ = 6  # databases in which the rules read the question
@@ -139,12 +146,21 @@ class DatabaseChooser:
         """Return the question with its database; unchanged where there is but one database.
 
         Raises:
-            NotFound: the actor may ask none, or not the one that was chosen.
+            NotFound: the actor may ask none, or not the one that was chosen, or goes on about files
+                that are gone.
         """
-        if self._asked.is_one_for(question.actor):
+        is_one = self._asked.is_one_for(question.actor)
+        if is_one and not self._asked.had_files:
             return question
 
         open_to = self._asked.open_to(question.actor)
+        earlier = None
+        if question.database is None:
+            earlier = await self._of_conversation(question)
+            self._refuse_gone_files(earlier, open_to)
+        if is_one:
+            return question
+
         names = [database.name for database in open_to]
         if not names:
             raise NotFound(NO_DATABASE)
@@ -156,11 +172,21 @@ class DatabaseChooser:
         if len(names) == 1:
             return _about(question, names[0], "only")
 
-        earlier = await self._of_conversation(question)
         if earlier in names:
             return _about(question, earlier, "conversation")
 
         return await self._compared(question, open_to)
+
+    def _refuse_gone_files(self, earlier: str | None, open_to: Sequence[AskedDatabase]) -> None:
+        """Refuse to go on about files with another database.
+
+        Raises:
+            NotFound: the conversation is about files, and the actor has none any more.
+        """
+        if earlier is None or any(database.name == earlier for database in open_to):
+            return
+        if self._asked.datasources.no_files(earlier) is not None:
+            raise NotFound(_GONE_FILES)
 
     async def _of_conversation(self, question: Question) -> str | None:
         if not question.continues:

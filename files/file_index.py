@@ -120,6 +120,10 @@ class FileIndex:
         """Tell whether anybody has brought files."""
         return bool(self.records())
 
+    def were_there(self) -> bool:
+        """Tell whether anybody has ever brought files."""
+        return self._mark is None or self._mark.exists()
+
     def records(self) -> tuple[FileRecord, ...]:
         """Return all files, as they were about a second ago."""
         self._look()

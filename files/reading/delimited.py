@@ -22,13 +22,14 @@ DELIMITERS = {"comma": ",", "tab": "\t", "semicolon": ";", "pipe": "|"}
 """Delimiters by the names that callers know them by."""
 
 _MARKUP = {
-    re.compile(r"<(!doctype html|html|head|body|table|meta)\b", re.IGNORECASE): "HTML",
+    re.compile(r"<(!--|(!doctype html|html|head|body|table|meta)\b)", re.IGNORECASE): "HTML",
     re.compile(r"<(\?xml|\w[^<>]*>\s*<\w)", re.IGNORECASE): "XML",
     re.compile(r"\{\s*\"[^\"]*\"\s*:|\[\s*(\{|\[)"): "JSON",
 }
 _SEPARATING = re.compile(r"[\n\r,;|\t]")  # in a value that may have swallowed others
 _HEAD_CHARS = 2_000
 _SAMPLE_ROWS = 200
+_EVEN = 0.9  # share of the rows that are as wide as most, in what is clearly a table
 _SAMPLE_CHARS = 256 * 1024
 
 
@@ -132,6 +133,18 @@ def delimiter_of(path: Path, encoding: Encoding) -> Delimiter:
 
     reason = Text(f"多数行因此有 {best_columns} 列", f"most rows have {best_columns} columns by it")
     return Delimiter(best, reason)
+
+
+def is_clearly_delimited(path: Path, encoding: Encoding) -> bool:
+    """Tell whether nearly all rows at the beginning have equally many columns, and several."""
+    with _open_text(path, encoding) as text:
+        sample = text.read(_SAMPLE_CHARS)
+
+    if len(sample.strip().splitlines()) < 2:
+        return False
+
+    evenness = (_evenness(sample, sign) for sign in DELIMITERS.values())
+    return any(columns > 1 and score >= _EVEN for columns, score in evenness)
 
 
 def _evenness(sample: str, sign: str) -> tuple[int, float]:

@@ -17,6 +17,7 @@ from files.reading.delimited import (
     Delimiter,
     check_markup,
     delimiter_of,
+    is_clearly_delimited,
 )
 from files.reading.encodings import encoding_of, named_encoding
 from files.reading.reading_limits import ReadingLimits
@@ -25,7 +26,14 @@ from files.reading.unreadable import refusal
 from files.reading.workbooks import workbook_sheets
 
 _OLD_WORKBOOK = b"\xd0\xcf\x11\xe0"
-_OTHERS = {b"%PDF": "PDF", b"\x1f\x8b": "gzip", b"7z\xbc\xaf": "7z", b"Rar!": "RAR"}
+_OTHERS = {
+    b"%PDF": "PDF",
+    b"\x1f\x8b": "gzip",
+    b"7z\xbc\xaf": "7z",
+    b"Rar!": "RAR",
+    b"{\\rt": "RTF",
+}
+_WORKBOOK_ENDS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
 
 
 @dataclass(frozen=True)
@@ -117,6 +125,12 @@ class UploadedFile:
         delimiter = delimiter_of(path, encoding)
         if options.delimiter in DELIMITERS:
             delimiter = Delimiter(options.delimiter, Text("由您指定", "said by you"))
+        elif _is_called_workbook(name) and not is_clearly_delimited(path, encoding):
+            raise refusal(
+                "文件名像 Excel 工作簿，内容却是没有列的文本：请另存为 XLSX，或改名为 .csv。",
+                "It is called a workbook, but holds text without columns: save it as XLSX, or call "
+                "it .csv.",
+            )
 
         return FoundSheet(
             key,
@@ -125,6 +139,10 @@ class UploadedFile:
             (encoding.name, encoding.reason),
             (delimiter.name, delimiter.reason),
         )
+
+
+def _is_called_workbook(name: str) -> bool:
+    return name.lower().endswith(_WORKBOOK_ENDS)
 
 
 def _stem(name: str) -> str:

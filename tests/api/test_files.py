@@ -388,6 +388,11 @@ def test_what_asks_a_deleted_file_says_so(callers: Callable[..., Caller]) -> Non
         assert status in (400, 404)
         assert "You have no files" in data["error"]
 
+    body = {"question": "按区域呢", "conversation_id": answered["conversation_id"]}
+    status, data = me.call("POST", SYNC, json=body)
+    assert (status, "文件" in data["error"]) == (404, True), data
+    assert me.call("POST", SYNC, json={**body, "database": "default"})[0] == 200
+
 
 def test_a_table_keeps_a_column_and_a_header_that_is_there(callers: Callable[..., Caller]) -> None:
     me = callers("eve")

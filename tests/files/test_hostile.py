@@ -87,6 +87,19 @@ def _hostile() -> Iterator[tuple[str, bytes]]:
     yield "lines.csv", b'{"a": 1}\n{"a": 2}\n'
     yield "broken_utf16.csv", b"\xff\xfea\0,\0b\0\n\0\x00\xd8"
     yield "marked.csv", b"\xef\xbb\xbfa,b\n\xff\xfe,1\n"
+    yield "words.xlsx", b"Hello, this is a letter.\nIt has no rows.\n"
+    yield "one_line.xlsx", b"just words, and a comma"
+    yield "words.zip", _zip({"a.xlsx": b"words\nof a letter\n"})
+    yield "letter.csv", b"{\\rtf1\\ansi a,b\\par 1,2}"
+    yield "remark.csv", b"<!-- x -->\n<table><tr><td>a</td></tr></table>"
+    yield "old.csv", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600)
+    yield "picture.csv", b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 4
+    yield "database.csv", b"SQLite format 3\x00" + bytes(range(256)) * 4
+    yield "mainframe.csv", "a,b\n1,2\n".encode("cp037")
+    yield "document.docx", _zip({"word/document.xml": b"<x/>"})
+    yield "halved.xlsx", plain[: len(plain) // 2]
+    yield "before.xlsx", b"x" * 100 + plain
+    yield "only_a_mark.csv", b"\xef\xbb\xbf"
     yield "old.xls", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600)
     for mark, kind in ((b"%PDF-1.7", "pdf"), (b"\x1f\x8b\x08", "gz"), (b"Rar!\x1a", "rar")):
         yield f"a.{kind}", mark + bytes(50)
@@ -150,6 +163,14 @@ def _tamed() -> Iterator[tuple[str, bytes, str]]:
     yield "path.zip", _zip({"../../../../tmp/evil.csv": b"a,b\nz,1\n"}), "z"
     yield "sql.csv", b"a,b\n'; DROP TABLE x; --,1\n", "'; DROP TABLE x; --"
     yield "markup.csv", b"a,b\n<script>alert(1)</script>,1\n", "<script>"
+    yield "text_called.xlsx", b"a;b\nx;1\ny;2\n", "x"
+    yield "gbk_called.xls", "名称\t数量\n甲\t1\n乙\t2\n".encode("gbk"), "甲"
+    yield "workbook_called.csv", _book(), "a"
+    yield "in_an_archive.zip", _zip({"a.csv": _book()}), "a"
+    yield "separator.csv", b"sep=;\na;b\nx;2\n", "x"
+    yield "old_mac.csv", b"a,b\rx,2\ry,4\r", "x"
+    yield "utf32.csv", "a,b\nx,2\n".encode("utf-32"), "x"
+    yield "further_bytes.xlsx", _book() + b"x" * 1000, "a"
     yield "gbk_called_utf8.csv", "名称,b\n北京,1\n".encode("gbk"), "北京"
 
 
