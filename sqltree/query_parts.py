@@ -311,8 +311,8 @@ def _constant(value: Node) -> str:
     if "sval" in value:
         return f"'{value['sval'].get('sval', '')}'"
 
-    for kind, held in children_of(value):
-        number = held.get(kind, "0")  # the tree leaves out what is zero
+    for kind, number_node in children_of(value):
+        number = number_node.get(kind, "0")  # the tree leaves out what is zero
         return str(number)
 
     return "0"

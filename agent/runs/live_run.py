@@ -290,6 +290,7 @@ class LiveRun:
         self._loop.call_soon(self._write_soon)
 
     def _new(self, count: int, last: Event | None = None) -> RunWrite:
+        """Return what the store lacks of the first `count` events, and the last one if given."""
         frames = tuple(self._rendered_frames(count)[self._kept :])
         if last is None:
             return RunWrite(self.head, frames)

@@ -142,6 +142,7 @@ class RequestFindings:
     def _answer(
         self, kind: AmbiguityKind, prompt: Text, choices: Sequence[Choice], operation: int | None
     ) -> str | None:
+        """Return the user's answer; None: it is noted that the user has to be asked."""
         self._asked[kind] += 1
         number = self._asked[kind]
         id_ = kind if number == 1 else f"{kind}_{number}"

@@ -229,12 +229,12 @@ def _personal(draft: Draft, bound: BoundIntent) -> Iterator[Found]:
             yield "sensitive_column", draft.meant.name, output.name
 
 
-def _is_private(wanted: BoundColumn, bound: BoundIntent) -> bool:
-    if not wanted.source:
+def _is_private(bound_column: BoundColumn, bound: BoundIntent) -> bool:
+    if not bound_column.source:
         return False
 
-    table = bound.source(wanted.source).table
-    column = table.column(wanted.name)
+    table = bound.source(bound_column.source).table
+    column = table.column(bound_column.name)
     if column is None:
         return False
 

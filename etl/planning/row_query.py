@@ -242,6 +242,7 @@ class RowQuery:
             self._close()
 
     def _close(self) -> None:
+        """Put all columns into a query of their own; what follows reads from that."""
         names = UniqueNames()
         columns: dict[BoundColumn, tuple[str, str]] = {}
         outputs: list[tuple[str, exp.Expr]] = []

@@ -206,6 +206,7 @@ class TableIndex:
         return shares
 
     def _led_by(self, number: int, by_words: Mapping[int, float]) -> tuple[tuple[Table, bool], ...]:
+        """Return the better tables that it is joined to, and whether it refers to each."""
         above = self._graph.above[number]
         own = by_words.get(number, 0.0)
         joined = {*above, *self._graph.referring(number)}

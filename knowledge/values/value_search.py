@@ -280,6 +280,7 @@ class _Lookup:
         pattern: ValuePattern,
         stretches: Sequence[Stretch],
     ) -> str | None:
+        """Return SQL that searches the column in the first way that is cheap; None without one."""
         is_small = 0 < target.table.row_estimate <= _SURELY_SMALL and target.table.kind == "table"
         for way, condition in (
             ("pattern", _matches(target, pattern)),

@@ -168,6 +168,7 @@ def _goes_on_without_subject(
 
 
 def _goes_on_with_subject(change: Change, stands_alone: Callable[[], bool]) -> bool:
+    """Tell whether a question is about the rows of the one before, by the words that tie it."""
     if "these" in change.cues:
         return True
 
