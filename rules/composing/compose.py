@@ -7,8 +7,8 @@ from common.text import Text
 from knowledge.language.inflection import stem
 from knowledge.language.spoken_names import english_words
 from rules.composing.accounting import refuse_unaccounted
+from rules.composing.adjacency_accounting import refuse_misplaced
 from rules.composing.asked import Asked
-from rules.composing.beside_accounting import refuse_misplaced
 from rules.composing.changing import changing, compares_periods
 from rules.composing.figure_accounting import refuse_unaccounted_figures
 from rules.composing.listing import listed_query

@@ -13,7 +13,7 @@ from knowledge.language.spoken_names import called
 from rules.composing.asked import Asked
 from rules.composing.assumptions import assumptions, notes_on_values
 from rules.composing.compose import composed, grouped_table, refuse_lost, with_all_groups
-from rules.composing.doubting import is_rival, means_rival, refuse_doubtful, refuse_rivals
+from rules.composing.rival_readings import is_rival, means_rival, refuse_doubtful, refuse_rivals
 from rules.composing.roles import said_reference, tied
 from rules.linking.linking import nouns_of
 from rules.linking.mark import Mark
