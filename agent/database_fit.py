@@ -49,16 +49,18 @@ class DatabaseEvidence:
 
 def word_scores(evidence: Mapping[str, DatabaseEvidence]) -> dict[str, float]:
     """Return the scores above zero, the best first, without the bonus for what is readable."""
-    said = scores({name: known.coverage for name, known in evidence.items()})
-    explained = explained_scores({name: known.explained for name, known in evidence.items()})
-    total = {name: said[name] + explained[name] for name in evidence}
+    by_coverage = scores({name: one_evidence.coverage for name, one_evidence in evidence.items()})
+    explained = explained_scores(
+        {name: one_evidence.explained for name, one_evidence in evidence.items()}
+    )
+    total = {name: by_coverage[name] + explained[name] for name in evidence}
     best_first = sorted(total, key=lambda name: -total[name])
     return {name: total[name] for name in best_first if total[name] > 0}
 
 
 def databases_that_fit(evidence: Mapping[str, DatabaseEvidence]) -> Sequence[str]:
     """Return the databases that the question may be about, the likeliest first."""
-    readable = [name for name, known in evidence.items() if known.is_readable]
+    readable = [name for name, one_evidence in evidence.items() if one_evidence.is_readable]
     score = word_scores(evidence)
     fitting = _best_databases(score, evidence, readable) if score else readable
     foreign = [name for name in evidence if _may_know(name, fitting, evidence)]

@@ -39,9 +39,9 @@ def _refuse_values_beside(asked: Asked, query: Query) -> None:
     By groups they are all meant: `大床房双床房各有多少`.
     """
     grouped = {(dimension.table, dimension.column) for dimension in query.dimensions}
-    said = dict(asked.parts.said)
-    for run in _runs(asked.question, sorted(said)):
-        column = said[run[0]].table, said[run[0]].column
+    links_by_place = dict(asked.parts.said)
+    for run in _runs(asked.question, sorted(links_by_place)):
+        column = links_by_place[run[0]].table, links_by_place[run[0]].column
         if column not in grouped:
             raise unused_words([asked.question.words[at].mark.text for at in run])
 
@@ -88,13 +88,13 @@ def _refuse_numbers_beside(asked: Asked) -> None:
     if len(limits) < 2:
         return
 
-    said = []
+    numbers = []
     for word in asked.question.words:
         number = word.mark.number
         if number is not None and number.value in limits:
-            said.append(word.mark.text)
+            numbers.append(word.mark.text)
 
-    raise unused_words(said)
+    raise unused_words(numbers)
 
 
 def _ask_undone_states(asked: Asked, query: Query) -> None:
@@ -144,5 +144,5 @@ def _ask_which_state(asked: Asked, table: TableKey, condition: Condition) -> Non
     column = asked.question.schema.column(table, condition.column.column)
     others = [value for value in column.values if value not in condition.operands]
     if len(others) >= _TWO_STATES:
-        said = [str(operand) for operand in condition.operands]
-        raise unclear_status(said, called(column), others)
+        states = [str(operand) for operand in condition.operands]
+        raise unclear_status(states, called(column), others)

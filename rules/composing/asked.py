@@ -127,9 +127,9 @@ class Asked:
 
         for table in tables:
             people = self._people_above(table)
-            said = self.question.settled.among((key, None) for _, key in people)
-            if said is not None:
-                return said[0]
+            settled = self.question.settled.among((key, None) for _, key in people)
+            if settled is not None:
+                return settled[0]
             if not people:
                 continue
 
@@ -183,8 +183,8 @@ class Asked:
             return False
 
         labels = {code for code, _ in labels_of(column.comment)}
-        known = set(column.values) if column.is_complete else labels
-        return bool(known) and known <= {str(operand) for operand in condition.operands}
+        all_values = set(column.values) if column.is_complete else labels
+        return bool(all_values) and all_values <= {str(operand) for operand in condition.operands}
 
     def is_attribute_listing(self) -> bool:
         """Tell whether the measures are columns of the thing that is grouped by: `各店的租金`.
@@ -354,19 +354,19 @@ class Asked:
 
     def _done_date(self, base: TableKey) -> ColumnRef | None:
         """Return the date that a participle names: "paid invoices in 2024" were paid then."""
-        said = list(self.parts.conditions)
+        conditions = list(self.parts.conditions)
         for related in self.parts.related:
-            said += () if related.negated else related.conditions
+            conditions += () if related.negated else related.conditions
 
-        found = {one.column for one in said if one.operator == "not null"}
+        dates_done = {one.column for one in conditions if one.operator == "not null"}
         for figure in self.figures:
             # "players who left in 2024", counted by that date
             if figure.function in ("count", "count_distinct") and figure.link is not None:
-                found.add(ref(figure.link))
+                dates_done.add(ref(figure.link))
 
         dates = self.question.facts(base).dates
-        found = {one for one in found if one.table == base and one.column in dates}
-        return found.pop() if len(found) == 1 else None
+        dates_done = {one for one in dates_done if one.table == base and one.column in dates}
+        return dates_done.pop() if len(dates_done) == 1 else None
 
     def event_date(self, table: TableKey) -> ColumnRef | None:
         """Return when a row happened: its date, else its year.
@@ -399,13 +399,13 @@ class Asked:
         others: only the date of their registration, or their only one, is meant.
         """
         facts = self.question.facts(table)
-        said = self.question.settled.among((table, name) for name in facts.dates)
-        if said is not None:
-            return said[1]
+        settled = self.question.settled.among((table, name) for name in facts.dates)
+        if settled is not None:
+            return settled[1]
 
-        meant = self._metric_date(table) or facts.date or self._date_of_figure(table)
-        if meant is not None:
-            return meant
+        default = self._metric_date(table) or facts.date or self._date_of_figure(table)
+        if default is not None:
+            return default
         if not facts.is_entity:
             return self._first_date(table)
 

@@ -56,10 +56,10 @@ def _of_figures(asked: Asked, query: Query) -> Iterator[Text]:
 
         chosen, rivals = choice
         names = enumerated([called(asked.question.column_of(link)) for link in rivals])
-        taken = called(asked.question.column_of(chosen))
+        assumed = called(asked.question.column_of(chosen))
         yield Text(
-            f"这里按“{taken.zh}”统计，另有：{names.zh}。",
-            f'This is by "{taken.en}"; there is also: {names.en}.',
+            f"这里按“{assumed.zh}”统计，另有：{names.zh}。",
+            f'This is by "{assumed.en}"; there is also: {names.en}.',
         )
 
 
@@ -146,11 +146,11 @@ def _of_dates(asked: Asked, query: Query) -> Iterator[Text]:
         if not names:
             continue
 
-        taken = called(asked.question.schema.column(table, str(column)))
+        assumed = called(asked.question.schema.column(table, str(column)))
         listed = enumerated(names[:_MOST])
         yield Text(
-            f"时间按“{taken.zh}”计，另有：{listed.zh}。",
-            f'Dated by "{taken.en}"; there is also: {listed.en}.',
+            f"时间按“{assumed.zh}”计，另有：{listed.zh}。",
+            f'Dated by "{assumed.en}"; there is also: {listed.en}.',
         )
 
 
@@ -197,8 +197,8 @@ def _of_filters(asked: Asked, query: Query) -> Iterator[Text]:
     """Yield a sentence on each filter of the semantic file that the question does not mention."""
     graph = asked.question.graph
     spoken = touched(query)
-    said = {(condition.column.table, condition.column.column) for condition in query.conditions}
-    said |= {
+    columns = {(condition.column.table, condition.column.column) for condition in query.conditions}
+    columns |= {
         (dimension.table, str(dimension.column))
         for dimension in (*query.dimensions, *query.top_per)
     }
@@ -208,7 +208,7 @@ def _of_filters(asked: Asked, query: Query) -> Iterator[Text]:
             continue
 
         is_only_deletion = not facts.filtered - {facts.deleted}
-        is_said = any((key, name) in said for name in facts.filtered)
+        is_said = any((key, name) in columns for name in facts.filtered)
         if is_only_deletion or is_said:
             continue
 
@@ -258,7 +258,7 @@ def notes_on_values(asked: Asked) -> tuple[Text, ...]:
     """
     notes = []
     for place, link in asked.parts.said:
-        said = asked.question.words[place].mark.text
+        word = asked.question.words[place].mark.text
         value = str(link.value)
         is_whole = link.quality >= _WHOLE_VALUE
         longer = _longer_name(asked, place, link, is_whole=is_whole)
@@ -268,12 +268,12 @@ def notes_on_values(asked: Asked) -> tuple[Text, ...]:
             _refuse_part_of_name(asked, place)
         if is_whole:
             continue
-        if said.isascii() and part_of_speech(said.lower(), "en") in _NO_VALUES:
-            raise unused_words([said])  # "run out" is not "sold out"
+        if word.isascii() and part_of_speech(word.lower(), "en") in _NO_VALUES:
+            raise unused_words([word])  # "run out" is not "sold out"
         if link.is_exact:
-            raise nobody_called(said, [value])
+            raise nobody_called(word, [value])
 
-        note = Text(f"“{said}”按“{value}”查询。", f'"{said}" was taken to mean "{value}".')
+        note = Text(f"“{word}”按“{value}”查询。", f'"{word}" was taken to mean "{value}".')
         notes.append(note)
 
     return tuple(notes)

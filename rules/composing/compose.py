@@ -93,24 +93,24 @@ def _grouped_once(query: Query) -> Query:
         for dimension in query.dimensions
         if dimension.bucket
     }
-    kept = []
+    dimensions = []
     for dimension in query.dimensions:
         is_plain = dimension.bucket is None and dimension.part is None
         if not is_plain or (dimension.table, dimension.column, dimension.via) not in periods:
-            kept.append(dimension)
+            dimensions.append(dimension)
 
-    return replace(query, dimensions=tuple(kept))
+    return replace(query, dimensions=tuple(dimensions))
 
 
 def _main_query(asked: Asked) -> Query:
     """Return the query without most of its conditions: a ranking, figures or a listing."""
     parts = asked.parts
     if parts.rankings:
-        found = ranked_query(asked)
-        if isinstance(found, Asked):
-            return figures_query(found)
+        ranked = ranked_query(asked)
+        if isinstance(ranked, Asked):
+            return figures_query(ranked)
 
-        return found
+        return ranked
 
     if asks_for_periods(asked):
         return _listed_periods(asked)
@@ -164,12 +164,12 @@ def _refuse_metrics_of_rows(asked: Asked, query: Query) -> None:
 
 def _refuse_contradictions(query: Query) -> None:
     """Refuse conditions that no row can meet together."""
-    held: dict[ColumnRef, tuple[Operand, ...]] = {}
+    operands_of: dict[ColumnRef, tuple[Operand, ...]] = {}
     for condition in query.conditions:
         if condition.operator != "=":
             continue
 
-        operands = held.setdefault(condition.column, condition.operands)
+        operands = operands_of.setdefault(condition.column, condition.operands)
         if operands != condition.operands:
             raise unused_words([str(condition.operands[0])])
 
@@ -196,14 +196,14 @@ def _refuse_useless_counts(asked: Asked, query: Query) -> None:
 
     Nor says the greatest date of a day anything, nor how many values equal one.
     """
-    given = {(one.table, one.column) for one in query.dimensions if not one.is_of_time}
+    fixed = {(one.table, one.column) for one in query.dimensions if not one.is_of_time}
     for condition in query.conditions:
         if condition.operator == "=" and condition.column.part is None:
-            given.add((condition.column.table, condition.column.column))
+            fixed.add((condition.column.table, condition.column.column))
 
     for measure in query.measures:
         is_of_one = measure.function in ("count_distinct", "max", "min")
-        if is_of_one and (measure.table, measure.column) in given and not measure.is_age:
+        if is_of_one and (measure.table, measure.column) in fixed and not measure.is_age:
             raise unused_words(asked.question.texts("count", "super", "max", "min", "by") or ["?"])
 
     count = Measure("count", query.base)
@@ -442,15 +442,15 @@ def _with_repeated_texts(asked: Asked) -> Asked:
 
 def _with_both_sides(asked: Asked) -> Asked:
     """Group by a column of which yes and no are named, since no row is both: "paid vs unpaid"."""
-    said = asked.parts.conditions
+    conditions = asked.parts.conditions
     both: dict[ColumnRef, None] = {}
-    for one in said:
-        if one.operator == "true" and replace(one, operator="false") in said:
+    for one in conditions:
+        if one.operator == "true" and replace(one, operator="false") in conditions:
             both[one.column] = None
 
     sides = [GroupBy(Dimension(one.table, one.column, via=one.via), 0) for one in both]
     return asked.with_parts(
-        conditions=tuple(one for one in said if one.column not in both),
+        conditions=tuple(one for one in conditions if one.column not in both),
         groups=(*asked.parts.groups, *sides),
     )
 
@@ -520,13 +520,15 @@ def _without_verbs_of_values(asked: Asked) -> Asked:
     if asked.parts.spans:
         return asked
 
-    said = {condition.column for condition in asked.parts.conditions if condition.operator == "="}
+    columns = {
+        condition.column for condition in asked.parts.conditions if condition.operator == "="
+    }
     verbs = set()
     for word in asked.question.words:
         date = word.link_as("dcol")
         after = asked.question.nearest(word.at + 1, 1, "noise")
         value = after.link_as("val") if after is not None else None
-        if date is None or value is None or ref(value) not in said:
+        if date is None or value is None or ref(value) not in columns:
             continue
         if stem(word.text) in map(stem, english_words(str(value.column))):
             verbs.add(ref(date))
@@ -688,9 +690,9 @@ def with_all_groups(asked: Asked, query: Query, inclusion: Inclusion) -> Query:
     _refuse_rows_without_group(asked, query, table, inclusion)
     graph = asked.question.graph
     between = graph.below(table).keys() & graph.above(query.base).keys()
-    meant = {query.base, table, *between}
+    tables = {query.base, table, *between}
     for links in inclusion.named:
-        if meant.isdisjoint(link.table for link in links):
+        if tables.isdisjoint(link.table for link in links):
             raise lost
 
     for dimension in (*query.dimensions, *query.top_per):

@@ -425,15 +425,15 @@ def _refuse_parts_of_longer_names(asked: Asked, query: Query) -> None:
 
     The quantity that was ordered is not `units_on_order`.
     """
-    said = set()
+    stems = set()
     for word in asked.question.words:
-        said |= {stem(one) for one in english_words(word.mark.text)}
+        stems |= {stem(one) for one in english_words(word.mark.text)}
 
     for word, chosen in _words_for(asked, query.measures, "mcol"):
         own = {stem(one) for one in english_words(word.mark.text)}
         names = _names_of_measures(asked, chosen) if chosen.quality < _WHOLE_NAME else ()
         for words in names:
-            if len(words) > len(own) and own < words <= said:
+            if len(words) > len(own) and own < words <= stems:
                 raise unused_words([word.mark.text])
 
 
@@ -473,15 +473,15 @@ def _refuse_counts_of_units(asked: Asked, query: Query) -> None:
 def _refuse_events_for_people(asked: Asked, query: Query) -> None:
     """Refuse to count events for people, who may take part in several: `每月的考勤人数`."""
     question = asked.question
-    said = [text for text in question.texts("count") if text.endswith(_NUMBER_OF_PEOPLE)]
-    for measure in query.measures if said else ():
+    counting_words = [text for text in question.texts("count") if text.endswith(_NUMBER_OF_PEOPLE)]
+    for measure in query.measures if counting_words else ():
         is_count = measure.function == "count" and measure.column is None
         if not is_count or not question.facts(measure.table).is_event:
             continue
 
         parents = {edge.parent for edge in question.facts(measure.table).edges}
         if any(question.facts(parent).is_person for parent in parents):
-            raise unused_words(said)
+            raise unused_words(counting_words)
 
 
 def _refuse_figures_called_as_tables(asked: Asked, query: Query) -> None:

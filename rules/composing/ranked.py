@@ -169,8 +169,8 @@ def _of_one_figure(asked: Asked, rankings: tuple[Ranking, ...]) -> tuple[Ranking
 
 def _dropped_things(asked: Asked, rankings: tuple[Ranking, ...]) -> Iterator[Named]:
     """Yield the tables that `_of_one_figure` takes for things: of "best pupils by average mark"."""
-    kept = _of_one_figure(asked, rankings)
-    for before, after in zip(rankings, kept, strict=True):
+    merged_rankings = _of_one_figure(asked, rankings)
+    for before, after in zip(rankings, merged_rankings, strict=True):
         if before.figure is None or after.figure is not None:
             continue
 
@@ -315,7 +315,7 @@ def _most_in(asked: Asked, ranking: Ranking, figure: Figure) -> Figure | None:
     return _number_or_amount(asked, figure, asked.question.words[ranking.at].text)
 
 
-def _number_or_amount(asked: Asked, count: Figure, said: str) -> Figure:
+def _number_or_amount(asked: Asked, count: Figure, word: str) -> Figure:
     """Return what "sold the most" means: the amount of money in reports, whose number says nothing,
     or the number of events that have none.
 
@@ -332,7 +332,7 @@ def _number_or_amount(asked: Asked, count: Figure, said: str) -> Figure:
 
     number = number_of(called(asked.question.facts(counted).table))
     choices = [number, *_sold(asked, amount, amount.table)]
-    raise which_figure(said, choices, counted)
+    raise which_figure(word, choices, counted)
 
 
 def _sold(asked: Asked, amount: Link | None, table: TableKey) -> list[Text]:
@@ -358,9 +358,9 @@ def _quantity_of(asked: Asked, table: TableKey) -> Link | None:
     return link
 
 
-def _with_thing(asked: Asked, named: Figure | None, meant: Figure) -> Asked:
+def _with_thing(asked: Asked, named: Figure | None, figure: Figure) -> Asked:
     """Take a table for the thing that is ranked, where another figure is meant than its rows."""
-    if named is None or named.table is None or named.table == meant.table:
+    if named is None or named.table is None or named.table == figure.table:
         return asked
 
     word = asked.question.words[named.position]
@@ -700,8 +700,8 @@ def _hinted(asked: Asked, ranking: Ranking, entity: Dimension) -> Figure:
         link = _date_of_event(asked, entity.table)
     if link is None and ranking.hint == "age" and not facts.is_person:
         # the oldest order is the one with the earliest date
-        said = _said_age(asked, ranking, facts)
-        link = said or concept_column(question, entity.table, "date")
+        age = _said_age(asked, ranking, facts)
+        link = age or concept_column(question, entity.table, "date")
     if link is None and (ranking.hint == _QUANTITY or _says_sold(asked)):
         _ask_what_was_sold(asked, ranking, entity)
         raise missing_measure(called(facts.table))
@@ -736,8 +736,8 @@ def _said_age(asked: Asked, ranking: Ranking, facts: Facts) -> Link | None:
     choices = [(facts.table.key, name) for name in (facts.year, *facts.dates)]
     chosen = asked.question.settled.among(choices)
     if chosen is None:
-        said = asked.question.words[ranking.at].mark.text
-        raise ambiguous_column(said, choices, asked.question.lexicon)
+        word = asked.question.words[ranking.at].mark.text
+        raise ambiguous_column(word, choices, asked.question.lexicon)
 
     return column_link(chosen[0], str(chosen[1]))
 
@@ -758,8 +758,8 @@ def _ask_what_was_sold(asked: Asked, ranking: Ranking, entity: Dimension) -> Non
         if asked.question.facts(key).keeps_amounts or _quantity_of(asked, key) is None:
             continue
 
-        said = asked.question.words[ranking.at].mark.text
-        raise which_figure(said, _sold(asked, amount_paid(asked.question, key), key), key)
+        word = asked.question.words[ranking.at].mark.text
+        raise which_figure(word, _sold(asked, amount_paid(asked.question, key), key), key)
 
 
 def _direction(asked: Asked, ranking: Ranking, link: Link | None) -> bool:

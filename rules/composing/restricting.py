@@ -142,14 +142,14 @@ def _with_existence(asked: Asked, query: Query) -> Query:
     related = list(query.related)
     conditions = list(query.conditions)
     used = touched(query)
-    known = used | graph.above(query.base).keys()
+    in_reach = used | graph.above(query.base).keys()
     for one in related:
         if one.negated:
-            known |= graph.above(one.table).keys()
+            in_reach |= graph.above(one.table).keys()
 
     for named in asked.tables:
         table = named.link.table
-        if table in known:
+        if table in in_reach:
             is_passed = table not in used and bool(query.measures)
             conditions += has_reference(asked, query.base, table) if is_passed else []
             continue
@@ -267,8 +267,12 @@ def _hinted(asked: Asked, query: Query, hint: str) -> Link:
         Refusal: there is neither.
     """
     question = asked.question
-    said = question.settled.figure
-    link = said.link if said is not None else concept_column(question, query.base, hint)
+    settled_figure = question.settled.figure
+    link = (
+        settled_figure.link
+        if settled_figure is not None
+        else concept_column(question, query.base, hint)
+    )
     if link is None:
         raise missing_measure(called(question.schema.table(query.base)))
 

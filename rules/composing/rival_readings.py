@@ -154,11 +154,11 @@ def refuse_rivals(question: QuestionWords, first: Query, other: Query) -> None:
         Refusal: with both columns as choices.
     """
     columns = _columns(first), _columns(other)
-    taken = columns[0] - columns[1], columns[1] - columns[0]
-    if len(taken[0]) != 1 or len(taken[1]) != 1:
+    own_columns = columns[0] - columns[1], columns[1] - columns[0]
+    if len(own_columns[0]) != 1 or len(own_columns[1]) != 1:
         return
 
-    choices = [(table, str(column)) for table, column in (*taken[0], *taken[1])]
+    choices = [(table, str(column)) for table, column in (*own_columns[0], *own_columns[1])]
     for word in question.words:
         if word.noun is None:
             continue

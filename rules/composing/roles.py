@@ -26,11 +26,11 @@ def said_reference(question: QuestionWords, ambiguity: AmbiguousPath) -> str | N
 
     "trips *started* at Harbor" names the reference to the station where they started.
     """
-    said = _said_words(question)
+    question_stems = _said_words(question)
     scored = []
     for key, column in ambiguity.choices:
         own = _words_of_reference(question, key, column, ambiguity.target)
-        scored.append((len(own & said), column))
+        scored.append((len(own & question_stems), column))
 
     best, *others = sorted(scored, reverse=True)
     is_only = best[0] > max((score for score, _ in others), default=0)
@@ -38,11 +38,11 @@ def said_reference(question: QuestionWords, ambiguity: AmbiguousPath) -> str | N
 
 
 def _said_words(question: QuestionWords) -> set[str]:
-    said: set[str] = set()
+    stems: set[str] = set()
     for word in question.words:
-        said |= {stem(one) for one in words_of(word.mark.text)}
+        stems |= {stem(one) for one in words_of(word.mark.text)}
 
-    return said
+    return stems
 
 
 def _words_of_reference(

@@ -294,11 +294,11 @@ def _refuse_beyond_grain(asked: Asked, query: Query) -> None:
         if not metric.grain:
             continue
 
-        known = _grain(asked, metric)
+        grain_columns = _grain(asked, metric)
         groups = [_grouping_columns(asked, metric, dimension) for dimension in query.dimensions]
-        if not all(known.issuperset(columns) for columns in groups):
+        if not all(grain_columns.issuperset(columns) for columns in groups):
             table = schema.table(metric.table)
-            grain = [called(column) for column in table.columns if column.name in known]
+            grain = [called(column) for column in table.columns if column.name in grain_columns]
             raise beyond_grain(called(schema.column(metric.table, metric.name)), grain)
 
 
