@@ -23,7 +23,10 @@ _NOUN_ENDINGS = frozenset(WORDS.chinese.phrases("questions.noun_endings"))
 _HAVE = frozenset(WORDS.both("questions.have"))
 _IN_STATE = WORDS.chinese.pattern("questions.in_state")
 _TIMES_OF_DAY = frozenset(WORDS.both("questions.times_of_day"))
+_ARTICLES = WORDS.english.phrases("questions.articles")
+_LIVE = frozenset(WORDS.both("questions.live"))
 _PAST = WORDS.english.phrases("questions.past_ends")
+_STILL = frozenset(WORDS.both("questions.still"))
 _WHOLE_NAME = 0.9  # quality
 _THINGS = frozenset(("tab", "tcol", "mcol", "dcol"))
 _STATE = "state"  # the argument of words that say that something holds now
@@ -38,6 +41,8 @@ def refuse_unaccounted(asked: Asked, query: Query) -> None:
     _refuse_unasked_states(asked, query)
     _refuse_passed_states(asked, query)
     _refuse_shown_verbs(asked, query)
+    _refuse_shown_possessions(asked, query)
+    _refuse_homes_of_others(asked, query)
     _refuse_pieces_of_words(asked, query)
     _refuse_lost_comparisons(asked, query)
     _refuse_states_of_others(asked, query)
@@ -62,6 +67,10 @@ def _refuse_unasked_states(asked: Asked, query: Query) -> None:
         return
 
     asked_of = set(_restricted(query))
+    still = [text for text in said if text.lower() in _STILL]
+    if still and not asked_of and not query.related:
+        raise unused_words(still)
+
     for key in sorted(touched(query)):
         telling = _telling_ends(asked, key)
         if telling and asked_of.isdisjoint(telling):
@@ -180,6 +189,34 @@ def _refuse_shown_verbs(asked: Asked, query: Query) -> None:
         is_shown_due_date = not is_restricted and is_due(question.column_of(column.link))
         if is_shown_due_date or _is_said_as_done(question.word_at(column.at - 1), mark):
             raise unused_words([mark.text])
+
+
+def _refuse_shown_possessions(asked: Asked, query: Query) -> None:
+    """Refuse to show what only some rows have: "which listeners work for a company"."""
+    if query.measures:
+        return
+
+    for column in asked.parts.columns:
+        before = asked.question.word_at(column.at - 1)
+        is_one = before is not None and before.text.split()[-1] in _ARTICLES
+        if is_one and _may_be_empty(asked, query, column.link.table, column.link.column):
+            raise unused_words([asked.question.words[column.at].mark.text])
+
+
+def _refuse_homes_of_others(asked: Asked, query: Query) -> None:
+    """Refuse "who live in York" for those who have to do with a place or thing of York."""
+    question = asked.question
+    places = set(_restricted(query))
+    lives = False
+    for word in question.words:
+        lives = lives or word.text.split()[0] in _LIVE
+        value = word.link_as("val")
+        if not lives or value is None or (value.table, value.column) not in places:
+            continue
+        if not question.facts(value.table).is_person:
+            raise unused_words([word.mark.text])
+
+        lives = False
 
 
 def _is_said_as_done(before: Word | None, mark: Mark) -> bool:

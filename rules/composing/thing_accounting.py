@@ -62,7 +62,8 @@ def _refuse_unshown_things(asked: Asked, query: Query) -> None:
         columns = after.noun.columns if after.noun is not None else ()
         named = {(link.table, link.column) for _, link in columns}
         has_names = bool(asked.question.facts(thing.table).display)
-        if has_names and named.isdisjoint(shown):
+        is_listed = not asked.question.means(after.at - 1, "which")
+        if (has_names or is_listed) and named.isdisjoint(shown):
             raise unused_words([after.mark.text])
 
 

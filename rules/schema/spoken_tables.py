@@ -51,8 +51,18 @@ def spoken_tables(tables: Mapping[TableKey, Facts]) -> SpokenTables:
     return SpokenTables(
         verbs=_leading_to(events, _verbs, _VERB),
         verb_characters=_leading_to(events, _verb_characters, _VERB_CHARACTER),
-        short_names=_leading_to(things, _short_names, _SHORT_NAME),
+        short_names=_short_links(things, events),
     )
+
+
+def _short_links(things: list[Table], events: list[Table]) -> dict[str, Link]:
+    """Return a link for each character by which one thing alone is called, and no event.
+
+    Where there are 车辆 as well, 车 are no 车主.
+    """
+    links = _leading_to([*things, *events], _short_names, _SHORT_NAME)
+    keys = {table.key for table in things}
+    return {name: link for name, link in links.items() if link.table in keys}
 
 
 def _leading_to(

@@ -493,6 +493,41 @@ SOLD = _table(
     Column("quantity", "integer"),
     foreign_keys=_to("goods_id", "goods_kept", "goods_id"),
 )
+LISTENER = _table(
+    "listener",
+    None,
+    _key("listener_id"),
+    Column("full_name", "text", nullable=False),
+    Column("company", "text", values=("Telus", "Apple")),
+)
+VEHICLE = _table(
+    "vehicle", "车辆", _key("id"), Column("hm", "text", "号"), Column("cz_id", "integer")
+)
+OWNER = _table("owner", "车主", _key("id"), Column("xm", "text", "车主姓名"))
+LOT = _table("lot", "停车场", _key("id"), Column("mc", "text", "停车场名称"))
+DEVICE = _table(
+    "sb",
+    "设备",
+    _key("id"),
+    Column("lot_id", "integer", nullable=False),
+    Column("zt", "text", "设备状态", values=("故障", "正常")),
+    foreign_keys=_to("lot_id", "lot", "id"),
+)
+CAPTAIN = _table(
+    "captain",
+    None,
+    _key("captain_id"),
+    Column("full_name", "text", nullable=False),
+    Column("port_id", "integer"),
+    foreign_keys=_to("port_id", "port", "port_id"),
+)
+PORT = _table(
+    "port",
+    None,
+    _key("port_id"),
+    Column("port_name", "text", nullable=False),
+    Column("country", "text", values=("UK", "Norway")),
+)
 WINE = _table(
     "wine",
     None,
@@ -524,6 +559,11 @@ WINE = _table(
         ("how many kilograms were picked by hand", (HARVEST,), "How many"),  # no way of picking
         ("how many units are on order", (GOODS_KEPT, SOLD), "units"),  # not those of all orders
         ("which wines have run out", (WINE,), "out"),  # not all of them
+        ("wines that are still together", (WINE,), "still"),  # not all of them
+        ("which listeners work for a company", (LISTENER,), "company"),  # not all with theirs
+        ("captains who live in the UK", (CAPTAIN, PORT), "UK"),  # their port is no home
+        ("车一共有多少辆", (VEHICLE, OWNER), "车"),  # no owners
+        ("故障的设备有哪些，在哪个停车场", (DEVICE, LOT), "设备"),  # not the places alone
     ],
 )
 def test_what_would_be_of_other_rows_is_refused(
