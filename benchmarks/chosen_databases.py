@@ -8,8 +8,9 @@ be answered is asked without naming a database, each in a conversation of its ow
 - asked: Citu asks back, and that database is among the choices;
 - wrong: another one, or choices without it.
 
-Then five databases of 200 tables each (`trades`) are asked. There it is known which databases a
-question fits: where several do, asking back with all of them is right, and choosing is a guess.
+Then five databases of 200 tables each are asked, and five others (`trades`). There it is known
+which databases a question fits: where several do, asking back with all of them is right, and
+choosing is a guess.
 """
 
 import asyncio
