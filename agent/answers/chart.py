@@ -50,6 +50,7 @@ _LEAST_PART = 0.02  # of another figure, below which bars beside it could not be
 _MOST_STEPS = 30  # of a histogram
 _WIDTHS = (1, 2, 5, 10)  # of steps, as people count
 _LEAST_DOTS = 12  # of a scatter chart
+_MOST_DESCRIBED = 3  # columns of one row that is shown for its figure
 _MOST_LISTED = 2  # columns of rows that are shown as they are stored, and still make a chart
 # The largest figure that is drawn: an axis of larger ones would end beyond the largest number.
 _LARGEST = 1e300
@@ -73,7 +74,7 @@ def chart_of(columns: Sequence[ResultColumn], result: QueryResult, lang: Lang) -
     if not table.measures or not table.has_unique_names:
         return None
     if result.row_count == 1:
-        return _number(table) if len(table.measures) == 1 else None
+        return _number(table) if table.has_one_figure else None
     if table.is_listing or result.is_limited:
         return None
 
@@ -118,6 +119,14 @@ class Roles:
 
         is_short = len(self.columns) <= _MOST_LISTED and not self._is_list_of_keys
         return not (is_short or self._is_pair_of_figures or self._is_panel)
+
+    @property
+    def has_one_figure(self) -> bool:
+        """Tell whether a row is about its one figure, and not about the thing that has it."""
+        is_description = len(self.columns) > _MOST_DESCRIBED
+        return len(self.measures) == 1 and not (
+            is_description and self.measures[0].output.is_stored
+        )
 
     @property
     def _is_list_of_keys(self) -> bool:

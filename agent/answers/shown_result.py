@@ -19,6 +19,7 @@ from knowledge.results.value_labels import value_labels
 from knowledge.results.written_values import format_of
 from rules.schema.table_facts import is_averaged, is_level
 
+_BOOLEANS = frozenset(("True", "False", "None"))
 _LEAST_ROWS = 2  # of which a total says more than they do
 
 
@@ -78,6 +79,8 @@ def _labels_shown(
         return None
 
     seen = {str(row[place]) for row in result.rows}
+    if seen <= _BOOLEANS:
+        seen |= {text.lower() for text in seen}  # as clients read them from JSON
     return {value: label for value, label in labels.items() if value in seen} or None
 
 

@@ -20,6 +20,7 @@ from knowledge.language.inflection import plural, stem
 from knowledge.language.safe_text import cut_off
 from knowledge.language.spoken_names import comment_names, english_words, spoken_name
 from knowledge.results.reference_names import column_name
+from knowledge.results.value_labels import WEEKEND
 from knowledge.semantic.guesses import unit_of
 from knowledge.values.identity import identifies
 from knowledge.words import WORDS
@@ -68,10 +69,13 @@ _NAMED = Text("{label}（{name}）", "{label} ({name})")
 _SHARE = Text("占比", "share")
 # How the names of a figure's change end, the longest first.
 _CHANGES = {
+    "_first": Text("{}（第一期）", "{}, first period"),
+    "_second": Text("{}（第二期）", "{}, second period"),
     "_change_percent": Text("{}变化率", "growth of {}"),
     "_change": Text("{}变化", "change of {}"),
     "_before": Text("上期{}", "{} before"),
 }
+_PART_OF_WEEK = Text("星期段", "part of the week")
 # Names that PostgreSQL gives to years since a date, which have none of their own.
 _SINCE = "years_since_"
 _YEARS_SINCE = {
@@ -262,6 +266,8 @@ def _name_in_words(output: OutputColumn, lang: Lang) -> str:
     """Read the column's name as words; in Chinese, say instead what a share or a count is."""
     if output.name in _YEARS_SINCE:
         return _YEARS_SINCE[output.name].to(lang)
+    if output.name == WEEKEND:
+        return _PART_OF_WEEK.to(lang)
     if output.name.startswith(_SINCE) and lang == "zh":
         return _YEARS_SINCE["date_part"].to(lang)
 
@@ -372,15 +378,17 @@ def _told_apart(labels: list[str], output_columns: Sequence[OutputColumn]) -> li
 def _of_changes(labels: list[str], output_columns: Sequence[OutputColumn], lang: Lang) -> list[str]:
     """Call a figure's earlier one and its changes after the figure that stands beside them.
 
-    They are known by their names: `total`, `total_before`, `total_change`, `total_change_percent`.
+    They are known by their names: `total`, `total_before`, `total_change`, `total_change_percent`;
+    of two periods that are compared `total_first` and `total_second`.
     """
     names = [output.name for output in output_columns]
     called = []
     for label, name in zip(labels, names, strict=True):
         for ending, form in _CHANGES.items():
             figure = name.removesuffix(ending)
-            if figure != name and figure in names:
-                label = form.to(lang).format(labels[names.index(figure)])
+            stands = figure if figure in names else f"{figure}_first"
+            if figure != name and stands in names:
+                label = form.to(lang).format(labels[names.index(stands)])
                 break
 
         called.append(label)
@@ -399,7 +407,8 @@ def _by_own_names(
     named = []
     for label, output in zip(labels, output_columns, strict=True):
         name = " ".join(english_words(output.name)) or output.name
-        is_vague = often[label] > 1 or output.is_filtered
+        is_of_some_rows = output.is_filtered and not output.is_computed
+        is_vague = often[label] > 1 or is_of_some_rows
         if is_vague and output.is_named and name not in label:
             label = _NAMED.to(lang).format(label=label, name=name)
 

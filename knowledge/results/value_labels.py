@@ -22,6 +22,9 @@ _WEEKDAYS = (
     Text("周六", "Saturday"),
     Text("周日", "Sunday"),
 )
+WEEKEND = "is_weekend"
+"""The name of a column that tells weekends from other days."""
+_WEEKEND, _OTHER_DAYS = Text("周末", "weekend"), Text("周一至周五", "weekday")
 _NUMBERED = {"dow": range(7), "isodow": range(1, 8)}
 
 
@@ -29,14 +32,26 @@ def value_labels(output: OutputColumn, lang: Lang) -> Mapping[str, str]:
     """Return the labels of the values that a column of a result shows; empty where they are not
     those that are stored.
 
-    The numbers of weekdays have their names.
+    The numbers of weekdays have their names, and so have weekends.
     """
     if output.part in _NUMBERED and not output.function and not output.is_computed:
         return weekdays(output.part, lang)
+    if output.name == WEEKEND and not output.is_stored:
+        return _weekends(lang)
     if output.column is None or not output.is_stored:
         return {}
 
     return labels_of_column(output.column, lang)
+
+
+def _weekends(lang: Lang) -> dict[str, str]:
+    """Return the names of weekends and other days, by their texts in Python and in JSON."""
+    named: dict[str, str] = {}
+    for is_weekend, days in ((True, _WEEKEND), (False, _OTHER_DAYS)):
+        text = str(is_weekend)
+        named |= {text: days.to(lang), text.lower(): days.to(lang)}
+
+    return named
 
 
 def weekdays(part: str, lang: Lang) -> dict[str, str]:

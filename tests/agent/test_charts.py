@@ -158,6 +158,11 @@ CASES: list[tuple[str, Expected, str]] = [
         "groups made in the query",
     ),
     (
+        "SELECT service_area_name, status, opened_on, parking_spaces FROM service_area LIMIT 1",
+        None,
+        "a thing with its facts is not about the one that is a figure",
+    ),
+    (
         "SELECT service_area_name, parking_spaces FROM service_area LIMIT 5",
         ("bar", "service_area_name", "parking_spaces", None),
         "a name and its figure",
@@ -643,6 +648,27 @@ def test_columns_of_one_label_are_told_apart_by_their_own_names(asking: Asking) 
         f"(SELECT revenue_date AS d, count(*) AS n FROM daily_revenue WHERE {WEEK} GROUP BY 1) s",
     )
     assert moving["query_result"]["labels"][1] == "moving average"
+
+
+def test_weekends_and_compared_periods_are_named_for_readers(asking: Asking) -> None:
+    days = _run(
+        asking,
+        "SELECT extract(isodow FROM revenue_date) > 5 AS is_weekend, sum(amount) AS r "
+        f"FROM daily_revenue WHERE {WEEK} GROUP BY 1",
+        "zh",
+    )["query_result"]
+    assert days["labels"][0] == "星期段"
+    assert {"true": "周末", "false": "周一至周五"}.items() <= days["value_labels"][0].items()
+
+    parts = f"FILTER (WHERE {TWO_DAYS}) AS r_first, sum(amount) FILTER (WHERE {WEEK}) AS r_second"
+    change = _run(
+        asking,
+        "SELECT r_first, r_second, r_second - r_first AS r_change FROM "
+        f"(SELECT sum(amount) {parts} FROM daily_revenue) AS figures",
+        "zh",
+    )["query_result"]
+    first, second, changed = change["labels"]
+    assert (first[-5:], second[-5:], changed[-2:]) == ("（第一期）", "（第二期）", "变化")
 
 
 def test_the_first_of_years_is_no_figure() -> None:
