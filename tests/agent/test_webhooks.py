@@ -156,7 +156,10 @@ async def endless_body(writer: asyncio.StreamWriter) -> None:
 async def saying(script: deque[Say]) -> AsyncIterator[str]:
     """Serve connections by the script's ways, one each, the last again and again."""
 
+    serving: set[asyncio.Task[Any] | None] = set()
+
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        serving.add(asyncio.current_task())
         with suppress(ConnectionError, EOFError, asyncio.CancelledError):
             await reader.readuntil(b"\r\n\r\n")
             await (script.popleft() if len(script) > 1 else script[0])(writer)
@@ -164,6 +167,9 @@ async def saying(script: deque[Say]) -> AsyncIterator[str]:
 
     async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
         yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
+        for task in serving:  # since Python 3.12 the end of a server waits for its connections
+            if task is not None:
+                task.cancel()
 
 
 @pytest.mark.parametrize("way", [silent, never_done, garbage])
