@@ -145,6 +145,18 @@ def says(tokens: Iterable[Token], *kinds: str) -> bool:
     return any(token.means(*kinds) for token in tokens)
 
 
+def counted_tables(tokens: Sequence[Token]) -> list[Token]:
+    """Return the words for tables that stand beside a word that counts."""
+    counted: list[Token] = []
+    for one, other in pairwise(tokens):
+        if one.means("count") and other.table is not None:
+            counted.append(other)
+        elif other.means("count") and one.table is not None:
+            counted.append(one)
+
+    return counted
+
+
 def place_of(tokens: Iterable[Token], *kinds: str) -> int | None:
     """Return the place of the first word of one of these kinds; None where there is none."""
     for place, token in enumerate(tokens):

@@ -1,5 +1,6 @@
 """The operations of a request while its clauses are read one after the other."""
 
+import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from copy import deepcopy
 from itertools import count
@@ -123,16 +124,8 @@ class RequestDraft:
 
     def names_in_result(self, table: str) -> bool:
         """Tell whether anything but a join or a filter of rows names a column of the table."""
-        for action, parameters in self.operations:
-            if action in ("join", "filter"):
-                continue
-
-            for container in containers_in(parameters):
-                texts = [text for text in values_in(container) if isinstance(text, str)]
-                if any(f"{table}." in text for text in texts):
-                    return True
-
-        return False
+        made = [given for action, given in self.operations if action not in ("join", "filter")]
+        return f"{table}." in json.dumps(made, ensure_ascii=False)
 
     def remove_conditions(self, gone: Sequence[Json]) -> None:
         """Take away these very conditions."""
@@ -148,22 +141,8 @@ class RequestDraft:
 
     def take_row_conditions(self, table: str) -> list[Json]:
         """Take away the conditions on columns of this table alone, and return them."""
-        taken: list[Json] = []
-        for action, parameters in list(self.operations):
-            if action != "filter" or "table" in parameters:
-                continue
-
-            kept: list[Json] = []
-            for one in parameters["conditions"]:
-                if set(tables_in([one])) == {table}:
-                    taken.append(one)
-                else:
-                    kept.append(one)
-
-            parameters["conditions"] = kept
-            if not kept:
-                self.remove([parameters])
-
+        taken = self.row_conditions(table)
+        self.remove_conditions(taken)
         return taken
 
     def begin_with(self, joins: Sequence[Json]) -> None:

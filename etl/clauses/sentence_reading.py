@@ -16,6 +16,7 @@ from etl.clauses.clause_names import NamedColumn, NameResolver
 from etl.clauses.clause_reading import RequestReading, text_of_words
 from etl.clauses.clause_tokens import (
     Token,
+    counted_tables,
     says,
     table_words,
     tokens_of,
@@ -182,6 +183,7 @@ class _SentenceReader:
         groups: list[tuple[str, ...]] = [("source", "join", "dedup")]
         if not self._names.sources:
             groups += [("filter", "exclude"), ("top",)]
+        self._name_counted()
 
         for kinds in groups:
             for clause in self._clauses:
@@ -194,6 +196,21 @@ class _SentenceReader:
         for before, clause in pairwise(self._clauses):
             if self._lookups.is_lookup(clause.tokens):
                 self._add_tables(before.tokens[-1:])
+
+    def _name_counted(self) -> None:
+        """Take tables whose rows are counted before those of conditions: "number of orders".
+
+        Columns of other tables may say which rows these are.
+        """
+        kinds = {clause.kind for clause in self._clauses}
+        if kinds.isdisjoint(("filter", "exclude")):
+            return
+        if not kinds.isdisjoint(("source", "join", "dedup")):
+            return
+
+        for clause in self._clauses:
+            if clause.kind == "aggregate":
+                self._add_tables(counted_tables(clause.tokens))
 
     def _note_selecting(self, tokens: Sequence[Token]) -> None:
         """Note the tables that only say of what a value is: "shipments tagged cold"."""

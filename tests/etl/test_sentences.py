@@ -532,6 +532,14 @@ _ORDER_TAGS = Table(
             ],
         ),
         (
+            "exclude orders.amount > 100, number of users by level, into x",
+            [
+                "filter orders_2.amount > 100 in orders_2",
+                "join anti users orders_2",
+                "aggregate users.level | count(*)",
+            ],
+        ),
+        (
             "number of users with orders by level, into x",
             ["join semi users orders", "aggregate users.level | count(*)"],
         ),
