@@ -148,11 +148,9 @@ def says(tokens: Iterable[Token], *kinds: str) -> bool:
 def counted_tables(tokens: Sequence[Token]) -> list[Token]:
     """Return the words for tables that stand beside a word that counts."""
     counted: list[Token] = []
-    for one, other in pairwise(tokens):
-        if one.means("count") and other.table is not None:
-            counted.append(other)
-        elif other.means("count") and one.table is not None:
-            counted.append(one)
+    for one, other in (*pairwise(tokens), *pairwise(reversed(tokens))):
+        if one.means("count"):
+            counted += table_words([other])
 
     return counted
 

@@ -60,13 +60,8 @@ def truth_operator(word: str) -> str | None:
 
 
 def means_having(word: str) -> bool:
-    """Tell whether the word before a table says that there are rows of it."""
-    for words in (_WORDS.english, _WORDS.chinese):
-        for phrases in words.under("owning").values():
-            if word.lower() in phrases:
-                return True
-
-    return False
+    """Tell whether the English word before a table says that there are rows of it."""
+    return word.lower() in _WORDS.english.phrases("owning.having")
 
 
 def _period_entries() -> Iterator[tuple[str, str]]:

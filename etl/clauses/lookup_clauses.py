@@ -7,7 +7,7 @@ which a member may have several. Nothing of these tables comes into the result.
 from collections.abc import Iterable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import pairwise, product
 
 from common.meanings import TableKey
 from common.text import Text
@@ -495,17 +495,14 @@ class LookupClauses(ClauseReader):
             else:
                 others.append(one)
 
-        rows = [others]
-        for conditions in equal.values():
-            rows = [[*row, one] for row in rows for one in conditions]
-
+        rows = [[*others, *chosen] for chosen in product(*equal.values())]
         return deepcopy(rows)
 
     def _values_apart(self, one: Json) -> list[Json]:
         """Return a condition for each value that a row alone can't have; none for other ones."""
         if one.get("operator") == "=":
             return [one]
-        if not any(one is listed for listed in self._reading.together):
+        if id(one) not in map(id, self._reading.together):
             return []
 
         return [condition(one["column"], "=", value) for value in one["value"]]
