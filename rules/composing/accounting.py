@@ -67,16 +67,16 @@ def _refuse_unasked_states(asked: Asked, query: Query) -> None:
         return
 
     asked_of = set(_restricted(query))
-    still = [text for text in said if text.lower() in _STILL]
-    if still and not asked_of and not query.related:
-        raise unused_words(still)
-
     for key in sorted(touched(query)):
         telling = _telling_ends(asked, key)
         if telling and asked_of.isdisjoint(telling):
             table, name = asked.question.schema.table(key), telling[0][1]
             column = asked.question.schema.column(key, name)
             raise unclear_state(said, called(table), called(column))
+
+    still = [text for text in said if text.lower() in _STILL]
+    if still and not asked_of and not query.related:
+        raise unused_words(still)
 
 
 def _refuse_passed_states(asked: Asked, query: Query) -> None:

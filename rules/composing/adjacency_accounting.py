@@ -18,6 +18,7 @@ _JOINTS = ("and", "or", "compare", "to")
 _TWO_STATES = 2
 _NOT_YET = frozenset(WORDS.both("questions.not_yet"))
 _HAVE = frozenset(WORDS.english.phrases("questions.have"))
+_WITHIN = WORDS.chinese.phrases("questions.within")
 _FINAL = frozenset(WORDS.both("questions.final"))
 _EXCLUDING = ("!=", "not in")
 
@@ -30,6 +31,7 @@ def refuse_misplaced(asked: Asked, query: Query) -> None:
     """
     _refuse_values_beside(asked, query)
     _refuse_numbers_beside(asked)
+    _refuse_lengths_as_limits(asked, query)
     _ask_undone_states(asked, query)
 
 
@@ -95,6 +97,18 @@ def _refuse_numbers_beside(asked: Asked) -> None:
             numbers.append(word.mark.text)
 
     raise unused_words(numbers)
+
+
+def _refuse_lengths_as_limits(asked: Asked, query: Query) -> None:
+    """Refuse so many rows for a length of time: `发货后三个月内退书的有多少笔`."""
+    if query.limit is None:
+        return
+
+    for number, unit in pairwise(asked.question.words):
+        after = asked.question.word_at(unit.at + 1)
+        is_length = number.mark.number is not None and unit.mark.means("bucket", "date_part")
+        if is_length and after is not None and after.text.startswith(_WITHIN):
+            raise unused_words([f"{number.mark.text}{unit.mark.text}"])
 
 
 def _ask_undone_states(asked: Asked, query: Query) -> None:

@@ -30,6 +30,8 @@ _COUNTS = ("count", "count_distinct")
 _SELLS = re.compile(WORDS.any_of("questions.sells"), re.IGNORECASE)
 _QUANTITY = WORDS.chinese.pattern("columns.counted", end="$")
 _NUMBER_OF_PEOPLE = WORDS.chinese.phrases("questions.number_of_people")
+_NUMBER = WORDS.chinese.text("questions.number")
+_TENTHS = WORDS.chinese.text("questions.tenths")
 _TOTALS = WORDS.chinese.phrases("questions.totals")
 _TOTAL_OF = WORDS.english.text("questions.total_of")
 _KINDS_OF = frozenset(WORDS.english.phrases("questions.kinds_of"))
@@ -68,6 +70,8 @@ def refuse_unaccounted_figures(asked: Asked, query: Query) -> None:
     _refuse_totals_of_columns(asked, query)
     _refuse_counts_of_units(asked, query)
     _refuse_events_for_people(asked, query)
+    _refuse_rows_for_quantities(asked, query)
+    _refuse_discounts_in_tenths(asked)
     _refuse_figures_called_as_tables(asked, query)
 
 
@@ -482,6 +486,31 @@ def _refuse_events_for_people(asked: Asked, query: Query) -> None:
         parents = {edge.parent for edge in question.facts(measure.table).edges}
         if any(question.facts(parent).is_person for parent in parents):
             raise unused_words(counting_words)
+
+
+def _refuse_rows_for_quantities(asked: Asked, query: Query) -> None:
+    """Refuse to count rows for a number that they hold: `发了多少册` where each has a 册数."""
+    for measure in query.measures:
+        if measure.function != "count" or measure.column is not None:
+            continue
+
+        facts = asked.question.facts(measure.table)
+        names = [name for one in facts.measures for name in column_names(facts.table, one)]
+        for count in asked.question.words:
+            after = asked.question.word_at(count.at + 1)
+            is_glued = (
+                after is not None and after.noun is None and count.mark.end == after.mark.start
+            )
+            units = {count.text[-1], after.text if after is not None and is_glued else ""}
+            if count.mark.means("count") and any(f"{unit}{_NUMBER}" in names for unit in units):
+                raise unused_words([count.mark.text])
+
+
+def _refuse_discounts_in_tenths(asked: Asked) -> None:
+    """Refuse a number of tenths, as prices are reduced to: `6折` is not 6."""
+    for number, unit in pairwise(asked.question.words):
+        if number.mark.number is not None and unit.text.startswith(_TENTHS):
+            raise unused_words([f"{number.mark.text}{unit.mark.text}"])
 
 
 def _refuse_figures_called_as_tables(asked: Asked, query: Query) -> None:

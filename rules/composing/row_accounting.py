@@ -10,6 +10,7 @@ from rules.words import WORDS
 _NEVER = frozenset(WORDS.both("questions.never"))
 _FINAL = frozenset(WORDS.both("questions.final"))
 _EXCLUDING = ("!=", "not in")
+_WHOLE_NAME = 0.9  # quality
 _COMPARING = ("cmp", "range", "not")
 
 
@@ -22,6 +23,7 @@ def refuse_other_rows(asked: Asked, query: Query) -> None:
     _refuse_what_is_absent(asked, query)
     _refuse_rows_for_totals(asked, query)
     _refuse_states_as_history(asked, query)
+    _refuse_things_as_values(asked, query)
 
 
 def _refuse_what_is_absent(asked: Asked, query: Query) -> None:
@@ -78,6 +80,18 @@ def _refuse_states_as_history(asked: Asked, query: Query) -> None:
         before = _never_before(asked, word)
         if before is not None and word.text not in _FINAL:
             raise unused_words([before.mark.text, word.mark.text])
+
+
+def _refuse_things_as_values(asked: Asked, query: Query) -> None:
+    """Refuse to take the only name of the rows for a value of theirs: `没有职称的编辑`."""
+    said = [at for at, link in asked.parts.said if link.table == query.base]
+    if asked.tables or query.measures:
+        return
+
+    for at in said:
+        table = asked.question.words[at].link_as("tab")
+        if table is not None and table.table == query.base and table.quality >= _WHOLE_NAME:
+            raise unused_words([asked.question.words[at].mark.text])
 
 
 def _never_before(asked: Asked, word: Word) -> Word | None:

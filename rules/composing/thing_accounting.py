@@ -45,6 +45,7 @@ def refuse_other_things(asked: Asked, query: Query) -> None:
     _refuse_starts_as_bounds(asked, query)
     _refuse_counts_without_things(asked, query)
     _refuse_rows_in_place_of_roles(asked, query)
+    _refuse_upper_rows_for_lower(asked, query)
 
 
 def _refuse_unshown_things(asked: Asked, query: Query) -> None:
@@ -306,6 +307,17 @@ def _refuse_rows_in_place_of_roles(asked: Asked, query: Query) -> None:
             is_thing = asked.question.facts(edge.parent).is_entity
             if edge.columns == (column.link.column,) and is_thing:
                 raise unused_words([asked.question.words[column.at].mark.text])
+
+
+def _refuse_upper_rows_for_lower(asked: Asked, query: Query) -> None:
+    """Refuse whom a row refers to for those that refer to it: `陆青主管哪些编辑`."""
+    upper = {one.via for one in query.columns if one.table == query.base}
+    for role, which, thing in zip(*(asked.question.words[at:] for at in range(3)), strict=False):
+        column, table = role.link_as("tcol"), thing.link_as("tab")
+        if column is None or table is None or not which.mark.means("which"):
+            continue
+        if column.column in upper and column.table == table.table == query.base:
+            raise unused_words([role.mark.text])
 
 
 def _is_done(word: Word, tables: Mapping[TableKey, float]) -> bool:

@@ -493,6 +493,36 @@ SOLD = _table(
     Column("quantity", "integer"),
     foreign_keys=_to("goods_id", "goods_kept", "goods_id"),
 )
+EDITOR = _table(
+    "编辑",
+    None,
+    _key("编辑id"),
+    Column("姓名", "text", values=("陆青", "叶舟"), nullable=False),
+    Column("职称", "text", values=("编辑", "编审")),
+    Column("主管id", "integer"),
+    foreign_keys=_to("主管id", "编辑", "编辑id"),
+)
+BOOKSHOP = _table(
+    "书店", None, _key("书店id"), Column("店名", "text"), Column("停止合作日期", "date")
+)
+SENT = _table(
+    "发货",
+    None,
+    _key("发货id"),
+    Column("书店id", "integer", nullable=False),
+    Column("发货日期", "date", nullable=False),
+    Column("册数", "integer", nullable=False),
+    Column("折扣", "numeric(3,2)", nullable=False),
+    foreign_keys=_to("书店id", "书店", "书店id"),
+)
+SENT_BACK = _table(
+    "退书",
+    None,
+    _key("退书id"),
+    Column("发货id", "integer", nullable=False),
+    Column("退书日期", "date", nullable=False),
+    foreign_keys=_to("发货id", "发货", "发货id"),
+)
 LISTENER = _table(
     "listener",
     None,
@@ -560,6 +590,11 @@ WINE = _table(
         ("how many units are on order", (GOODS_KEPT, SOLD), "units"),  # not those of all orders
         ("which wines have run out", (WINE,), "out"),  # not all of them
         ("wines that are still together", (WINE,), "still"),  # not all of them
+        ("陆青主管哪些编辑", (EDITOR,), "主管"),  # not who is above her
+        ("仍在合作的书店", (BOOKSHOP,), "停止合作日期"),
+        ("发货了多少册", (BOOKSHOP, SENT), "多少"),  # not how many times
+        ("折扣低于6折的发货有几次", (BOOKSHOP, SENT), "6折"),  # 0.6
+        ("发货后三个月内退书的有多少笔", (BOOKSHOP, SENT, SENT_BACK), "三个月"),  # no three rows
         ("which listeners work for a company", (LISTENER,), "company"),  # not all with theirs
         ("captains who live in the UK", (CAPTAIN, PORT), "UK"),  # their port is no home
         ("车一共有多少辆", (VEHICLE, OWNER), "车"),  # no owners
@@ -580,6 +615,7 @@ def test_what_would_be_of_other_rows_is_refused(
     [
         ("matches per month played in 2025", (TEAM, MATCH), "GROUP BY date_trunc('month', played"),
         ("how many players left in 2026", (TEAM, MEMBERSHIP), "WHERE left_on >="),
+        ("没有职称的编辑有谁", (EDITOR,), 'WHERE "职称" IS NULL'),  # not those of other titles
         # no sum of bottles
         ("bottlings with more than 50 rejects", (BOTTLING, WINE), "SELECT bottling_id"),
     ],
