@@ -33,6 +33,7 @@ def looking_up(search: ValueSearch, database: Database) -> LookUp:
 
         await LEXICON.ready(inquiry.catalog)
         request = await compute_step(partial(wanted_values, inquiry, is_data=is_data), inquiry)
-        return await search.find(request, inquiry.catalog, database)
+        found = await search.find(request, inquiry.catalog, database)
+        return found.values
 
     return look_up

@@ -13,6 +13,7 @@ from agent.thinking.llm.schema_text import NAMED_VALUES
 from agent.tools.schema_tools import SchemaReader
 from agent.tools.tool import EVERYONE, Arguments, Tool, ToolContext, ToolResult
 from common.errors import Forbidden, NotFound
+from common.inquiry import StoredValue
 from common.ports import Database
 from common.text import Text
 from common.values import Catalog, Column, Table
@@ -24,7 +25,13 @@ from knowledge.values.personal_data import Privacy, open_values, privacy_of
 from knowledge.values.stored_values import labelled_values, meant_values
 from knowledge.values.value_matching import Place, may_be_told
 from knowledge.values.value_patterns import Stretch
-from knowledge.values.value_search import MOST_COLUMNS, ValueRequest, ValueSearch, searched_columns
+from knowledge.values.value_search import (
+    MOST_COLUMNS,
+    FoundValues,
+    ValueRequest,
+    ValueSearch,
+    searched_columns,
+)
 
 _MOST_WORDS = 200  # characters; no stored value that a question names is longer
 _MOST_TABLES = 20  # by what the words have to do with
@@ -53,6 +60,7 @@ class SearchValues(Arguments):
 
 
 ValueMatch = Literal["exact", "called so", "near"]
+_UNFINISHED = "Not all columns could be searched in time: others may hold such a value."
 _BEST_FIRST: tuple[ValueMatch, ...] = get_args(ValueMatch)
 
 
@@ -89,13 +97,18 @@ def search_values_tool(search: ValueSearch, reader: SchemaReader) -> Tool[Search
             column.place
             for column in islice(searched_columns(_places(scope), catalog), MOST_COLUMNS)
         ]
-        looked_up = await _looked_up(arguments.words, places, search, catalog, context.database)
+        stored = await _stored_values(arguments.words, places, search, catalog, context.database)
         hits = sorted(
-            dict.fromkeys((*in_catalog, *looked_up)), key=lambda hit: _BEST_FIRST.index(hit.how)
+            dict.fromkeys((*in_catalog, *_hits_among(stored.values, catalog))),
+            key=lambda hit: _BEST_FIRST.index(hit.how),
         )
         schema = await reader.described(catalog)
         lines = [_hit_line(hit, schema.name(hit.table)) for hit in hits[:_MOST_FOUND]]
-        text = "\n".join([_headline(hits, scope, is_searched=search.is_on), *lines])
+        headline = _headline(hits, scope, is_searched=search.is_on)
+        if not stored.is_complete:
+            headline = _UNFINISHED if not hits else f"{_UNFINISHED}\n{headline}"
+
+        text = "\n".join([headline, *lines])
         return ToolResult(text, Text(f"找到 {len(hits)} 个值", f"{len(hits)} values found"))
 
     return Tool(
@@ -205,15 +218,19 @@ def _values_for(words: str, table: Table, column: Column) -> Sequence[tuple[str,
     return [(value, "near") for value in alike(words, values)[:_MOST_NEAR]]
 
 
-async def _looked_up(
+async def _stored_values(
     words: str, places: Sequence[Place], search: ValueSearch, catalog: Catalog, database: Database
-) -> list[_Hit]:
+) -> FoundValues:
     """Look for the words in columns of which the catalogue does not hold all values."""
     stretch = _stretch(words)
     if not places or not stretch.atoms:
-        return []
+        return FoundValues()
 
-    stored_values = await search.find(ValueRequest((stretch,), lambda: places), catalog, database)
+    return await search.find(ValueRequest((stretch,), lambda: places), catalog, database)
+
+
+def _hits_among(stored_values: Iterable[StoredValue], catalog: Catalog) -> list[_Hit]:
+    """Return the values that models may be told."""
     hits = []
     for one in stored_values:
         table = catalog.by_key[one.table]

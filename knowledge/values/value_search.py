@@ -73,6 +73,17 @@ class ValueRequest:
     places: Callable[[], Iterable[Place]] = tuple
 
 
+class FoundValues(NamedTuple):
+    """Stored values that a question names.
+
+    Attributes:
+        is_complete: all columns that may hold some were searched.
+    """
+
+    values: tuple[StoredValue, ...] = ()
+    is_complete: bool = True
+
+
 _Rows = tuple[tuple[int, str], ...]
 """Found values, each with the number of its column."""
 
@@ -152,30 +163,33 @@ class ValueSearch:
 
     async def find(
         self, request: ValueRequest, catalog: Catalog, database: Database
-    ) -> tuple[StoredValue, ...]:
+    ) -> FoundValues:
         """Return the stored values that are named.
 
         When the time is over or the database fails, these are what was found till then. Cancelling
         it stops the statement in the server.
         """
         if not request.stretches or not self.is_on:
-            return ()
+            return FoundValues()
 
         seen_before = _VIEWERS.of(catalog).who_see(database.rows_seen)
         lookup = _Lookup(request, catalog, database, seen_before)
+        is_complete = lookup.has_all_columns
         try:
             async with asyncio.timeout(self._timeout_s):
                 await lookup.run()
         except TimeoutError:
+            is_complete = False
             lookup.give_up()
             _log.info("looking up stored values took too long; the question goes on without")
         except CituError as error:
+            is_complete = False
             if isinstance(error, QueryTimeout):
                 lookup.give_up()
 
             _log.info("stored values could not be looked up: %s", error.error_type)
 
-        return lookup.found()
+        return FoundValues(lookup.found(), is_complete)
 
 
 class _Lookup:
@@ -187,14 +201,18 @@ class _Lookup:
         self._request = request
         self._database = database
         self._known = known
-        likely = (
-            target
-            for target in searched_columns(request.places(), catalog)
-            if not known.is_slow(target)
-        )
-        self._columns = list(islice(likely, MOST_COLUMNS))
+        self.has_all_columns = True
+        self._columns = list(islice(self._likely_columns(catalog), MOST_COLUMNS))
         self._asked: Sequence[SearchedColumn] = ()
         self._hits: list[Hit] = []
+
+    def _likely_columns(self, catalog: Catalog) -> Iterator[SearchedColumn]:
+        """Yield the columns to search but those of tables that are left alone."""
+        for target in searched_columns(self._request.places(), catalog):
+            if self._known.is_slow(target):
+                self.has_all_columns = False
+            else:
+                yield target
 
     async def run(self) -> None:
         """Look for values as they are said, then for misspelt ones where nothing was found."""

@@ -150,10 +150,12 @@ class Shop:
     def found(self, question: str) -> tuple[StoredValue, ...]:
         inquiry = self.inquiry(question)
         # On a loop that goes on: with it, the transaction would not be left, and keep its locks.
-        return run(
+        found = run(
             self.search.find(wanted_values(inquiry), self.catalog, self.database),
             timeout_s=2 * ENOUGH_S,
         )
+        self.was_complete = found.is_complete
+        return found.values
 
     def meant(self, question: str) -> set[tuple[str, str]]:
         return {(one.column, one.value) for one in self.found(question) if one.is_meant}
@@ -564,6 +566,7 @@ def test_a_lookup_that_takes_too_long_is_left(url: str, embedded_server: Any) ->
         shop.search._timeout_s = ENOUGH_S  # noqa: SLF001 - what took too long is not tried again for a while
         assert shop.found("orders of Café Müller GmbH") == ()
         assert not any("customers" in sql for sql in shop.database.statements)
+        assert not shop.was_complete
 
 
 def test_a_question_is_answered_though_its_lookup_fails(url: str, embedded_server: Any) -> None:
