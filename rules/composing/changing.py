@@ -2,6 +2,7 @@
 bucket to bucket.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
 
@@ -103,8 +104,21 @@ def _periods(asked: Asked, query: Query) -> _Sides | None:
 
     dated = asked.span_date(query.base)
     periods.sort(key=lambda one: _first_day(one[0]))
+    _refuse_shared_days(asked, periods)
     first, second = (tuple(asked.during(dated, Span((one,), span.at))) for one, span in periods)
     return first, second
+
+
+def _refuse_shared_days(asked: Asked, periods: Sequence[tuple[Period, Span]]) -> None:
+    """Refuse to compare periods that share days: `上个月比前一个月`, taken for the last thirty days.
+
+    Args:
+        periods: two, the earlier one first.
+    """
+    (earlier, _), (later, span) = periods
+    today = date.today()
+    if earlier.end is None or later.start is None or earlier.end.on(today) > later.start.on(today):
+        raise unused_words([asked.question.words[span.at].mark.text])
 
 
 def _following(period: Period) -> Period | None:

@@ -599,6 +599,7 @@ WINE = _table(
         ("captains who live in the UK", (CAPTAIN, PORT), "UK"),  # their port is no home
         ("车一共有多少辆", (VEHICLE, OWNER), "车"),  # no owners
         ("故障的设备有哪些，在哪个停车场", (DEVICE, LOT), "设备"),  # not the places alone
+        ("上个月发货册数比前一个月增长多少", (BOOKSHOP, SENT), "前一个月"),  # not thirty days
     ],
 )
 def test_what_would_be_of_other_rows_is_refused(
