@@ -110,7 +110,7 @@ def _periods(asked: Asked, query: Query) -> _Sides | None:
 
 
 def _refuse_shared_days(asked: Asked, periods: Sequence[tuple[Period, Span]]) -> None:
-    """Refuse to compare periods that share days: `上个月比前一个月`, taken for the last thirty days.
+    """Refuse to compare periods that share days: `上个月比前一个月`: the last thirty days.
 
     Args:
         periods: two, the earlier one first.

@@ -367,12 +367,12 @@ def test_a_picture_is_of_the_chart_that_the_user_saw(
     assert code == 200, envelope
     seen: list[dict[str, Any]] = []
 
-    def drawn(chart: dict[str, Any], *_others: Any) -> bytes:
+    def chart_png(chart: dict[str, Any], *_others: Any) -> bytes:
         seen.append(chart)
         return b"picture"
 
     monkeypatch.setattr("agent.services.export_service.can_draw", lambda: True)
-    monkeypatch.setattr("agent.services.export_service.drawn", drawn)
+    monkeypatch.setattr("agent.services.export_service.chart_png", chart_png)
     for call in ({}, {"call_id": "pie"}, {"call_id": "rows"}):
         with _export(
             asking, envelope["data"]["run_id"], format="png", lang="en", **call

@@ -67,7 +67,7 @@ def opened(
         yield page
     finally:
         context.close()
-    assert problems == []
+    assert not problems, "; ".join(problems)
 
 
 def load_axe(page: Page) -> None:

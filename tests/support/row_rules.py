@@ -39,7 +39,7 @@ KINDS = (
 )
 """The files of statements that policies are the standard for."""
 _CANARY = re.compile(r"SECRET-\d+|7700\d\d")  # only hidden rows have such values
-_STANDARD = "citu_row_standard"
+_STANDARD = "citu_test_row_standard"
 
 # The predicates of the rules for Ann, as policies say them.
 _MEMBER = "EXISTS (SELECT FROM membership m WHERE m.tenant = orders.tenant AND m.user_id = 'ann')"
