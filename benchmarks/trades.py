@@ -58,7 +58,7 @@ class Cluster:
 
     @property
     def path(self) -> Path:
-        """Return the folder."""
+        """Return where the files of its trades are."""
         return Path(__file__).parent / self.folder
 
 

@@ -72,6 +72,7 @@ def composed(asked: Asked) -> Query:
         query = replace(query, conditions=(*query.conditions, *filled_groups(asked)))
 
     query = _grouped_once(_with_people(asked, restricted(asked, query)))
+    _refuse_figures_of_one_value(asked, query)
     _refuse_useless_counts(asked, query)
     _refuse_missing_figures(asked, query)
     _refuse_names_alone(asked, query)
@@ -192,10 +193,17 @@ def _refuse_contradictions(query: Query) -> None:
 
 
 def _refuse_useless_counts(asked: Asked, query: Query) -> None:
-    """Refuse a count of the rows by which is grouped: it is 1 for each.
+    """Refuse a count of the rows by which is grouped: it is 1 for each."""
+    count = Measure("count", query.base)
+    rows = Dimension(query.base)
+    if query.counts_rows or count not in query.measures or rows not in query.dimensions:
+        return
 
-    Nor says the greatest date of a day anything, nor how many values equal one.
-    """
+    raise unused_words(asked.question.texts("count", "super", "each", "by") or ["?"])
+
+
+def _refuse_figures_of_one_value(asked: Asked, query: Query) -> None:
+    """Refuse the greatest date of one day, or how many values equal one: that says nothing."""
     fixed = {(one.table, one.column) for one in query.dimensions if not one.is_of_time}
     for condition in query.conditions:
         if condition.operator == "=" and condition.column.part is None:
@@ -205,13 +213,6 @@ def _refuse_useless_counts(asked: Asked, query: Query) -> None:
         is_of_one = measure.function in ("count_distinct", "max", "min")
         if is_of_one and (measure.table, measure.column) in fixed and not measure.is_age:
             raise unused_words(asked.question.texts("count", "super", "max", "min", "by") or ["?"])
-
-    count = Measure("count", query.base)
-    rows = Dimension(query.base)
-    if query.counts_rows or count not in query.measures or rows not in query.dimensions:
-        return
-
-    raise unused_words(asked.question.texts("count", "super", "each", "by") or ["?"])
 
 
 def _refuse_missing_figures(asked: Asked, query: Query) -> None:

@@ -451,16 +451,19 @@ def _names_of_measures(asked: Asked, chosen: Link) -> Iterator[set[str]]:
 
 def _refuse_totals_of_columns(asked: Asked, query: Query) -> None:
     """Refuse to count rows for a number that they hold: `总人数`, where a row is a group."""
-    for measure in query.measures:
-        if measure.function != "count" or measure.column is not None:
-            continue
-
-        facts = asked.question.facts(measure.table)
-        names = [name for one in facts.measures for name in column_names(facts.table, one)]
+    for names in _numbers_of_counted_rows(asked, query):
         for word in asked.question.words:
             is_total = word.mark.means("count") and word.text.startswith(_TOTALS)
             if is_total and any(has_han(name) and word.text.endswith(name) for name in names):
                 raise unused_words([word.mark.text])
+
+
+def _numbers_of_counted_rows(asked: Asked, query: Query) -> Iterator[list[str]]:
+    """Yield the names of the numbers that rows hold, for each table whose rows are counted."""
+    for measure in query.measures:
+        if measure.function == "count" and measure.column is None:
+            facts = asked.question.facts(measure.table)
+            yield [name for one in facts.measures for name in column_names(facts.table, one)]
 
 
 def _refuse_counts_of_units(asked: Asked, query: Query) -> None:
@@ -490,12 +493,7 @@ def _refuse_events_for_people(asked: Asked, query: Query) -> None:
 
 def _refuse_rows_for_quantities(asked: Asked, query: Query) -> None:
     """Refuse to count rows for a number that they hold: `发了多少册` where each has a 册数."""
-    for measure in query.measures:
-        if measure.function != "count" or measure.column is not None:
-            continue
-
-        facts = asked.question.facts(measure.table)
-        names = [name for one in facts.measures for name in column_names(facts.table, one)]
+    for names in _numbers_of_counted_rows(asked, query):
         for count in asked.question.words:
             after = asked.question.word_at(count.at + 1)
             is_glued = (

@@ -58,7 +58,8 @@ def _refuse_rows_for_totals(asked: Asked, query: Query) -> None:
     for condition in query.conditions:
         first, *others = condition.columns
         tables = {one.table for one in others}
-        if tables and not below.isdisjoint({first.table}) and not tables <= {first.table}:
+        is_of_row_below = first.table in below
+        if is_of_row_below and tables and tables != {first.table}:
             raise unused_words(asked.question.texts(*_COMPARING) or ["?"])
 
 
