@@ -561,6 +561,7 @@ def test_a_lookup_that_takes_too_long_is_left(url: str, embedded_server: Any) ->
     shop.search = ValueSearch(0.2)
     with closing(shop.opened), _locked(url, embedded_server.admin_url):
         assert shop.found("orders of Café Müller GmbH") == ()
+        assert not shop.was_complete
         asyncio.run(until(lambda: _waiting(url, embedded_server.admin_url) == 0))
         shop.database.forget()
         shop.search._timeout_s = ENOUGH_S  # noqa: SLF001 - what took too long is not tried again for a while

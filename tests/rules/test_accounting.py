@@ -600,6 +600,7 @@ WINE = _table(
         ("车一共有多少辆", (VEHICLE, OWNER), "车"),  # no owners
         ("故障的设备有哪些，在哪个停车场", (DEVICE, LOT), "设备"),  # not the places alone
         ("上个月发货册数比前一个月增长多少", (BOOKSHOP, SENT), "前一个月"),  # not thirty days
+        ("每个发货日期的最晚发货日期", (BOOKSHOP, SENT), "最晚"),  # the latest of one day
     ],
 )
 def test_what_would_be_of_other_rows_is_refused(
